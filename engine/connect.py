@@ -1,0 +1,144 @@
+"""Reaching a far end: name, connection, greeting; every failure is told in words with what to do."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .aside import call_aside
+from .errors import (
+    PeerError,
+    PeerForeign,
+    PeerRefused,
+    PeerUnreachable,
+    PeerVersion,
+    RemoteProtocolError,
+)
+from .facts import describe_self
+from .link import ControlLink, LinkClosed
+from .messages import Hello, Refuse, Welcome
+from .plan import End, Peer
+from .samples import HostFacts
+
+CONNECT_DEADLINE_S: Final = 5.0
+
+_Address = tuple[int, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Who is at the two ends of a connection, each with the interface that carries it."""
+
+    near: HostFacts
+    far: HostFacts
+
+
+async def probe(peer: Peer) -> HostFacts:
+    """Return who answers at a peer, within 5 seconds; raise PeerError where no endpoint does."""
+    return (await meet(peer)).far
+
+
+async def meet(peer: Peer) -> Ends:
+    """Return who is at both ends of a connection to a peer, as `probe` does."""
+    async with connect(peer) as (_link, ends):
+        return ends
+
+
+@asynccontextmanager
+async def connect(peer: Peer) -> AsyncGenerator[tuple[ControlLink, Ends]]:
+    """Give a control connection to a peer that has been greeted, and who is at its ends.
+
+    Within 5 seconds; raises PeerUnreachable, PeerForeign, PeerVersion or PeerRefused.
+    """
+    link: ControlLink | None = None
+    try:
+        try:
+            async with asyncio.timeout(CONNECT_DEADLINE_S):
+                link = await _reach(peer)
+                ends = await _greet(link, peer)
+        except TimeoutError as error:
+            raise _too_late(peer, connected=link is not None) from error
+        yield link, ends
+    finally:
+        if link is not None:
+            await link.aclose()
+
+
+def _too_late(peer: Peer, *, connected: bool) -> PeerError:
+    if connected:
+        return PeerForeign(
+            f"{peer} accepts the connection but says nothing in {CONNECT_DEADLINE_S:g} s: "
+            "is it really `linkgauge endpoint` that listens there?"
+        )
+    return PeerUnreachable(
+        f"no answer from {peer} in {CONNECT_DEADLINE_S:g} s; is the host up, "
+        f"and does every firewall on the way let TCP port {peer.port} through?"
+    )
+
+
+async def _greet(link: ControlLink, peer: Peer) -> Ends:
+    near = await describe_self(link)
+    link.try_send(Hello(near))  # where the far end is foreign, and said so meanwhile, `receive` tells
+    try:
+        message = await link.receive()
+    except PeerForeign as error:
+        raise PeerForeign(f"{peer} is not a linkgauge endpoint: {error}; check the port") from error
+    except PeerVersion as error:
+        raise PeerVersion(f"{peer} cannot be used: {error}; install the same version on both ends") from error
+    except RemoteProtocolError as error:
+        raise PeerForeign(f"{peer} cannot be understood: {error}; install the same version on both ends") from error
+    except LinkClosed as error:
+        raise PeerUnreachable(f"{peer} did not greet back: {error}") from error
+    if isinstance(message, Refuse):
+        raise PeerRefused(f"{peer} declines: {message.text}")
+    assert isinstance(message, Welcome)  # noqa: S101 - the table allows nothing else
+    return Ends(near, message.facts)
+
+
+async def _reach(peer: Peer) -> ControlLink:
+    loop = asyncio.get_running_loop()
+    addresses = await _resolve(peer)
+    problem: OSError = OSError("it has no address")
+    for family, address in addresses:
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:  # a name may have an address of a family that this host lacks
+            problem = error
+            continue
+        try:
+            sock.setblocking(False)
+            # A dead address leaves time for the next one: IPv6 without a route is common.
+            share = None if address == addresses[-1][1] else CONNECT_DEADLINE_S / 2
+            async with asyncio.timeout(share):
+                await loop.sock_connect(sock, address)
+            _transport, link = await loop.create_connection(lambda: ControlLink(End.NEAR), sock=sock)
+        except OSError as error:
+            sock.close()
+            problem = error
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return link
+    if isinstance(problem, ConnectionRefusedError):
+        raise PeerUnreachable(
+            f"nothing listens on {peer}; start `linkgauge endpoint` there, or give its port as HOST:PORT"
+        ) from problem
+    raise PeerUnreachable(f"{peer} cannot be reached: {problem.strerror or problem}") from problem
+
+
+async def _resolve(peer: Peer) -> list[_Address]:
+    """Look a name up; the resolver may take far longer than a person waits."""
+
+    def look_up() -> list[_Address]:
+        infos = socket.getaddrinfo(peer.host, peer.port, type=socket.SOCK_STREAM)
+        return [(family, address) for family, _type, _protocol, _name, address in infos]
+
+    try:
+        return await call_aside(look_up, name="resolver")
+    except (OSError, UnicodeError) as error:
+        raise PeerUnreachable(
+            f"{peer.host} does not resolve to an address ({error}); check the spelling, or give the address"
+        ) from error

@@ -1,0 +1,1 @@
+"""Sessions and the worker processes that host them."""

@@ -1,0 +1,128 @@
+"""The counters that workers write and the process that draws reads: one block of shared memory for each end.
+
+The block is an anonymous file (memfd_create(2), else an unlinked temporary file), so it has no name that could
+be left behind: it is gone with the last process that maps it, however that process ended. Every field is an
+aligned 64-bit word with a single writer, so reading needs no lock. Each slot has a latency histogram
+(latency.py): 3.4 MB in all, of which a system gives only the pages that are counted in.
+"""
+
+import mmap
+import os
+import tempfile
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from ..latency import BUCKETS
+from ..plan import MAX_SESSIONS, MAX_WORKERS, Direction
+
+UNKNOWN: Final = 2**64 - 1
+
+
+class Field(IntEnum):
+    """The words of one slot. All but the first and the last four only rise, over reopened connections too."""
+
+    OPEN_GENERATION = 0  # 0 while no connection is open, else its generation plus one
+    BYTES = 1  # received by the application, or acknowledged by the other end's kernel
+    RETRANSMITS = 2
+    BUSY_US = 3
+    RWND_LIMITED_US = 4
+    SNDBUF_LIMITED_US = 5
+    RTT_US = 6
+    CWND_BYTES = 7
+    MSS_BYTES = 8
+
+
+WORDS_PER_SLOT: Final = 16  # 128 bytes: two cache lines, so that workers do not share one
+_SLOTS: Final = 2 * MAX_SESSIONS
+_CPU_BASE: Final = _SLOTS * WORDS_PER_SLOT
+_LATENCY_BASE: Final = _CPU_BASE + MAX_WORKERS
+_SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKETS) * 8
+NO_LATENCY: Final = bytes(BUCKETS * 8)
+
+
+def slot_of(direction: Direction, session: int) -> int:
+    """Return the slot of a session (1 to 128) in a single direction."""
+    return (session - 1) * 2 + (direction is Direction.IN)
+
+
+def latency_base(slot: int) -> int:
+    """Return the first word of a slot's latency histogram."""
+    return _LATENCY_BASE + slot * BUCKETS
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one slot says at one moment; None is unknown."""
+
+    direction: Direction
+    session: int
+    is_open: bool
+    bytes: int
+    retransmits: int | None
+    busy_us: int | None
+    rwnd_limited_us: int | None
+    sndbuf_limited_us: int | None
+    rtt_us: int | None
+    cwnd_bytes: int | None
+    mss_bytes: int | None
+
+
+class Counters:
+    """The mapped block. The creating end keeps `fd` open to hand it to workers; `close` gives all back."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._map = mmap.mmap(fd, _SIZE_BYTES)
+        self.words = memoryview(self._map).cast("Q")
+
+    @classmethod
+    def create(cls) -> "Counters":
+        """Make a new block, all zero; raise OSError where the system has no memory for it."""
+        if hasattr(os, "memfd_create"):
+            fd = os.memfd_create("linkgauge-counters", os.MFD_CLOEXEC)
+        else:
+            with tempfile.TemporaryFile() as file:
+                fd = os.dup(file.fileno())
+        try:
+            os.ftruncate(fd, _SIZE_BYTES)
+            return cls(fd)
+        except OSError:
+            os.close(fd)
+            raise
+
+    def close(self) -> None:
+        """Unmap and close."""
+        self.words.release()
+        self._map.close()
+        os.close(self.fd)
+
+    def read(self, direction: Direction, session: int) -> Slot | None:
+        """Return a slot; None where it was never used."""
+        base = slot_of(direction, session) * WORDS_PER_SLOT
+        words = self.words[base : base + len(Field)].tolist()
+        if not any(words):
+            return None
+        known = [None if word == UNKNOWN else word for word in words]
+        return Slot(direction, session, bool(words[Field.OPEN_GENERATION]), words[Field.BYTES], *known[2:])
+
+    def read_latency(self, direction: Direction, session: int) -> bytes:
+        """Return the words of a slot's latency histogram."""
+        first = latency_base(slot_of(direction, session)) * 8
+        return self._map[first : first + BUCKETS * 8]
+
+    def open_count(self) -> int:
+        """Return how many connections are open."""
+        return sum(1 for base in range(0, _CPU_BASE, WORDS_PER_SLOT) if self.words[base])
+
+    def total_bytes(self) -> int:
+        """Return the bytes of all slots: a sign of life while the control connection is silent."""
+        return sum(self.words[base + Field.BYTES] for base in range(0, _CPU_BASE, WORDS_PER_SLOT))
+
+    def set_worker_cpu(self, worker: int, cpu_ns: int) -> None:
+        """Store a worker's user and system time."""
+        self.words[_CPU_BASE + worker] = cpu_ns
+
+    def worker_cpu_ns(self) -> int:
+        """Return the user and system time of all workers together, those that ended included."""
+        return sum(self.words[_CPU_BASE + worker] for worker in range(MAX_WORKERS))

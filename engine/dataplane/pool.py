@@ -1,0 +1,225 @@
+"""The worker processes of one end of one run, and the counters they share with it."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Final, Self
+
+from ..codec import encode
+from ..errors import WorkerError
+from ..loop import see_through
+from ..messages import Change
+from ..plan import MAX_WORKERS, Direction, End, Plan
+from .channel import Channel, Message
+from .counters import Counters
+
+START_DEADLINE_S: Final = 10.0
+END_DEADLINE_S: Final = 2.0
+
+
+class _Member:
+    """One worker process and this end of its channel."""
+
+    channel: Channel
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.ready = asyncio.Event()
+        self.why_ended: str | None = None
+
+
+class Pool:
+    """Starts workers when sessions need them; `async with` gives all of them back.
+
+    `on_event(event)` gets what workers say (see worker.py); `on_lost(why)` is called where one ends by itself.
+    """
+
+    def __init__(
+        self,
+        end: End,
+        plan: Plan,
+        on_event: Callable[[Message], None],
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self._end = end
+        self._plan = plan
+        self._on_event = on_event
+        self._on_lost = on_lost
+        self._members: dict[int, _Member] = {}
+        self._size = plan.workers or default_workers()
+        self._closing = False
+        self._going = False
+        self._kept: Message | None = None
+        self._starting = asyncio.Lock()
+        self._mourning: set[asyncio.Task[None]] = set()
+        self.counters = Counters.create()
+
+    async def __aenter__(self) -> Self:
+        """Start the workers that the plan's sessions need."""
+        try:
+            wanted = min(self._size, self._plan.settings.sessions * len(self._plan.settings.direction.flows))
+            await asyncio.gather(*(self._start(number) for number in range(wanted)))
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the workers."""
+        await self.close()
+
+    async def command(self, direction: Direction, session: int, message: Message, fd: int | None = None) -> None:
+        """Send a session's command to the worker that hosts it, which is started where it is not there yet."""
+        number = ((session - 1) * 2 + (direction is Direction.IN)) % self._size
+        try:
+            async with self._starting:
+                if number not in self._members:
+                    await self._start(number)
+        except BaseException:
+            if fd is not None:
+                os.close(fd)
+            raise
+        self._members[number].channel.send(message | {"direction": direction, "session": session}, fd)
+
+    def go(self) -> None:
+        """Let payload flow: of the sessions there are, and of all that are opened later."""
+        self._going = True
+        self._command_all({"command": "go"})
+
+    def keep(self, change: Change) -> None:
+        """Tell every worker to let go of what a change no longer wants."""
+        self._kept = {
+            "command": "keep",
+            "flows": list(change.settings.direction.flows),
+            "sessions": change.settings.sessions,
+            "generation": change.generation,
+            "oldest": change.oldest,
+        }
+        self._command_all(self._kept)
+
+    def _command_all(self, message: Message) -> None:
+        for member in self._members.values():
+            member.channel.send(message)
+
+    async def close(self) -> None:
+        """End every worker, by force where it does not end by itself, and give the counters back."""
+        if self._closing:
+            return
+        self._closing = True
+        members = list(self._members.values())
+        for member in members:
+            member.channel.close()
+        try:
+            await see_through(_end_all(member for member in members if member.why_ended is None))
+        finally:
+            self.counters.close()
+
+    async def _start(self, number: int) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            fds = (theirs.fileno(), self.counters.fd)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *worker_command(*fds, number),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.PIPE,
+                    pass_fds=fds,
+                    # Ctrl-C in the terminal is for the end's process, which ends its workers in order.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise WorkerError(f"a worker process could not be started: {error}") from error
+        member = _Member(process)
+        member.channel = Channel(ours, lambda message, _: self._heard(member, message), lambda: self._eof(member))
+        self._members[number] = member
+        member.channel.send(self._setup())
+        if self._kept is not None:
+            member.channel.send(self._kept)
+        if self._going:
+            member.channel.send({"command": "go"})
+        try:
+            async with asyncio.timeout(START_DEADLINE_S):
+                await member.ready.wait()
+        except TimeoutError as error:
+            raise WorkerError(f"a worker process did not answer in {START_DEADLINE_S:g} s") from error
+        if member.why_ended is not None:
+            raise WorkerError(member.why_ended)
+
+    def _setup(self) -> Message:
+        """Return a worker's first command: all of the plan that it has to know."""
+        plan = self._plan
+        request_bytes, response_bytes = plan.sizes
+        return {
+            "command": "setup",
+            "end": self._end,
+            "interval_ns": plan.interval_ns,
+            "block_bytes": plan.block_bytes,
+            "mode": plan.mode,
+            "socket": encode(plan.socket),
+            "workload": plan.workload,
+            "request_bytes": request_bytes,
+            "response_bytes": response_bytes,
+            "burst": plan.burst,
+            "cores": list((plan.near_cores if self._end is End.NEAR else plan.far_cores) or ()),
+        }
+
+    def _heard(self, member: _Member, message: Message) -> None:
+        if message["event"] == "ready":
+            member.ready.set()
+        else:
+            self._on_event(message)
+
+    def _eof(self, member: _Member) -> None:
+        if self._closing:
+            return
+        member.channel.close()
+        task = asyncio.get_running_loop().create_task(self._mourn(member))
+        self._mourning.add(task)
+        task.add_done_callback(self._mourning.discard)
+
+    async def _mourn(self, member: _Member) -> None:
+        """Find out why a worker ended, and say so."""
+        errors = await _end(member.process)
+        last_words = errors.decode(errors="replace").strip().rpartition("\n")[2]
+        status = member.process.returncode
+        how = f"killed by signal {-status}" if status is not None and status < 0 else f"exit status {status}"
+        member.why_ended = f"a worker process ended by itself ({how})" + (last_words and f": {last_words}")
+        if member.ready.is_set():
+            self._on_lost(member.why_ended)
+        member.ready.set()
+
+
+async def _end_all(members: Iterable[_Member]) -> None:
+    await asyncio.gather(*(_end(member.process) for member in members))
+
+
+async def _end(process: asyncio.subprocess.Process) -> bytes:
+    """Wait for a process whose channel is closed, kill it where it does not end; return its last errors."""
+    try:
+        async with asyncio.timeout(END_DEADLINE_S):
+            _, errors = await process.communicate()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        _, errors = await process.communicate()
+    return errors
+
+
+def default_workers() -> int:
+    """Return how many workers an end may have: half the cores this process may use, at least one."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(MAX_WORKERS, usable // 2))
+
+
+def worker_command(channel_fd: int, counters_fd: int, number: int) -> list[str]:
+    """Return the command line of a worker process. -P keeps what lies in the current folder out of its imports."""
+    module = f"{__package__}.worker"
+    return [sys.executable, "-P", "-m", module, str(channel_fd), str(counters_fd), str(number)]

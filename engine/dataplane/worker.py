@@ -1,0 +1,235 @@
+"""A worker process: hosts sessions on its own event loop, and only that.
+
+Started by an end's process as `python -m linkgauge.engine.dataplane.worker CHANNEL COUNTERS NUMBER` with the
+descriptors of its command channel and of the shared counters. It ends when the channel does, so it cannot
+outlive the process that started it, however that one ended.
+
+Commands in:  setup {end, interval_ns, block_bytes, mode, socket, cores,
+                     workload, request_bytes, response_bytes, burst}
+              open {direction, session, generation, window_bytes, address, family, token}   near: connect
+              adopt {direction, session, generation, window_bytes, token} + descriptor      far: accepted
+              keep {flows, sessions, generation, oldest}     close what was opened before this and is not among it
+              go {}                                        let payload flow, of these sessions and all later ones
+Events out:   ready {}; opened {facts}; lost {direction, session, generation, why};
+              failed {direction, session, generation, why}: it could not be opened
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from ..codec import decode, encode
+from ..errors import LinkgaugeError
+from ..loop import run
+from ..plan import SECOND_NS, Direction, End, Mode, SocketOptions, Workload
+from . import opening, sockets
+from .channel import Channel, Message
+from .counters import Counters, slot_of
+from .opening import Opening
+from .session import Payload, Place, Session, Supplies
+
+OPEN_DEADLINE_S = 15.0  # a session that is added to a saturated link may lose its first packets
+_RECEIVE_BYTES = 1 << 20
+
+
+class Worker:
+    """The sessions of one worker and the commands that change them."""
+
+    def __init__(self, channel: socket.socket, counters: Counters, number: int) -> None:
+        self._counters = counters
+        self._number = number
+        self._sessions: dict[tuple[Direction, int], Session] = {}
+        self._opening: set[asyncio.Task[None]] = set()
+        self._supplies: Supplies | None = None
+        self._opening_of = Opening(End.NEAR, Workload.STREAM, SocketOptions())
+        self._mode = Mode.COPY
+        # The first sessions wait for each other: the flood of some would starve the opening of the rest.
+        self._held = True
+        self._kept: Message = {"flows": [], "sessions": 0, "generation": -1, "oldest": 0}
+        self._refresh_s = 0.1
+        self.done = asyncio.Event()
+        self._channel = Channel(channel, self._command, self.done.set)
+
+    async def serve(self) -> None:
+        """Host sessions until the channel ends."""
+        self._channel.send({"event": "ready"})
+        refreshing = asyncio.create_task(self._refresh())
+        try:
+            await self.done.wait()
+        finally:
+            refreshing.cancel()
+            for task in self._opening:
+                task.cancel()
+            for session in self._sessions.values():
+                session.close()
+            if self._supplies is not None:
+                self._supplies.payload.close()
+            self._channel.close()
+
+    def _command(self, message: Message, fd: int | None) -> None:
+        command = message["command"]
+        if command == "setup":
+            self._setup(message)
+        elif command == "go":
+            self._held = False
+            for session in self._sessions.values():
+                session.start(is_alone=len(self._sessions) == 1)
+        elif command == "keep":
+            self._keep(message)
+        elif command in {"open", "adopt"}:
+            task = asyncio.create_task(self._open(message, fd))
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+
+    def _setup(self, message: Message) -> None:
+        options = decode(SocketOptions, message["socket"])
+        self._opening_of = Opening(End(message["end"]), Workload(message["workload"]), options)
+        if message["cores"]:
+            _pin(message["cores"][self._number % len(message["cores"])])
+        self._mode = sockets.usable_mode(message["mode"] and Mode(message["mode"]))
+        request, burst = message["request_bytes"], message["burst"]
+        self._supplies = Supplies(
+            payload=Payload(message["block_bytes"]),
+            buffer=memoryview(bytearray(max(_RECEIVE_BYTES, message["block_bytes"]))),
+            mode=self._mode,
+            requests=memoryview(os.urandom(request * burst)),
+            request_bytes=request,
+            response_bytes=message["response_bytes"],
+            burst=burst,
+        )
+        # Twice an interval, so that a sample's TCP_INFO and CPU are at most half an interval old.
+        self._refresh_s = message["interval_ns"] / SECOND_NS / 2
+
+    def _keep(self, message: Message) -> None:
+        self._kept = message
+        for (direction, number), session in list(self._sessions.items()):
+            if self._is_let_go(direction, number, session.generation):
+                session.close()
+                del self._sessions[direction, number]
+
+    def _is_let_go(self, direction: Direction, number: int, generation: int) -> bool:
+        """Return whether a connection was let go of, perhaps while it was still being opened.
+
+        At the far end a data connection of newer settings may overtake the word that they changed: the
+        word closes only what is older than itself.
+        """
+        kept = self._kept
+        wanted = direction in kept["flows"] and number <= kept["sessions"]
+        return generation < kept["oldest"] or (not wanted and generation <= kept["generation"])
+
+    async def _open(self, message: Message, fd: int | None) -> None:
+        direction, number = Direction(message["direction"]), message["session"]
+        key: dict[str, Any] = {
+            "direction": direction,
+            "session": number,
+            "generation": message["generation"],
+        }
+        try:
+            sock = self._socket(message, fd)
+        except OSError as error:
+            self._channel.send({"event": "failed", **key, "why": error.strerror or str(error)})
+            return
+        how, beside = self._opening_of, None
+        try:
+            async with asyncio.timeout(OPEN_DEADLINE_S):
+                sockets.prepare(sock, message["window_bytes"], how.session_options)
+                await (opening.accept(sock) if fd is not None else opening.connect(sock, message, how.options))
+                beside = await opening.meet(sock, how, message)
+            facts = sockets.read_facts(
+                sock,
+                how.end,
+                direction,
+                number,
+                message["window_bytes"],
+                self._mode,
+                is_sender=how.is_sender(direction),
+            )
+        except (OSError, LinkgaugeError) as error:
+            _close(sock, beside)
+            why = "no answer in time" if isinstance(error, TimeoutError) else getattr(error, "strerror", None)
+            self._channel.send({"event": "failed", **key, "why": why or str(error)})
+            return
+        except asyncio.CancelledError:
+            _close(sock, beside)
+            raise
+        if self._host(sock, message, beside):
+            self._channel.send({"event": "opened", "facts": encode(facts)})
+
+    @staticmethod
+    def _socket(message: Message, fd: int | None) -> socket.socket:
+        if message["command"] == "open":
+            return socket.socket(message["family"])
+        if fd is None:
+            raise OSError("no descriptor is left for another connection; raise the limit (ulimit -n)")
+        return socket.socket(fileno=fd)
+
+    def _host(self, sock: socket.socket, message: Message, beside: Any) -> bool:
+        """Take an open connection in; return whether it is still wanted."""
+        direction, number, generation = Direction(message["direction"]), message["session"], message["generation"]
+        previous = self._sessions.get((direction, number))
+        overtaken = previous is not None and previous.generation > generation
+        if overtaken or self._is_let_go(direction, number, generation):
+            _close(sock, beside)
+            return False
+        if previous is not None:
+            previous.close()
+
+        key = {"direction": direction, "session": number, "generation": generation}
+
+        def lost(why: str) -> None:
+            self._sessions.pop((direction, number), None)
+            self._channel.send({"event": "lost", **key, "why": why})
+
+        assert self._supplies is not None  # noqa: S101 - setup is the first command
+        place = Place(self._counters, slot_of(direction, number), generation, lost)
+        session = opening.host(sock, place, self._supplies, self._opening_of, message, beside)
+        self._sessions[direction, number] = session
+        if not self._held:
+            for other in self._sessions.values():
+                other.share()
+            session.start(is_alone=len(self._sessions) == len(self._opening) == 1)
+        return True
+
+    async def _refresh(self) -> None:
+        while True:
+            for session in list(self._sessions.values()):
+                session.refresh()
+            self._counters.set_worker_cpu(self._number, time.process_time_ns())
+            await asyncio.sleep(self._refresh_s)
+
+
+def _close(sock: socket.socket, beside: Any) -> None:
+    sock.close()
+    if isinstance(beside, socket.socket):
+        beside.close()
+
+
+def _pin(core: int) -> None:
+    """Stay on one core; where it is not this process's to use, stay where the kernel puts it."""
+    if hasattr(os, "sched_setaffinity"):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {core})
+
+
+async def _serve(channel_fd: int, counters_fd: int, number: int) -> None:
+    counters = Counters(counters_fd)
+    try:
+        await Worker(socket.socket(fileno=channel_fd), counters, number).serve()
+    finally:
+        counters.close()
+
+
+def main() -> None:
+    """Serve the channel whose descriptors the command line names."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel_fd, counters_fd, number = (int(argument) for argument in sys.argv[1:4])
+    run(_serve(channel_fd, counters_fd, number))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""A run as one JSON document, and how its numbers are rounded. Pure."""
+
+from math import floor, log10
+from typing import Any, Final
+
+from .latency import Latency
+from .plan import MIB, SECOND_NS, Direction, Plan, Workload
+from .samples import CpuSummary, Expectation, Expected, Measured, Summary
+
+SCHEMA: Final = 1
+
+
+def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str) -> dict[str, Any]:
+    """Return what `--json` prints: unknown is null, seconds and rates are numbers with a point."""
+    plan, expected = summary.plan, _expected_rates(summary)
+    return {
+        "schema": SCHEMA,
+        "run_id": run_id,
+        "preset": preset,
+        "verdict": verdict,
+        "plan": {
+            "workload": plan.workload.value,
+            "direction": plan.settings.direction.value,
+            "sessions": plan.settings.sessions,
+            "window_bytes": plan.settings.window_bytes,
+            "duration_s": None if plan.duration_ns is None else plan.duration_ns / SECOND_NS,
+            "warmup_s": plan.settle_ns / SECOND_NS,
+            **_transactions(plan),
+        },
+        "expected": {
+            "out": _expected(expected.out),
+            "in": _expected(expected.in_),
+            "total": _expected(expected.total),
+        },
+        "measured": {
+            "out": _measured(summary.out, expected.out),
+            "in": _measured(summary.in_, expected.in_),
+            "total": _measured(summary.total, expected.total),
+        },
+        "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
+        "tcp": {
+            "retransmits": summary.tcp.retransmits,
+            "rtt_us": summary.tcp.rtt_us,
+            "mss_bytes": summary.tcp.mss_bytes,
+            "congestion": summary.tcp.congestion,
+            "mode": None if summary.tcp.mode is None else summary.tcp.mode.value,
+            "window_granted_bytes": {
+                "near": summary.tcp.window_granted_near_bytes,
+                "far": summary.tcp.window_granted_far_bytes,
+            },
+        },
+        "warnings": list(summary.warnings),
+        "ended": {"reason": summary.end.reason.value, "detail": summary.end.detail},
+    }
+
+
+def short(value: float) -> float:
+    """Round to 3 decimals, a small value to 3 significant digits, so that it does not become nothing."""
+    decimals = 3 if value == 0 else max(3, 2 - floor(log10(abs(value))))
+    return round(value, decimals)
+
+
+def percent_of(measured: Measured, expected: Expected | None) -> float | None:
+    """Return a rate in percent of the expected one; a percentage of nothing is nothing."""
+    if expected is None:
+        return None
+    if expected.transactions_s and measured.transactions_s is not None:
+        return short(measured.transactions_s * 100 / expected.transactions_s)
+    if expected.bit_s <= 0:
+        return None
+    return short(measured.bit_s * 100 / expected.bit_s)
+
+
+def _expected_rates(summary: Summary) -> Expectation:
+    """Return the rates to expect; where one direction alone ran, the total is that direction."""
+    expected = summary.expectation
+    directions = {stretch.settings.direction for stretch in summary.stretches}
+    if expected.total is not None or len(directions) != 1 or Direction.DUPLEX in directions:
+        return expected
+    only = expected.out if Direction.OUT in directions else expected.in_
+    return Expectation(expected.out, expected.in_, only)
+
+
+def _expected(expected: Expected | None) -> dict[str, Any] | None:
+    if expected is None:
+        return None
+    transactions = {} if expected.transactions_s is None else {"transactions_s": expected.transactions_s}
+    rate = {"mbit_s": short(expected.bit_s / 1e6), **transactions}
+    return {**rate, "basis": expected.basis, "source": expected.source}
+
+
+def _measured(measured: Measured | None, expected: Expected | None) -> dict[str, Any] | None:
+    if measured is None:
+        return None
+    return {
+        "bytes": measured.bytes,
+        "seconds": measured.span_ns / SECOND_NS,
+        "mbit_s": short(measured.bit_s / 1e6),
+        "mib_s": short(measured.bit_s / 8 / MIB),
+        "percent_of_expected": percent_of(measured, expected),
+        "transactions_s": None if measured.transactions_s is None else short(measured.transactions_s),
+        "latency_us": _latency(measured.latency),
+    }
+
+
+def _transactions(plan: Plan) -> dict[str, Any]:
+    """Return what a transaction is; `closed_by` names who ends a connection of its own, and keeps TIME_WAIT."""
+    if not plan.workload.is_transactional:
+        return {}
+    request, response = plan.sizes
+    closed_by = "answering end" if plan.workload is Workload.CRR else None
+    return {"request_bytes": request, "response_bytes": response, "burst": plan.burst, "closed_by": closed_by}
+
+
+def _latency(latency: Latency | None) -> dict[str, float] | None:
+    if latency is None:
+        return None
+    found = {
+        "min": latency.min_ns,
+        "p50": latency.p50_ns,
+        "p90": latency.p90_ns,
+        "p99": latency.p99_ns,
+        "p99_9": latency.p99_9_ns,
+        "max": latency.max_ns,
+    }
+    return {name: short(ns / 1_000) for name, ns in found.items()}
+
+
+def _cpu(cpu: CpuSummary) -> dict[str, float | None]:
+    shares = {
+        "host_percent": cpu.host_percent,
+        "hottest_core_percent": cpu.hottest_core_percent,
+        "process_percent": cpu.process_percent,
+        "msec_per_mib": cpu.msec_per_mib,
+        "msec_per_transaction": cpu.msec_per_transaction,
+    }
+    return {name: None if value is None else short(value) for name, value in shares.items()}

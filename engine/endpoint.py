@@ -1,0 +1,185 @@
+"""The far end as a daemon: one TCP port for control and data, many clients at once."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+from collections.abc import Callable
+from typing import Final, Self
+
+from .errors import LinkgaugeError, RemoteProtocolError
+from .far import GREETING_DEADLINE_S, Registry, serve_client
+from .link import ControlLink
+from .messages import (
+    CONTROL_KIND,
+    DATA_HELLO_BYTES,
+    PREAMBLE_BYTES,
+    PROTOCOL_VERSION,
+    DataHello,
+    preamble,
+    read_preamble,
+)
+from .nic import prepare as prepare_nic
+from .plan import DEFAULT_PORT, End
+from .samples import Reason
+
+_BACKLOG: Final = 1_024
+_ACCEPT_PAUSE_S: Final = 0.2
+_SHUTDOWN_DEADLINE_S: Final = 3.0
+
+
+class EndpointError(LinkgaugeError):
+    """The endpoint cannot listen where it was asked to."""
+
+
+def listen(bind: str | None, port: int) -> socket.socket:
+    """Return a listening socket; without an address, on all of both families. EndpointError where taken."""
+    try:
+        if bind is None:
+            if socket.has_dualstack_ipv6():
+                with contextlib.suppress(OSError):
+                    return socket.create_server(
+                        ("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
+                    )
+            return socket.create_server(("", port), backlog=_BACKLOG)
+        family, _type, _protocol, _name, address = socket.getaddrinfo(
+            bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        where = f"port {port}" if bind is None else f"{bind} port {port}"
+        hint = ""
+        if error.errno == errno.EADDRINUSE:
+            hint = "; another endpoint may be running there already, or choose another with --port"
+        elif error.errno == errno.EACCES:
+            hint = "; ports below 1024 need privileges, choose another with --port"
+        elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            hint = "; --bind takes an address of this host"
+        raise EndpointError(f"cannot listen on {where}: {error.strerror or error}{hint}") from error
+
+
+class Endpoint:
+    """Serves clients on a listening socket while its `async with` block lasts."""
+
+    def __init__(self, listener: socket.socket, log: Callable[[str], None] = lambda _: None) -> None:
+        self._listener = listener
+        self._log = log
+        self._registry: Registry = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._accepting: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The address and port it listens on."""
+        host, port = self._listener.getsockname()[:2]
+        return host, port
+
+    async def __aenter__(self) -> Self:
+        """Start accepting."""
+        prepare_nic()
+        self._listener.setblocking(False)
+        self._accepting = asyncio.create_task(self._accept())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop accepting, end every run with a word to its near end, and wait for all to be given back."""
+        assert self._accepting is not None  # noqa: S101 - entered
+        self._accepting.cancel()
+        await asyncio.wait([self._accepting])
+        self._listener.close()
+        for run in self._registry.values():
+            run.end(Reason.PEER_STOPPED, "the far end is shutting down")
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_SHUTDOWN_DEADLINE_S)
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                sock, _address = await loop.sock_accept(self._listener)
+            except OSError as error:
+                # Out of descriptors, or a client that was gone again: the next one may fare better.
+                self._log(f"a connection could not be accepted: {error.strerror}")
+                await asyncio.sleep(_ACCEPT_PAUSE_S)
+                continue
+            task = asyncio.create_task(self._greet(sock))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _greet(self, sock: socket.socket) -> None:
+        """Find out what a connection is, from its first bytes, and pass it on."""
+        try:
+            async with asyncio.timeout(GREETING_DEADLINE_S):
+                opening, hello = await _read_opening(sock)
+            if hello is not None:
+                await self._adopt(sock, hello)
+                return
+            link = await self._link(sock, opening)
+        except (LinkgaugeError, OSError) as error:
+            sock.close()
+            reason = "it said nothing in time" if isinstance(error, TimeoutError) else str(error)
+            self._log(f"a connection was dropped: {reason}")
+            return
+        except asyncio.CancelledError:
+            sock.close()
+            raise
+        await serve_client(link, self._registry, self._log)
+
+    async def _adopt(self, sock: socket.socket, hello: DataHello) -> None:
+        # Looking a random token of 128 bits up in a dict tells nothing useful by its timing.
+        run = self._registry.get(hello.token)
+        if run is None:
+            raise RemoteProtocolError("a data connection of no run")
+        await run.adopt(sock, hello)
+
+    @staticmethod
+    async def _link(sock: socket.socket, opening: bytes) -> ControlLink:
+        loop = asyncio.get_running_loop()
+        _transport, link = await loop.connect_accepted_socket(lambda: ControlLink(End.FAR, opening), sock)
+        return link
+
+
+async def _read_opening(sock: socket.socket) -> tuple[bytes, DataHello | None]:
+    """Return a connection's preamble, and what it says of itself where it carries data."""
+    sock.setblocking(False)
+    opening = await _read_exactly(sock, PREAMBLE_BYTES)
+    found = read_preamble(opening)
+    if found is None:
+        raise RemoteProtocolError("a client that does not speak linkgauge")
+    version, kind = found
+    if version != PROTOCOL_VERSION:
+        await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
+        raise RemoteProtocolError(f"a client speaks protocol {version}, this endpoint {PROTOCOL_VERSION}")
+    if kind == CONTROL_KIND:
+        return opening, None
+    return opening, DataHello.unpack(await _read_exactly(sock, DATA_HELLO_BYTES))
+
+
+async def _read_exactly(sock: socket.socket, count: int) -> bytes:
+    """Read no byte more: what follows may be payload, and belongs to a worker."""
+    loop = asyncio.get_running_loop()
+    data = b""
+    while len(data) < count:
+        more = await loop.sock_recv(sock, count - len(data))
+        if not more:
+            raise RemoteProtocolError("a client closed before it said anything")
+        data += more
+    return data
+
+
+async def serve(
+    bind: str | None = None,
+    port: int = DEFAULT_PORT,
+    *,
+    stop: asyncio.Event,
+    on_listening: Callable[[tuple[str, int]], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve clients until `stop` is set; raise EndpointError where it cannot listen."""
+    async with Endpoint(listen(bind, port), log) as endpoint:
+        on_listening(endpoint.address)
+        await stop.wait()

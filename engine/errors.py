@@ -1,0 +1,67 @@
+"""What can go wrong, as one tree; every text names the thing, the place and the remedy.
+
+LinkgaugeError
+├── PlanError            what was asked for cannot be done (the command line is wrong: exit 2)
+├── PeerError            the far end cannot be used (the test could not be run: exit 3)
+│   ├── PeerUnreachable  the name does not resolve, the connection is refused or times out
+│   ├── PeerForeign      something answered, but it is not a linkgauge endpoint
+│   ├── PeerVersion      an endpoint answered, of another protocol version
+│   └── PeerRefused      an endpoint answered and declined, with its reason
+├── ProtocolError        a broken rule of the control protocol
+│   ├── LocalProtocolError   by this end: a bug of ours
+│   └── RemoteProtocolError  by the other end
+├── WorkerError          a worker process did not start or ended by itself
+└── StoreError           the run log cannot be read, or has no such run
+"""
+
+
+class LinkgaugeError(Exception):
+    """Anything that linkgauge itself has to say to a person."""
+
+
+class PlanError(LinkgaugeError):
+    """A plan that cannot be: names the field, what was given, and what is allowed."""
+
+    def __init__(self, field: str, given: object, allowed: str) -> None:
+        super().__init__(f"{field}: {given} is not possible; {allowed}")
+        self.field = field
+
+
+class PeerError(LinkgaugeError):
+    """The far end cannot be used."""
+
+
+class PeerUnreachable(PeerError):
+    """The name does not resolve, or nothing accepts the connection."""
+
+
+class PeerForeign(PeerError):
+    """Something answered that is not a linkgauge endpoint."""
+
+
+class PeerVersion(PeerError):
+    """An endpoint of another protocol version."""
+
+
+class PeerRefused(PeerError):
+    """The endpoint declined, with its reason."""
+
+
+class ProtocolError(LinkgaugeError):
+    """A broken rule of the control protocol."""
+
+
+class LocalProtocolError(ProtocolError):
+    """This end broke a rule: a bug of ours."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The other end broke a rule."""
+
+
+class WorkerError(LinkgaugeError):
+    """A worker process did not start, or ended by itself."""
+
+
+class StoreError(LinkgaugeError):
+    """The run log cannot be read or written, or has no such run."""

@@ -1,0 +1,23 @@
+"""Who this host is, as its endpoint introduces itself."""
+
+import os
+import platform
+import socket
+
+from .. import __version__
+from .link import ControlLink
+from .loop import loop_name
+from .nic import nic_of_connection
+from .samples import HostFacts
+
+
+async def describe_self(link: ControlLink) -> HostFacts:
+    """Return the facts of this host and process, and of the interface that carries a control connection."""
+    return HostFacts(
+        hostname=socket.gethostname(),
+        system=f"{platform.system()} {platform.release()}",
+        cores=os.cpu_count() or 1,
+        software=f"linkgauge {__version__}",
+        event_loop=loop_name(),
+        nic=await nic_of_connection(link),
+    )

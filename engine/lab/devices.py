@@ -1,0 +1,166 @@
+"""The two ends of a link, made with iproute2: addresses, MTU, queues; and what iproute2 has no word for."""
+
+import array
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import socket
+import struct
+import subprocess
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Final
+
+from .link import PREFIX_BITS, LabError, LabLink, LabUnavailable
+from .namespaces import NetworkNamespace
+
+NEAR_DEVICE: Final = "near0"
+FAR_DEVICE: Final = "far0"
+_DEADLINE_S: Final = 10.0
+_SBIN: Final = "/usr/sbin:/sbin"  # where Debian keeps them, and where a user's PATH may not look
+_PACKAGES: Final = {"ip": "iproute2", "tc": "iproute2"}
+# linux/sockios.h, linux/ethtool.h: segmentation by the device, by the kernel, and joining of what arrives.
+_SIOCETHTOOL: Final = 0x8946
+_OFFLOADS: Final = {"TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
+# linux/if_tun.h
+_TUNSETIFF: Final = 0x400454CA
+_TAP_WITHOUT_INFO: Final = 0x0002 | 0x1000
+_CONGESTION: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_REMEDIES: Final = {
+    "kind is unknown": "this kernel has no such queue: modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
+    "Unknown device type": "this kernel has no veth: modprobe veth, or a kernel with CONFIG_VETH",
+    "not permitted": "run it as root; a user's own namespace is held down on this machine",
+}
+_OTHER_REMEDY: Final = (
+    "this kernel or this iproute2 may be too old for it (it is written for Linux 5.4 and iproute2 5.4, or newer)"
+)
+
+
+def check_tools(path: str | None = None) -> None:
+    """Raise LabUnavailable where a tool that builds links is missing, with the package it comes in.
+
+    Looked through is `path`, or PATH and where system tools are.
+    """
+    missing = sorted(tool for tool in _PACKAGES if _find(tool, path) is None)
+    if missing:
+        packages = " ".join(sorted({_PACKAGES[tool] for tool in missing}))
+        raise LabUnavailable(f"a lab needs {' and '.join(missing)}; on Debian: apt install {packages}")
+
+
+def _find(tool: str, path: str | None = None) -> str | None:
+    return shutil.which(tool, path=path or f"{os.environ.get('PATH', os.defpath)}:{_SBIN}")
+
+
+def run_tool(tool: str, *arguments: str) -> None:
+    """Run a tool to its end; raise LabError with its command line, what it said, and a remedy.
+
+    LabUnavailable is raised where this kernel has no links of the kind, or allows none.
+    """
+    line = " ".join((tool, *arguments))
+    try:
+        done = subprocess.run(
+            [_find(tool) or tool, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=_DEADLINE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f"`{line}` did not end in {_DEADLINE_S:g} s; try again on a less busy machine") from error
+    except OSError as error:
+        raise LabError(f"`{line}` could not be run: {error.strerror}; is iproute2 whole?") from error
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split()) or f"it ended with status {done.returncode} and said nothing"
+        remedy = next((text for sign, text in _REMEDIES.items() if sign in said), None)
+        kind = LabError if remedy is None else LabUnavailable
+        raise kind(f"`{line}` failed: {said}; {remedy or _OTHER_REMEDY}")
+
+
+def make_pair(far: NetworkNamespace) -> None:
+    """Make the two devices of a link that the kernel carries, one here and one in the far namespace."""
+    run_tool("ip", "link", "add", NEAR_DEVICE, "type", "veth", "peer", "name", FAR_DEVICE, "netns", far.path)
+
+
+def make_taps(far: NetworkNamespace) -> tuple[int, int]:
+    """Make the two devices of a link that the relay carries; return the near and the far one's descriptor."""
+    near_end = _open_tap(NEAR_DEVICE)
+    with far.entered():
+        return near_end, _open_tap(FAR_DEVICE)
+
+
+def _open_tap(name: str) -> int:
+    try:
+        descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _TAP_WITHOUT_INFO))
+    except OSError as error:
+        raise LabError(
+            f"/dev/net/tun cannot be used for half duplex, delay or loss: {error.strerror}; "
+            "run it as root, modprobe tun, or do without --delay and --loss"
+        ) from error
+    return descriptor
+
+
+def set_up(device: str, address: str, mtu_bytes: int, link: LabLink) -> list[str]:
+    """Make a device of this namespace one end of the link; return what a person should know of it."""
+    run_tool("ip", "link", "set", "lo", "up")
+    run_tool("ip", "link", "set", device, "mtu", str(mtu_bytes))
+    if link.grain == "packet":
+        # TCP hands several packets over at once even where segmentation is off (Linux 4.17), and the queue
+        # counts what the wire puts around a packet once for all of them: 10 Mb/s became 10.08.
+        run_tool("ip", "link", "set", device, "gso_max_segs", "1")
+    run_tool("ip", "address", "add", f"{address}/{PREFIX_BITS}", "dev", device)
+    if link.grain != "offload":
+        _turn_offloads_off(device)
+    if not link.half_duplex:  # there the relay is the line
+        run_tool("tc", "qdisc", "add", "dev", device, "root", *queue_arguments(link))
+    run_tool("ip", "link", "set", device, "up")
+    return _choose_cubic(device, address)
+
+
+def queue_arguments(link: LabLink) -> tuple[str, ...]:
+    """Return what tc is told of a link's queue: the line's rate, and what each frame takes of it.
+
+    Where the queue meets several packets at once, it is told the part of the line that frames' own bytes are:
+    exact for full-sized frames, however many come together.
+    """
+    sizes = ("burst", f"{link.burst_bytes}b", "limit", f"{link.buffer_bytes}b")
+    if link.grain != "packet":
+        return ("tbf", "rate", f"{round(link.rate_bit_s * link.share)}bit", *sizes)
+    wire = ("overhead", str(link.overhead_bytes), "mpu", str(link.smallest_bytes), "linklayer", link.linklayer)
+    return ("tbf", "rate", f"{link.rate_bit_s}bit", *sizes, *wire)
+
+
+def _turn_offloads_off(device: str) -> None:
+    """Have every packet on the link be one that its wire could carry; with offloads they are up to 64 KiB."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for name, command in _OFFLOADS.items():
+            value = array.array("I", [command, 0])
+            request = struct.pack("16sP16x", device.encode(), value.buffer_info()[0])
+            try:
+                fcntl.ioctl(sock, _SIOCETHTOOL, request)
+            except OSError as error:
+                if error.errno != errno.EOPNOTSUPP:  # then it is not there to be on
+                    raise LabError(
+                        f"{name} of {device} cannot be turned off: {error.strerror}; run it as root"
+                    ) from error
+
+
+def _choose_cubic(device: str, address: str) -> list[str]:
+    """Have TCP fill the queue; a congestion control that paces by itself makes the rate a matter of its taste.
+
+    A namespace may only have what its machine allows every user (tcp_allowed_congestion_control); a route may
+    name any. It comes second, for what a route says stands against what a program asks for before it connects.
+    """
+    with contextlib.suppress(OSError):
+        _CONGESTION.write_text("cubic", encoding="ascii")
+        return []
+    try:
+        network = str(ip_network(f"{address}/{PREFIX_BITS}", strict=False))
+        run_tool("ip", "route", "replace", network, "dev", device, "src", address, "congctl", "cubic")
+    except LabError as error:
+        return [f"TCP keeps this machine's own congestion control, for cubic is not to be had: {error}"]
+    return []

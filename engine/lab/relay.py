@@ -1,0 +1,121 @@
+"""`python -m linkgauge.engine.lab.relay NEAR_TAP FAR_TAP LINK`: carries frames between the ends, late or never.
+
+For what the kernel's queues cannot do everywhere: hold frames back, lose some, and let both directions share one
+medium. It is no model of an Ethernet's collisions nor of a ring's token: the medium is never idle while a frame
+waits, and serves the two directions in turn. Each frame is lost or not by itself, ACKs like data.
+"""
+
+import json
+import os
+import random
+import select
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..codec import decode
+from .link import LabLink
+
+_FRAMES_AT_ONCE: Final = 32  # read from one end before the other one gets its turn
+_SECOND_NS: Final = 1_000_000_000
+
+
+@dataclass(slots=True)
+class _Flow:
+    """One direction: frames that wait for the medium, and frames that are under way."""
+
+    waiting: deque[tuple[int, bytes]] = field(default_factory=deque[tuple[int, bytes]])
+    waiting_bytes: int = 0
+    under_way: deque[tuple[int, bytes]] = field(default_factory=deque[tuple[int, bytes]])
+
+
+class Medium:
+    """What lies between the two ends: frames in, frames out, on a clock that is told to it."""
+
+    def __init__(self, link: LabLink, draw: Callable[[], float]) -> None:
+        """Take a link, and what draws a number from 0 to 1 for each frame's luck."""
+        self._link = link
+        self._draw = draw
+        self._loss = link.loss_percent / 100
+        self._flows = (_Flow(), _Flow())
+        self._free_ns = 0  # when the shared medium will be
+        self._turn = 0
+
+    def take(self, side: int, frame: bytes, now_ns: int) -> None:
+        """Take a frame that one side (0 near, 1 far) sends."""
+        if self._loss and self._draw() < self._loss:
+            return
+        flow = self._flows[side]
+        if not self._link.half_duplex:  # the kernel's queues have made it wait for the line
+            flow.under_way.append((now_ns + self._link.delay_ns, frame))
+        elif flow.waiting_bytes + len(frame) <= self._link.buffer_bytes:
+            flow.waiting.append((now_ns, frame))
+            flow.waiting_bytes += len(frame)
+
+    def arrivals(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
+        """Give what has arrived by now: the side that sent it, and the frame."""
+        self._use_medium(now_ns)
+        for side, flow in enumerate(self._flows):
+            while flow.under_way and flow.under_way[0][0] <= now_ns:
+                yield side, flow.under_way.popleft()[1]
+
+    def next_ns(self) -> int | None:
+        """Return when there is something to do again; None where that is when a frame is taken."""
+        times = [flow.under_way[0][0] for flow in self._flows if flow.under_way]
+        if any(flow.waiting for flow in self._flows):
+            times.append(self._free_ns)
+        return min(times, default=None)
+
+    def _use_medium(self, now_ns: int) -> None:
+        """Put waiting frames on the medium, up to now, each as soon as it could have been."""
+        while self._free_ns <= now_ns:
+            ready = [side for side in (self._turn, 1 - self._turn) if self._flows[side].waiting]
+            if not ready:
+                return
+            # Whoever came to a medium that was free has it; two that wait take turns.
+            side = min(ready, key=lambda each: max(self._free_ns, self._flows[each].waiting[0][0]))
+            flow = self._flows[side]
+            came_ns, frame = flow.waiting.popleft()
+            flow.waiting_bytes -= len(frame)
+            self._free_ns = max(self._free_ns, came_ns) + self._link.wire_ns(len(frame))
+            flow.under_way.append((self._free_ns + self._link.delay_ns, frame))
+            self._turn = 1 - side
+
+
+def carry(taps: tuple[int, int], link: LabLink, until_ended: int) -> None:
+    """Carry frames between two TAP devices until a descriptor can be read: its other end is gone."""
+    medium = Medium(link, random.Random(link.seed).random)  # noqa: S311 - chance, not secrets
+    most = max(link.mtu_bytes, link.far_mtu_bytes) + 18
+    while True:
+        due_ns = medium.next_ns()
+        wait = None if due_ns is None else max(0, due_ns - time.monotonic_ns()) / _SECOND_NS
+        readable, _, _ = select.select([*taps, until_ended], [], [], wait)
+        if until_ended in readable:
+            return
+        for side, tap in enumerate(taps):
+            if tap in readable:
+                for frame in _frames(tap, most):
+                    medium.take(side, frame, time.monotonic_ns())
+        for side, frame in medium.arrivals(time.monotonic_ns()):
+            with suppress(OSError):  # the device is on its way down, or its queue is full: lost, as on a wire
+                os.write(taps[1 - side], frame)
+
+
+def _frames(tap: int, most: int) -> Iterator[bytes]:
+    with suppress(BlockingIOError):
+        for _ in range(_FRAMES_AT_ONCE):
+            yield os.read(tap, most)
+
+
+def main() -> None:
+    """Carry one link's frames."""
+    near, far, link = sys.argv[1:]
+    carry((int(near), int(far)), decode(LabLink, json.loads(link)), sys.stdin.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Latency as counts in buckets of constant relative width.
+
+Pure. 64 buckets an octave from 1 µs to 69 s: the middle of a bucket is within 0.8 % of every value in it, whatever
+its size. Counts of several sessions, intervals and workers add up bucket by bucket, and nothing is lost in
+that: a percentile of the whole is taken from the sum, never from other percentiles. How many
+transactions there were is the sum of the counts, so that the two cannot disagree.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+_SUB_BITS: Final = 6
+_PER_OCTAVE: Final = 1 << _SUB_BITS
+_FIRST_OCTAVE: Final = 10  # 2**10 ns are 1.02 µs
+_OCTAVES: Final = 26  # up to 2**36 ns, 68.7 s
+BUCKETS: Final = _PER_OCTAVE * _OCTAVES
+CHUNK: Final = _PER_OCTAVE
+_SHIFT: Final = _SUB_BITS + 1
+# bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hot paths write it out.
+BASE: Final = ((_FIRST_OCTAVE - _SUB_BITS) << _SUB_BITS) + _PER_OCTAVE
+RELATIVE_ERROR: Final = 0.008
+
+
+def bucket_of(ns: int) -> int:
+    """Return the bucket of a time; what is shorter or longer than all is in the first or the last."""
+    shift = ns.bit_length() - _SHIFT
+    bucket = (shift << _SUB_BITS) + (ns >> shift if shift >= 0 else 0) - BASE
+    return 0 if bucket < 0 else bucket if bucket < BUCKETS else BUCKETS - 1
+
+
+def value_ns(bucket: int) -> int:
+    """Return the time in the middle of a bucket."""
+    octave, part = divmod(bucket, _PER_OCTAVE)
+    shift = octave + _FIRST_OCTAVE - _SUB_BITS
+    return ((_PER_OCTAVE + part) << shift) + (1 << shift >> 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long transactions took: the shortest, four percentiles, the longest."""
+
+    min_ns: int
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p99_9_ns: int
+    max_ns: int
+
+
+def _rank(whole: int, percent: float) -> int:
+    """Return how many are at or below a percentile: at least one."""
+    return max(1, -(-whole * round(percent * 10) // 1_000))
+
+
+def latency_of(counts: Mapping[int, int]) -> Latency | None:
+    """Return the percentiles of counts; None where nothing was counted."""
+    if not counts:
+        return None
+    ascending = sorted(counts)
+    whole = sum(counts.values())
+    upto = list(accumulate(counts[bucket] for bucket in ascending))
+    p50, p90, p99, p99_9 = (
+        value_ns(ascending[bisect_left(upto, _rank(whole, percent))]) for percent in (50, 90, 99, 99.9)
+    )
+    return Latency(value_ns(ascending[0]), p50, p90, p99, p99_9, value_ns(ascending[-1]))
+
+
+def merge(into: dict[int, int], counts: Iterable[tuple[int, int]]) -> None:
+    """Add counts, as pairs of bucket and count, to others."""
+    for bucket, count in counts:
+        into[bucket] = into.get(bucket, 0) + count
+
+
+def risen(before: bytes, after: bytes) -> dict[int, int]:
+    """Return what was counted between two readings of a whole histogram of 64-bit words.
+
+    Octaves in which nothing happened are compared and left: most are, and a sample reads up to 256 of these.
+    """
+    counts: dict[int, int] = {}
+    width = CHUNK * 8
+    for start in range(0, BUCKETS * 8, width):
+        now = after[start : start + width]
+        then = before[start : start + width]
+        if now != then:
+            pairs = zip(memoryview(then).cast("Q"), memoryview(now).cast("Q"), strict=True)
+            first = start // 8
+            counts.update({first + i: b - a for i, (a, b) in enumerate(pairs) if b > a})
+    return counts

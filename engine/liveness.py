@@ -1,0 +1,35 @@
+"""Whether the other end is still there, judged by what it says and by what it carries.
+
+Pure: time is an argument. The control connection of a run may be silent for a while because the run's own flood
+fills the queue it waits in; so payload that moves counts as a sign of life as well, for some time.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from .plan import SECOND_NS
+
+PING_INTERVAL_S: Final = 1.0
+SILENCE_NS: Final = 4 * SECOND_NS  # a sample is due every interval and a pong every second
+LONGEST_SILENCE_NS: Final = 30 * SECOND_NS  # payload may be on its way from buffers for a while, not longer
+
+
+@dataclass(slots=True)
+class Liveness:
+    """The last signs of life of the other end, monotonic nanoseconds."""
+
+    moved_ns: int
+    total_bytes: int = 0
+
+    def lost_for_ns(self, now_ns: int, heard_ns: int, total_bytes: int) -> int | None:
+        """Take in what is known now; return how long the other end has been silent if it is lost, else None.
+
+        `heard_ns` is when the last control bytes came, `total_bytes` all payload that was ever received
+        or acknowledged.
+        """
+        if total_bytes != self.total_bytes:
+            self.total_bytes = total_bytes
+            self.moved_ns = now_ns
+        silent_ns = now_ns - heard_ns
+        still_ns = now_ns - max(self.moved_ns, heard_ns)
+        return silent_ns if still_ns > SILENCE_NS or silent_ns > LONGEST_SILENCE_NS else None

@@ -1,0 +1,307 @@
+"""What crosses the wire besides payload: the preambles, the control messages, their framing and limits.
+
+Pure. Every connection opens with a preamble of fixed size, so that one TCP port serves control and data
+and an accepted socket can be handed to a worker with not one byte of payload read from it. After its preamble a
+control connection carries frames: a length of four bytes, big-endian, then a JSON object with a `type`; reports
+are squeezed.
+"""
+
+import json
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from .codec import DecodeError, decode_tagged, encode_tagged
+from .errors import LinkgaugeError, RemoteProtocolError
+from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, Direction, End, Plan, Settings
+from .samples import HostFacts, RunEnd, Sample, SocketFacts
+from .squeeze import squeeze, unsqueeze
+
+PROTOCOL_VERSION: Final = 1
+MAGIC: Final = b"linkgauge"
+CONTROL_KIND: Final = b"C"
+DATA_KIND: Final = b"D"
+TOKEN_BYTES: Final = 16
+DATA_ACCEPTED: Final = b"\x06"  # the far end's one byte before a session's payload: sockets are set up
+
+_PREAMBLE: Final = struct.Struct(">9sBcc")
+PREAMBLE_BYTES: Final = _PREAMBLE.size
+_DATA_HELLO: Final = struct.Struct(f">{TOKEN_BYTES}scBII")
+DATA_HELLO_BYTES: Final = _DATA_HELLO.size
+_FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
+
+_TOKEN: Final = re.compile(f"[0-9a-f]{{{2 * TOKEN_BYTES}}}")
+
+_LENGTH: Final = struct.Struct(">I")
+# A far end's report of 256 connections and 256 cores is about 70 kB; nothing a near end says is near 16 KiB.
+MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 256 * 1024}
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Near: who I am."""
+
+    facts: HostFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Far: who I am; a plan may come."""
+
+    facts: HostFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Far: declined, with a reason for a person. The last message of a connection."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Near: prepare this run."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Far: workers are up; each data connection of the run shows this token (32 hexadecimal digits)."""
+
+    token: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no token."""
+        if _TOKEN.fullmatch(self.token) is None:
+            raise DecodeError("Ready.token", f"{2 * TOKEN_BYTES} hexadecimal digits", self.token)
+
+
+def _check_flow(where: str, direction: Direction, session: int) -> None:
+    if direction is Direction.DUPLEX:
+        raise DecodeError(f"{where}.direction", "a single direction", direction)
+    if not 1 <= session <= MAX_SESSIONS:
+        raise DecodeError(f"{where}.session", f"1 to {MAX_SESSIONS}", session)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    """Far: a session is open, with what the kernel granted it at this end."""
+
+    facts: SocketFacts
+
+    def __post_init__(self) -> None:
+        """Refuse a session that cannot be."""
+        _check_flow("SessionOpened.facts", self.facts.direction, self.facts.session)
+        if self.facts.end is not End.FAR:
+            raise DecodeError("SessionOpened.facts.end", End.FAR, self.facts.end)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClosed:
+    """Far: a session's connection ended. The near end knows whether it was meant to."""
+
+    direction: Direction
+    session: int
+    generation: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Near: all sessions are open, start the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Far: the clock has started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Near: from now on these settings.
+
+    Let go of connections older than `oldest`, and of those no newer than `generation` that are not among them.
+    """
+
+    settings: Settings
+    generation: int
+    oldest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Far: the sample of an interval."""
+
+    sample: Sample
+
+    def __post_init__(self) -> None:
+        """Refuse a sample that cannot have been taken: what is made of it divides by its times."""
+        sample = self.sample
+        if sample.end is not End.FAR or sample.index < 0:
+            raise DecodeError("Report.sample", f"one of the {End.FAR} end", f"{sample.end} {sample.index}")
+        if not 0 < sample.interval_ns <= sample.elapsed_ns:
+            raise DecodeError("Report.sample.interval_ns", "1 to the time since the start", sample.interval_ns)
+        for session in sample.sessions:
+            _check_flow("Report.sample.sessions", session.direction, session.session)
+            if session.bytes < 0:
+                raise DecodeError("Report.sample.sessions.bytes", "0 or more", session.bytes)
+        if len({(s.direction, s.session) for s in sample.sessions}) < len(sample.sessions):
+            raise DecodeError("Report.sample.sessions", "each session once", "one of them twice")
+        _check_latency(sample)
+
+
+def _check_latency(sample: Sample) -> None:
+    """Refuse latency that does not go with the sessions' own counts."""
+    where = "Report.sample.latency"
+    told = {one.direction: one.transactions for one in sample.latency}
+    if len(told) < len(sample.latency) or Direction.DUPLEX in told:
+        raise DecodeError(where, "each single direction once", "another")
+    if any(s.transactions is not None and s.transactions < 0 for s in sample.sessions):
+        raise DecodeError(where, "0 transactions or more", "fewer")
+    for flow in Direction.DUPLEX.flows:
+        counted = sum(s.transactions or 0 for s in sample.sessions if s.direction is flow)
+        if counted != told.get(flow, 0):
+            raise DecodeError(where, f"the {counted} transactions of all sessions", told.get(flow, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Far: something a person should know."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Near: take the last sample and finish."""
+
+    end: RunEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Far: all samples are sent, and why the run ended. The last message of a run."""
+
+    end: RunEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Either end: I am alive, say that you are."""
+
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """Either end: I am."""
+
+    serial: int
+
+
+NearMessage = Hello | Open | Start | Change | Stop | Ping | Pong
+FarMessage = (
+    Welcome | Refuse | Ready | SessionOpened | SessionClosed | Begun | Report | Notice | Finish | Ping | Pong
+)
+Message = NearMessage | FarMessage
+MESSAGES_OF: Final[dict[End, tuple[type[Message], ...]]] = {
+    End.NEAR: (Hello, Open, Start, Change, Stop, Ping, Pong),
+    End.FAR: (
+        Welcome,
+        Refuse,
+        Ready,
+        SessionOpened,
+        SessionClosed,
+        Begun,
+        Report,
+        Notice,
+        Finish,
+        Ping,
+        Pong,
+    ),
+}
+
+
+def preamble(kind: bytes) -> bytes:
+    """Return the first bytes of a connection, `CONTROL_KIND` or `DATA_KIND`."""
+    return _PREAMBLE.pack(MAGIC, PROTOCOL_VERSION, kind, b"\n")
+
+
+def read_preamble(data: bytes) -> tuple[int, bytes] | None:
+    """Return (protocol version, kind) of `PREAMBLE_BYTES` bytes, None where they are no preamble."""
+    magic, version, kind, end = _PREAMBLE.unpack(data)
+    if magic != MAGIC or end != b"\n" or kind not in {CONTROL_KIND, DATA_KIND}:
+        return None
+    return version, kind
+
+
+@dataclass(frozen=True, slots=True)
+class DataHello:
+    """What a data connection says of itself after its preamble: whose it is and how to set it up."""
+
+    token: bytes
+    direction: Direction
+    session: int
+    generation: int
+    window_bytes: int | None
+
+    def pack(self) -> bytes:
+        """Return the `DATA_HELLO_BYTES` bytes that say so."""
+        flow = _FLOW_CODES[self.direction]
+        return _DATA_HELLO.pack(self.token, flow, self.session, self.generation, self.window_bytes or 0)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "DataHello":
+        """Read `DATA_HELLO_BYTES` bytes; raise RemoteProtocolError where a field is out of range."""
+        token, flow, session, generation, window = _DATA_HELLO.unpack(data)
+        direction = next((d for d, code in _FLOW_CODES.items() if code == flow), None)
+        window_bytes: int | None = window or None
+        if direction is None or not 1 <= session <= MAX_SESSIONS:
+            raise RemoteProtocolError("a data connection names no possible session")
+        if window_bytes is not None and not MIN_WINDOW_BYTES <= window_bytes <= MAX_WINDOW_BYTES:
+            raise RemoteProtocolError("a data connection asks for an impossible window")
+        return cls(token, direction, session, generation, window_bytes)
+
+
+def encode_frame(message: Message) -> bytes:
+    """Return the message with its length before it."""
+    body = json.dumps(encode_tagged(message), separators=(",", ":"), ensure_ascii=False).encode()
+    if isinstance(message, Report):  # the only one that comes often
+        body = squeeze(body)
+    return _LENGTH.pack(len(body)) + body
+
+
+def decode_body(body: bytes, sender: End) -> Message:
+    """Return the message in a frame's body; raise RemoteProtocolError where it is none of the sender's."""
+    try:
+        return decode_tagged(MESSAGES_OF[sender], json.loads(unsqueeze(body, MAX_FRAME_BYTES[sender])))
+    except (LinkgaugeError, ValueError, RecursionError) as error:
+        raise RemoteProtocolError(f"the {sender} end sent a message that cannot be read: {error}") from error
+
+
+class FrameReader:
+    """Cuts a byte stream into frames' bodies. A length over the sender's limit is refused unallocated."""
+
+    def __init__(self, sender: End) -> None:
+        self._limit = MAX_FRAME_BYTES[sender]
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Take bytes in, yield the bodies that are whole now; raise RemoteProtocolError at a huge one.
+
+        To be iterated to its end: what came before a huge one is given out, however the bytes were cut.
+        """
+        self._buffer += data
+        while len(self._buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            if length > self._limit:
+                raise RemoteProtocolError(f"a message of {length} bytes is over the limit of {self._limit}")
+            whole = _LENGTH.size + length
+            if len(self._buffer) < whole:
+                break
+            body = bytes(self._buffer[_LENGTH.size : whole])
+            del self._buffer[:whole]
+            yield body

@@ -1,0 +1,37 @@
+"""Which process writes a run: tells a run that goes on from one whose process died."""
+
+import os
+import platform
+from pathlib import Path
+
+
+def owner() -> str:
+    """Return what names this process on this host, and no other one after it."""
+    pid = os.getpid()
+    return f"{platform.node()}/{pid}/{_start_of(pid) or ''}"
+
+
+def is_alive(name: str) -> bool:
+    """Return whether the process that was named so still runs; one on another host does not count."""
+    host, _, rest = name.rpartition("/")[0].rpartition("/")
+    start = name.rpartition("/")[2]
+    if host != platform.node() or not rest.isdecimal():
+        return False
+    pid = int(rest)
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        pass  # it is there, and somebody else's
+    except (OSError, OverflowError):
+        return False
+    return (_start_of(pid) or "") == start
+
+
+def _start_of(pid: int) -> str | None:
+    """Return when a process started, in ticks since boot (proc(5)); None where nothing tells, or it is dead."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    state, *fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    return None if state in {"Z", "X"} else fields[18]

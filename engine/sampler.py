@@ -1,0 +1,165 @@
+"""Counters to samples: one end's readings, each on that end's own monotonic clock."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from .cpu import elapsed_cores, read_cores
+from .dataplane.counters import NO_LATENCY, Counters, Slot
+from .latency import latency_of, merge, risen
+from .plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Workload, sender_of
+from .samples import CoreTimes, LatencyCounts, Sample, SessionSample
+
+_Key = tuple[Direction, int]
+_Counts = dict[int, int]
+
+# A last sample shorter than this share of an interval is not taken: its rate would be noise.
+_LEAST_SHARE: Final = 20
+_SHORTEST_SLEEP_NS: Final = 1_000_000
+
+
+class Sampler:
+    """Takes the samples of one end of one run."""
+
+    def __init__(self, end: End, plan: Plan, counters: Counters) -> None:
+        self._end = end
+        self._interval_ns = plan.interval_ns
+        self._counters = counters
+        self._started_ns = 0
+        self._elapsed_ns = 0
+        self._index = -1
+        self._slots: dict[_Key, Slot] = {}
+        self._asked = [
+            flow
+            for flow in Direction.DUPLEX.flows
+            if plan.workload.is_transactional and sender_of(flow, plan.workload) is end.other
+        ]
+        # Of whole answers the count says it all: bytes that were read a moment earlier would disagree with it.
+        self._answer_bytes = plan.sizes[1] if plan.workload in {Workload.RR, Workload.CRR} else None
+        self._latency: dict[_Key, bytes] = {}
+        self._cores: tuple[CoreTimes, ...] | None = None
+        self._process_ns = 0
+
+    def start(self) -> None:
+        """Take the first reading: everything before it is not part of the run."""
+        self._started_ns = time.monotonic_ns()
+        self._slots = self._read_slots()
+        self._latency = self._read_latency(self._slots)
+        self._cores = read_cores()
+        self._process_ns = self._read_process()
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Time since the start."""
+        return time.monotonic_ns() - self._started_ns
+
+    async def run(self, on_sample: Callable[[Sample], None], until_ns: int | None) -> None:
+        """Take a sample each interval and hand it over, until a time since the start is up."""
+        while until_ns is None or self.elapsed_ns < until_ns:
+            least_ns = self._elapsed_ns + self._interval_ns // _LEAST_SHARE
+            tick = (least_ns // self._interval_ns + 1) * self._interval_ns
+            await self._sleep_until(tick if until_ns is None else min(tick, until_ns))
+            sample = self.take()
+            if sample is not None:
+                on_sample(sample)
+
+    async def _sleep_until(self, target_ns: int) -> None:
+        """Sleep at least once. uvloop's timers are early by up to a millisecond: a sample would be a sliver."""
+        is_early = True
+        while is_early:
+            left_ns = target_ns - self.elapsed_ns
+            await asyncio.sleep(max(left_ns, _SHORTEST_SLEEP_NS) / SECOND_NS)
+            is_early = self.elapsed_ns < target_ns
+
+    def take(self) -> Sample | None:
+        """Read everything now; None where next to no time has passed since the last reading."""
+        elapsed_ns = self.elapsed_ns
+        interval_ns = elapsed_ns - self._elapsed_ns
+        if interval_ns < self._interval_ns // _LEAST_SHARE:
+            return None
+        slots, cores, process_ns = self._read_slots(), read_cores(), self._read_process()
+        latency = self._read_latency(slots)
+        counts = {key: risen(self._latency.get(key, NO_LATENCY), words) for key, words in latency.items()}
+        # Where this process was held up, the index skips, so that both ends' samples stay aligned in time.
+        self._index = max(self._index + 1, round(elapsed_ns / self._interval_ns) - 1)
+        sample = Sample(
+            end=self._end,
+            index=self._index,
+            elapsed_ns=elapsed_ns,
+            interval_ns=interval_ns,
+            sessions=tuple(
+                _difference(self._slots.get(key), slot, counts.get(key), self._answer_bytes)
+                for key, slot in slots.items()
+                if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
+            ),
+            cores=elapsed_cores(self._cores, cores),
+            process_cpu_ns=max(0, process_ns - self._process_ns),
+            latency=tuple(_merged(flow, counts) for flow in self._asked),
+        )
+        self._latency = latency
+        self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
+        return sample
+
+    def _read_slots(self) -> dict[tuple[Direction, int], Slot]:
+        slots: dict[tuple[Direction, int], Slot] = {}
+        for direction in (Direction.OUT, Direction.IN):
+            for session in range(1, MAX_SESSIONS + 1):
+                slot = self._counters.read(direction, session)
+                if slot is not None:
+                    slots[direction, session] = slot
+        return slots
+
+    def _read_latency(self, slots: dict[_Key, Slot]) -> dict[_Key, bytes]:
+        return {key: self._counters.read_latency(*key) for key in slots if key[0] in self._asked}
+
+    def _read_process(self) -> int:
+        return time.process_time_ns() + self._counters.worker_cpu_ns()
+
+
+def _merged(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
+    """Return the latency of all sessions of a direction together."""
+    merged: _Counts = {}
+    for (direction, _), one in counts.items():
+        if direction is flow:
+            merge(merged, one.items())
+    buckets = sorted(merged)
+    return LatencyCounts(flow, tuple(buckets), tuple(merged[bucket] for bucket in buckets))
+
+
+def _bytes_of(slot: Slot | None) -> int:
+    return 0 if slot is None else slot.bytes
+
+
+def _rise(before: int | None, after: int | None) -> int | None:
+    return None if after is None else max(0, after - (before or 0))
+
+
+def _difference(
+    before: Slot | None, after: Slot, counts: _Counts | None, answer_bytes: int | None
+) -> SessionSample:
+    """Return what a slot did between two readings; a slot that was not there before started from nothing.
+
+    `counts` are its transactions by latency, None where this end does not ask for any; `answer_bytes` are
+    those of each, where bytes are counted by whole answers.
+    """
+    latency = latency_of(counts or {})
+    transactions = None if counts is None else sum(counts.values())
+    bytes_ = max(0, after.bytes - _bytes_of(before))
+    if transactions is not None and answer_bytes is not None:
+        bytes_ = transactions * answer_bytes
+    return SessionSample(
+        direction=after.direction,
+        session=after.session,
+        bytes=bytes_,
+        retransmits=_rise(before and before.retransmits, after.retransmits),
+        rtt_us=after.rtt_us,
+        cwnd_bytes=after.cwnd_bytes,
+        mss_bytes=after.mss_bytes,
+        busy_us=_rise(before and before.busy_us, after.busy_us),
+        rwnd_limited_us=_rise(before and before.rwnd_limited_us, after.rwnd_limited_us),
+        sndbuf_limited_us=_rise(before and before.sndbuf_limited_us, after.sndbuf_limited_us),
+        transactions=transactions,
+        latency_p50_ns=latency and latency.p50_ns,
+        latency_p99_ns=latency and latency.p99_ns,
+    )

@@ -1,0 +1,55 @@
+"""Messages made small: an end's samples travel on the very link that is measured.
+
+Pure. Five sessions' sample is 1.2 kB of JSON: four of them a second are 0.4 % of a 10 Mb/s link, and ten at
+a sample interval of 100 ms were 0.9 % of what it then carried. Each message is squeezed by itself, against a
+dictionary of what such messages are made of, so that no state is kept and a lost connection loses nothing.
+"""
+
+import zlib
+from typing import Final
+
+from .errors import RemoteProtocolError
+
+_MARK: Final = b"z"  # no JSON text begins with it
+_WORTH_BYTES: Final = 96
+
+# What zlib may refer back to (RFC 1950, FDICT): the most frequent at the end.
+_DICTIONARY: Final = (
+    b'{"type":"SessionOpened","facts":{"end":"far","direction":"duplex","session":1,"congestion":"cubic",'
+    b'"window_granted_bytes":null,"mss_bytes":1448,"timestamps":true,"sack":true,"window_scaling":true,'
+    b'"mode":"copy"}}{"type":"Report","sample":{"end":"far","index":1,"elapsed_ns":2000000000,'
+    b'"interval_ns":250000000,"process_cpu_ns":10000000,"cores":[{"user_ns":10000000,"system_ns":20000000,'
+    b'"softirq_ns":0,"steal_ns":0,"idle_ns":230000000},{"user_ns":0,"system_ns":0,"softirq_ns":0,"steal_ns":0,'
+    b'"idle_ns":250000000}],"sessions":[{"direction":"in","session":1,"bytes":1048576,"retransmits":0,'
+    b'"rtt_us":1000,"cwnd_bytes":14480,"mss_bytes":1448,"busy_us":250000,"rwnd_limited_us":0,'
+    b'"sndbuf_limited_us":0},{"direction":"out","session":2,"bytes":1048576,"retransmits":null,"rtt_us":null,'
+    b'"cwnd_bytes":null,"mss_bytes":null,"busy_us":null,"rwnd_limited_us":null,"sndbuf_limited_us":null}'
+)
+
+
+def squeeze(body: bytes) -> bytes:
+    """Return a message's body, smaller where that is worth it."""
+    if len(body) < _WORTH_BYTES:
+        return body
+    packer = zlib.compressobj(level=6, zdict=_DICTIONARY)
+    packed = _MARK + packer.compress(body) + packer.flush()
+    return packed if len(packed) < len(body) else body
+
+
+def unsqueeze(body: bytes, limit_bytes: int) -> bytes:
+    """Return the body as it was; raise RemoteProtocolError where it is broken or larger than the limit.
+
+    No more than the limit is ever unpacked, however large the packed bytes say they are.
+    """
+    if not body.startswith(_MARK):
+        return body
+    unpacker = zlib.decompressobj(zdict=_DICTIONARY)
+    try:
+        whole = unpacker.decompress(body[len(_MARK) :], limit_bytes + 1)
+    except zlib.error as error:
+        raise RemoteProtocolError(f"a message that cannot be unpacked: {error}") from error
+    if len(whole) > limit_bytes:
+        raise RemoteProtocolError(f"a message of more than {limit_bytes} bytes once it is unpacked")
+    if not unpacker.eof or unpacker.unused_data:
+        raise RemoteProtocolError("a message whose packed bytes are not whole")
+    return whole

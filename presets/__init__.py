@@ -1,0 +1,1 @@
+"""What to expect of a link: the documents' facts as data, and the verdict."""

@@ -1,0 +1,123 @@
+"""A preset made out of a run: what a link did once, to hold later runs against.
+
+Pure: it makes the text of a file in the same schema that the catalogue reads, for a person to keep and edit.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from ..engine.codec import DecodeError, printable
+from ..engine.errors import LinkgaugeError, PlanError
+from ..engine.plan import Direction
+from ..engine.samples import Measured, Stretch, Summary
+from .model import Flow, LinkFacts
+from .schema import check_id
+
+NO_WIRE: Final = LinkFacts("none")
+_COLUMN: Final = "measured_mbit_s"
+
+
+def baseline_toml(
+    summary: Summary,
+    *,
+    preset_id: str,
+    name: str,
+    run_id: str,
+    started_utc: str,
+    link: LinkFacts = NO_WIRE,
+    suggested_window_bytes: int | None = None,
+) -> str:
+    """Return a file of one preset that expects what the run measured.
+
+    Every stretch of the run gives the rate of its direction and sessions; of two stretches alike the later
+    one counts. Raises PlanError where the id cannot be one, and LinkgaugeError where nothing was measured.
+    """
+    check_preset_id(preset_id)
+    rates = dict(_rates(summary))
+    if not rates:
+        raise LinkgaugeError(f"run {run_id} measured no payload: there is nothing to make a preset of")
+    window = [] if suggested_window_bytes is None else [f"suggested_window_bytes = {suggested_window_bytes}"]
+    head = [
+        "# Made from a run; what is below may be edited.",
+        "",
+        "[source]",
+        f"id = {_text(preset_id)}",
+        f"title = {_text(f'run {run_id}')}",
+        f'tables = [{{ table = "run", name = {_text(f"run {run_id} of {started_utc}")} }}]',
+        "",
+        "[[preset]]",
+        f"id = {_text(preset_id)}",
+        f"name = {_text(name)}",
+        'family = "Own"',
+        *window,
+        "",
+        "[preset.link]",
+        *_link_lines(link),
+        "",
+        "[[preset.tables]]",
+        'table = "run"',
+        f'columns = ["{_COLUMN}"]',
+        "rows = [",
+        *(f"  {{ row = {_text(_row(*key))}, values = [{bit_s / 1e6:.6f}] }}," for key, bit_s in rates.items()),
+        "]",
+    ]
+    body = [line for key in rates for line in _rate_lines(*key)]
+    return "\n".join(head + body) + "\n"
+
+
+def check_preset_id(preset_id: str) -> None:
+    """Raise PlanError where this cannot be the id of a preset."""
+    try:
+        check_id(preset_id)
+    except DecodeError as error:
+        raise PlanError("preset id", repr(preset_id), "give small letters and digits, joined by - or .") from error
+
+
+def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
+    for stretch in summary.stretches:
+        bit_s = _measured(stretch)
+        if bit_s is not None and bit_s >= 1:
+            yield (stretch.settings.direction.value, stretch.settings.sessions), bit_s
+
+
+def _measured(stretch: Stretch) -> float | None:
+    """Return the rate of a stretch in the directions it ran; None where one of them was not measured."""
+    of: dict[Direction, Measured | None] = {Direction.OUT: stretch.out, Direction.IN: stretch.in_}
+    rates = [measured.bit_s for flow in stretch.settings.direction.flows if (measured := of[flow])]
+    return sum(rates) if len(rates) == len(stretch.settings.direction.flows) else None
+
+
+def _row(flow: Flow, sessions: int) -> str:
+    return f"{flow}, {sessions} session{'' if sessions == 1 else 's'}"
+
+
+def _rate_lines(flow: Flow, sessions: int) -> list[str]:
+    return [
+        "",
+        "[[preset.rates]]",
+        f"flow = {_text(flow)}",
+        f"sessions = {sessions}",
+        'table = "run"',
+        f"row = {_text(_row(flow, sessions))}",
+        f'column = "{_COLUMN}"',
+    ]
+
+
+def _link_lines(link: LinkFacts) -> Iterator[str]:
+    yield f"framing = {_text(link.framing)}"
+    if link.line_rate_bit_s is not None:
+        yield f"line_rate_bit_s = {link.line_rate_bit_s}"
+    if link.mtu_bytes is not None:
+        yield f"mtu_bytes = {link.mtu_bytes}"
+    if link.duplex is not None:
+        yield f"duplex = {_text(link.duplex)}"
+    if link.timestamps:
+        yield "timestamps = true"
+    if link.tunnel is not None:
+        yield f"tunnel = {_text(link.tunnel)}"
+
+
+def _text(value: str) -> str:
+    """Return a TOML basic string; JSON's escapes are among TOML's once control characters are gone."""
+    return json.dumps(printable(value), ensure_ascii=False)

@@ -1,0 +1,120 @@
+"""The catalogue: every preset that can be read, and every problem met on the way.
+
+A file that is wrong costs itself or its wrong presets and nothing else: what is wrong is kept beside the
+good presets as a Problem that names the file, the key, and what was expected there.
+"""
+
+import difflib
+import stat
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from ..engine.errors import LinkgaugeError
+from .model import Preset, Sweep
+from .schema import FileContent, Problem, read_content
+
+_OWN: Final = Path(__file__).with_name("catalog")
+_ORDER: Final = ("aix", "loopback", "modern", "hp", "lpar", "zvm")  # what is met most comes first
+_MAX_FILE_BYTES: Final = 4_194_304
+
+T = TypeVar("T", Preset, Sweep)
+
+
+class UnknownPreset(LinkgaugeError):
+    """No preset has this id; names the nearest ones."""
+
+    def __init__(self, preset_id: str, known: Sequence[str]) -> None:
+        near = difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else "see linkgauge presets list"
+        super().__init__(f"preset {preset_id!r} is not known; {hint}")
+        self.nearest = tuple(near)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Every preset and sweep that could be read, in order, and every problem met."""
+
+    presets: tuple[Preset, ...]
+    problems: tuple[Problem, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
+
+    def find(self, preset_id: str) -> Preset:
+        """Return the preset of that id; raise UnknownPreset, with the nearest names, where there is none."""
+        for preset in self.presets:
+            if preset.id == preset_id:
+                return preset
+        raise UnknownPreset(preset_id, [preset.id for preset in self.presets])
+
+
+def load_catalog(extra: Sequence[Path] = ()) -> Catalog:
+    """Return linkgauge's own presets and those of `extra` directories, which need not exist.
+
+    The first preset of an id is the one that counts; a later one is told as a problem.
+    """
+    presets: dict[str, tuple[Preset, Path]] = {}
+    sweeps: dict[str, tuple[Sweep, Path]] = {}
+    problems: list[Problem] = []
+    for path, content in _every_file((_OWN, *extra), problems):
+        _take(presets, content.presets, path, problems)
+        _take(sweeps, content.sweeps, path, problems)
+    usable = tuple(_usable_sweeps(sweeps, presets, problems))
+    return Catalog(tuple(preset for preset, _ in presets.values()), tuple(problems), usable)
+
+
+def _take(taken: dict[str, tuple[T, Path]], found: Sequence[T], path: Path, problems: list[Problem]) -> None:
+    for item in found:
+        if item.id in taken:
+            problems.append(Problem(str(path), item.id, f"expected a new id, {taken[item.id][1]} has it already"))
+        else:
+            taken[item.id] = (item, path)
+
+
+def _usable_sweeps(
+    sweeps: dict[str, tuple[Sweep, Path]], presets: dict[str, tuple[Preset, Path]], problems: list[Problem]
+) -> Iterator[Sweep]:
+    """Give each sweep whose preset there is; it may stand in another file, so this comes last."""
+    for sweep, path in sweeps.values():
+        if sweep.preset in presets:
+            yield sweep
+        else:
+            expected = f"expected the id of a preset, got {sweep.preset!r}"
+            problems.append(Problem(str(path), f"{sweep.id}.preset", expected))
+
+
+def _every_file(directories: Sequence[Path], problems: list[Problem]) -> Iterator[tuple[Path, FileContent]]:
+    for directory in directories:
+        try:
+            paths = sorted(p for p in directory.iterdir() if p.suffix == ".toml")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            problems.append(Problem(str(directory), "", f"cannot be read: {error.strerror}"))
+            continue
+        if directory == _OWN:
+            paths.sort(key=lambda path: _ORDER.index(path.stem) if path.stem in _ORDER else len(_ORDER))
+        for path in paths:
+            yield path, _read_file(path, problems)
+
+
+def _read_file(path: Path, problems: list[Problem]) -> FileContent:
+    try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):  # reading a pipe would wait for ever
+            problems.append(Problem(str(path), "", "expected a regular file"))
+            return FileContent()
+        if facts.st_size > _MAX_FILE_BYTES:
+            problems.append(Problem(str(path), "", f"expected at most {_MAX_FILE_BYTES} bytes"))
+            return FileContent()
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        problems.append(Problem(str(path), "", f"cannot be read: {error.strerror}"))
+    except UnicodeDecodeError:
+        problems.append(Problem(str(path), "", "expected UTF-8 text"))
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and a number of too many digits
+        problems.append(Problem(str(path), "", f"expected TOML: {error}"))
+    else:
+        return read_content(str(path), content, problems)
+    return FileContent()

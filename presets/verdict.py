@@ -1,0 +1,115 @@
+"""The verdict: what was measured against what was to be expected, in a word and in a sentence.
+
+Pure. A run that did not run to its end has no verdict: what it measured until then is told, and not judged.
+"""
+
+from dataclasses import dataclass
+from math import floor
+from typing import Final, Literal
+
+from ..engine.errors import PlanError
+from ..engine.samples import Expected, Measured, Summary
+from .words import rate_words, transactions_words
+
+Word = Literal["pass", "short", "fail", "none"]
+
+DEFAULT_PASS_PERCENT: Final = 95.0
+FAIL_PERCENT: Final = 50.0
+# So far above the expected rate it is worth asking whether the preset is this link's.
+_DOUBT_PERCENT: Final = 110.0
+_BADNESS: Final[tuple[Word, ...]] = ("fail", "short", "none", "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One word for programs, a sentence or two for people."""
+
+    word: Word
+    text: str
+
+
+def check_pass_mark(percent: float) -> float:
+    """Return the pass mark; raise PlanError where no rate could be held against it."""
+    if not 0 < percent <= 100:
+        raise PlanError("pass mark", f"{percent:g} %", "give more than 0 and at most 100")
+    return percent
+
+
+def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
+    """Judge a run by each rate that was expected of it; the worst one gives the word.
+
+    `fail` is under half of the expected rate, or no payload at all; `short` is under the pass mark; `none`
+    is nothing to expect, nothing measured, or a run that did not run to its end.
+    """
+    check_pass_mark(pass_percent)
+    if not summary.end.reason.is_regular:
+        told = _measured_text(summary)
+        return Verdict("none", f"NONE: the run did not run to its end: {summary.end.detail.rstrip('.')}. {told}")
+    if _nothing_arrived(summary):
+        return Verdict("fail", "FAIL: no payload arrived at all.")
+    asked = [
+        (name, expected, measured)
+        for name, expected, measured in (
+            ("out", summary.expectation.out, summary.out),
+            ("in", summary.expectation.in_, summary.in_),
+            ("duplex total", summary.expectation.total, summary.total),
+        )
+        if expected is not None
+    ]
+    if not asked:
+        return Verdict("none", f"NONE: the preset expects nothing of this run. {_measured_text(summary)}")
+    verdicts = [_judge_one(*one, pass_percent) for one in asked]
+    word = min(verdicts, key=lambda verdict: _BADNESS.index(verdict.word)).word
+    return Verdict(word, f"{word.upper()}: " + " ".join(verdict.text for verdict in verdicts))
+
+
+def _judge_one(name: str, expected: Expected, measured: Measured | None, pass_percent: float) -> Verdict:
+    if measured is None or measured.span_ns <= 0:
+        return Verdict("none", f"nothing was measured of {name} after the warm-up.")
+    was, wanted, percent = _compared(expected, measured)
+    word: Word = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
+    text = f"{name} {was} is {_percent(percent, pass_percent)} of the {wanted} that {expected.source} expects"
+    if word != "pass":
+        return Verdict(word, f"{text}; the pass mark is {pass_percent:g} %.")
+    if percent > _DOUBT_PERCENT:
+        return Verdict(word, f"{text}. That is well above it: a faster host than the document's, or another link.")
+    return Verdict(word, f"{text}.")
+
+
+def _compared(expected: Expected, measured: Measured) -> tuple[str, str, float]:
+    """Return what was, what was wanted, and the percentage: of transactions where these are what is expected."""
+    transactions_s = measured.transactions_s
+    if expected.transactions_s is None or transactions_s is None:
+        percent = measured.bit_s * 100 / expected.bit_s
+        return rate_words(measured.bit_s), rate_words(expected.bit_s), percent
+    percent = transactions_s * 100 / expected.transactions_s
+    return transactions_words(transactions_s), transactions_words(expected.transactions_s), percent
+
+
+def _words(measured: Measured) -> str:
+    transactions_s = measured.transactions_s
+    if transactions_s is None:
+        return rate_words(measured.bit_s)
+    return f"{transactions_words(transactions_s)} ({rate_words(measured.bit_s)})"
+
+
+def _nothing_arrived(summary: Summary) -> bool:
+    rates = [measured for measured in (summary.out, summary.in_) if measured is not None and measured.span_ns > 0]
+    return bool(rates) and all(measured.bytes == 0 for measured in rates)
+
+
+def _measured_text(summary: Summary) -> str:
+    told = [
+        f"{name} {_words(measured)}"
+        for name, measured in (("out", summary.out), ("in", summary.in_))
+        if measured is not None and measured.span_ns > 0
+    ]
+    return f"Measured: {', '.join(told)}." if told else "Nothing was measured."
+
+
+def _percent(percent: float, pass_percent: float) -> str:
+    """Write a percentage; what is short of the pass mark by little is cut, lest it read as the mark."""
+    shown = round(percent, 1)
+    if percent < pass_percent <= shown:
+        shown = floor(percent * 10) / 10
+    return f"{shown:.1f} %"

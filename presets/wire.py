@@ -1,0 +1,277 @@
+"""The wire model: which payload rate a line allows, from what every packet costs on it.
+
+Pure arithmetic on whole bytes. A packet of the link's MTU carries IP and TCP headers inside itself and is
+wrapped, on the line, in the parts that its framing and tunnel add; the payload's share of all that is the
+payload's share of the line. Nothing is known here of processors, windows or loss: what the model says is
+what no run can exceed.
+"""
+
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Final, Literal
+
+from ..engine.errors import PlanError
+from .model import Flow, Framing, LinkFacts, Tunnel
+
+SEGMENTS_PER_ACK: Final = 2  # RFC 1122, 4.2.3.2: an acknowledgement for at least every second full-sized segment
+# SONET keeps 9 of 270 columns for section and line overhead and one for the path; OC-12c, with four times
+# as many and three stuffed, comes to the same share (ITU-T G.707): 149.76 of 155.52, 599.04 of 622.08.
+SONET_SHARE: Final = Fraction(26, 27)
+_TIMESTAMPS_BYTES: Final = 12  # RFC 7323: 10, and two of padding
+_MAX_TCP_OPTION_BYTES: Final = 40
+_CELL_BYTES: Final = 53
+_CELL_PAYLOAD_BYTES: Final = 48
+_IP_BYTES: Final = {4: 20, 6: 40}
+TUNNEL_NAMES: Final[dict[Tunnel, str]] = {
+    "vxlan": "VXLAN",
+    "wireguard": "WireGuard",
+    "gre": "GRE",
+    "pppoe": "PPPoE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the bytes of a packet or around it, and what they are for."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Options that any link can be had with; None leaves what the link's own facts say.
+
+    `tunnel` puts a tunnel into the link: its packets then shrink by what the tunnel adds, so that they still
+    fit the link's MTU. `outer_ip` is the IP version that carries a tunnel. `tcp_option_bytes` counts options
+    beyond timestamps.
+    """
+
+    ip: Literal[4, 6] = 4
+    timestamps: bool | None = None
+    tcp_option_bytes: int = 0
+    vlan_tags: int = 0
+    tunnel: Tunnel | None = None
+    outer_ip: Literal[4, 6] = 4
+    line_rate_bit_s: int | None = None
+    mtu_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no packet can have."""
+        options = self.tcp_option_bytes
+        most = _MAX_TCP_OPTION_BYTES - (_TIMESTAMPS_BYTES if self.timestamps else 0)
+        if options % 4 or not 0 <= options <= most:
+            raise PlanError("TCP options", f"{options} bytes", f"give a multiple of 4, 0 to {most}")
+        if not 0 <= self.vlan_tags <= 2:
+            raise PlanError("VLAN tags", self.vlan_tags, "give 0, 1 or 2 (QinQ)")
+        if self.line_rate_bit_s is not None and self.line_rate_bit_s <= 0:
+            raise PlanError("line rate", f"{self.line_rate_bit_s} bit/s", "give a rate above 0")
+
+    def changes(self, link: LinkFacts) -> bool:
+        """Whether a link had with these options differs from the link itself."""
+        return bool(
+            self.ip != 4
+            or self.timestamps not in {None, link.timestamps}
+            or self.tcp_option_bytes
+            or self.vlan_tags
+            or self.tunnel
+            or (self.outer_ip != 4 and link.tunnel)
+            or self.line_rate_bit_s not in {None, link.line_rate_bit_s}
+            or self.mtu_bytes not in {None, link.mtu_bytes}
+        )
+
+    def with_timestamps(self, on: bool) -> "Variant":
+        """Return the same options with TCP timestamps on or off."""
+        return replace(self, timestamps=on)
+
+    def over(self, other: "Variant") -> "Variant":
+        """Return these options, and the other's where these leave what the link's own facts say."""
+        told = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        return replace(other, **told)
+
+    @property
+    def words(self) -> str:
+        """The options as a person says them; empty where there are none."""
+        told = [
+            "IPv6" if self.ip == 6 else "",
+            {None: "", True: "TCP timestamps", False: "no TCP timestamps"}[self.timestamps],
+            f"{self.tcp_option_bytes} bytes of TCP options" if self.tcp_option_bytes else "",
+            ("", "VLAN", "QinQ")[self.vlan_tags],
+            TUNNEL_NAMES[self.tunnel] if self.tunnel else "",
+            f"outer IPv{self.outer_ip}" if self.outer_ip != 4 else "",
+            f"line rate {self.line_rate_bit_s / 1e6:g} Mb/s" if self.line_rate_bit_s else "",
+            f"MTU {self.mtu_bytes}" if self.mtu_bytes else "",
+        ]
+        return ", ".join(filter(None, told))
+
+
+PLAIN: Final = Variant()
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a payload rate follows from a line rate, with every number on the way.
+
+    `squeezed` is what a tunnel that was put into the link takes off its MTU, to leave `mtu_bytes`. `headers`
+    are taken off that to leave `payload_bytes`; `framing` is put around it to make `wire_bytes`. `ack` is
+    all that one acknowledgement costs where acknowledgements share the wire with data, and is empty where
+    they do not. `directions` is 2 where the rate is a total of both.
+    """
+
+    flow: Flow
+    line_bit_s: int
+    usable_bit_s: int
+    squeezed: tuple[Part, ...]
+    mtu_bytes: int
+    headers: tuple[Part, ...]
+    payload_bytes: int
+    framing: tuple[Part, ...]
+    wire_bytes: int
+    ack: tuple[Part, ...]
+    directions: int
+
+    @property
+    def ack_bytes(self) -> int:
+        """What one acknowledgement takes of the wire."""
+        return sum(part.bytes for part in self.ack)
+
+    @property
+    def segments(self) -> int:
+        """How many data packets go with one acknowledgement; 1 where it is not counted."""
+        return SEGMENTS_PER_ACK if self.ack else 1
+
+    @property
+    def bit_s(self) -> int:
+        """The payload rate."""
+        share = Fraction(self.segments * self.payload_bytes, self.segments * self.wire_bytes + self.ack_bytes)
+        return round(self.usable_bit_s * self.directions * share)
+
+
+def derive(link: LinkFacts, flow: Flow, variant: Variant = PLAIN) -> Derivation | None:
+    """Return the payload rate of a link with its arithmetic; None where the link has no wire to compute.
+
+    Raises PlanError where the link cannot be had with these options.
+    """
+    line = variant.line_rate_bit_s or link.line_rate_bit_s
+    mtu = variant.mtu_bytes or link.mtu_bytes
+    if link.framing == "none" or line is None or mtu is None or flow == "exchange":
+        return None
+    tunnel = _tunnel_of(link, variant)
+    if variant.vlan_tags and link.framing != "ethernet":
+        raise PlanError("VLAN tags", variant.vlan_tags, f"{link.framing} frames have none")
+    squeezed = _tunnel_parts(variant.tunnel, variant.outer_ip) if variant.tunnel else ()
+    mtu -= sum(part.bytes for part in squeezed)
+    headers = _headers(link, variant)
+    header_bytes = sum(part.bytes for part in headers)
+    if mtu <= header_bytes:
+        raise PlanError("MTU", mtu, f"its headers alone take {header_bytes} bytes")
+    framing = _around(link.framing, tunnel, variant, mtu, mtu)
+    ack: tuple[Part, ...] = ()
+    if flow == "duplex" or link.duplex == "half":
+        ack = (*headers, *_around(link.framing, tunnel, variant, header_bytes, mtu))
+    usable = line * SONET_SHARE if link.framing in {"atm", "atm-lane"} else Fraction(line)
+    return Derivation(
+        flow=flow,
+        line_bit_s=line,
+        usable_bit_s=round(usable),
+        squeezed=squeezed,
+        mtu_bytes=mtu,
+        headers=headers,
+        payload_bytes=mtu - header_bytes,
+        framing=framing,
+        wire_bytes=mtu + sum(part.bytes for part in framing),
+        ack=ack,
+        directions=2 if flow == "duplex" and link.duplex != "half" else 1,
+    )
+
+
+def _tunnel_of(link: LinkFacts, variant: Variant) -> Tunnel | None:
+    if link.tunnel and variant.tunnel:
+        raise PlanError("tunnel", variant.tunnel, f"the link is a {TUNNEL_NAMES[link.tunnel]} tunnel already")
+    return variant.tunnel or link.tunnel
+
+
+def _headers(link: LinkFacts, variant: Variant) -> tuple[Part, ...]:
+    timestamps = link.timestamps if variant.timestamps is None else variant.timestamps
+    if timestamps and variant.tcp_option_bytes > _MAX_TCP_OPTION_BYTES - _TIMESTAMPS_BYTES:
+        raise PlanError("TCP options", f"{variant.tcp_option_bytes} bytes", "timestamps leave room for 28")
+    parts = (
+        Part(f"IPv{variant.ip} header", _IP_BYTES[variant.ip]),
+        Part("TCP header", 20),
+        Part("TCP timestamps", _TIMESTAMPS_BYTES if timestamps else 0),
+        Part("other TCP options", variant.tcp_option_bytes),
+    )
+    return tuple(part for part in parts if part.bytes)
+
+
+def _around(
+    framing: Framing, tunnel: Tunnel | None, variant: Variant, packet_bytes: int, mtu_bytes: int
+) -> tuple[Part, ...]:
+    """Return everything that the wire puts around one packet."""
+    parts: list[Part] = []
+    if tunnel == "wireguard":  # pads to 16 bytes, but not beyond the tunnel's MTU
+        parts.append(Part("WireGuard padding", min(-packet_bytes % 16, mtu_bytes - packet_bytes)))
+    if tunnel:
+        parts.extend(_tunnel_parts(tunnel, variant.outer_ip))
+    inside = packet_bytes + sum(part.bytes for part in parts)
+    if framing == "ethernet":
+        parts.extend(_ethernet(inside, variant.vlan_tags))
+    elif framing == "fddi":
+        parts.extend(_FDDI)
+    else:
+        parts.extend(_atm(inside, emulated=framing == "atm-lane"))
+    return tuple(part for part in parts if part.bytes)
+
+
+def _tunnel_parts(tunnel: Tunnel, outer_ip: Literal[4, 6]) -> tuple[Part, ...]:
+    outer = Part(f"outer IPv{outer_ip} header", _IP_BYTES[outer_ip])
+    udp = Part("outer UDP header", 8)
+    if tunnel == "vxlan":  # RFC 7348
+        return (Part("inner Ethernet header", 14), Part("VXLAN header", 8), udp, outer)
+    if tunnel == "wireguard":
+        return (Part("WireGuard header", 16), Part("WireGuard authentication tag", 16), udp, outer)
+    if tunnel == "gre":  # RFC 2784, without key and checksum
+        return (Part("GRE header", 4), outer)
+    return (Part("PPP protocol field", 2), Part("PPPoE header", 6))  # RFC 2516
+
+
+def _ethernet(inside: int, vlan_tags: int) -> tuple[Part, ...]:
+    tags = 4 * vlan_tags
+    return (
+        Part("padding to the shortest frame", max(0, 46 - tags - inside)),
+        Part("preamble and start of frame", 8),
+        Part("Ethernet header", 14),
+        Part(("", "VLAN tag", "QinQ tags")[vlan_tags], tags),
+        Part("frame check sequence", 4),
+        Part("gap between frames", 12),
+    )
+
+
+# ISO 9314-2, and RFC 1390 for IP: two symbols are a byte.
+_FDDI: Final = (
+    Part("preamble", 8),
+    Part("starting delimiter", 1),
+    Part("frame control", 1),
+    Part("addresses", 12),
+    Part("LLC and SNAP headers", 8),
+    Part("frame check sequence", 4),
+    Part("ending delimiter and frame status", 2),
+)
+
+
+def _atm(inside: int, *, emulated: bool) -> tuple[Part, ...]:
+    if emulated:  # LAN emulation 1.0: an Ethernet frame without its check sequence, of at least 62 bytes
+        shortest = max(0, 62 - 16 - inside)
+        parts = [
+            Part("padding to the shortest frame", shortest),
+            Part("LAN emulation header", 2),
+            Part("Ethernet header", 14),
+        ]
+    else:
+        parts = [Part("LLC and SNAP headers", 8)]  # RFC 2684
+    parts.append(Part("AAL5 trailer", 8))
+    whole = inside + sum(part.bytes for part in parts)
+    cells = -(-whole // _CELL_PAYLOAD_BYTES)
+    parts.append(Part(f"padding to {cells} whole cells", cells * _CELL_PAYLOAD_BYTES - whole))
+    parts.append(Part(f"headers of {cells} cells", cells * (_CELL_BYTES - _CELL_PAYLOAD_BYTES)))
+    return tuple(parts)
