@@ -1,0 +1,65 @@
+# Everything lives in .venv; nothing global is touched. `make run` and `make test` are all the set-up there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test lint format screenshots bench lock clean
+
+# The app on loopback; without a terminal, a 5 s test and its summary.
+run: $(VENV)/run.stamp
+	@$(BIN)/python -m linkgauge $(ARGS)
+
+# Two at a time, then those that measure, alone. ARGS goes to one plain pytest instead: make test ARGS="-k window".
+test: $(VENV)/dev.stamp
+ifdef ARGS
+	$(BIN)/python -m pytest $(ARGS)
+else
+	$(BIN)/python -m pytest -q -n 2 -m "not alone"
+	$(BIN)/python -m pytest -q -m alone
+endif
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Pictures of real runs, as SVG and PNG, into screenshots/.
+screenshots: $(VENV)/dev.stamp
+	$(BIN)/python screenshots/make.py
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python bench/run.py $(ARGS)
+
+# Newest versions that pyproject.toml allows, with hashes, for every platform.
+lock:
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/pip install -q uv
+	$(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate --upgrade --group build pyproject.toml -o locks/run.txt
+	$(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate --upgrade --constraint locks/run.txt --group dev pyproject.toml -o locks/dev.txt
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) $(VENV)-lock build *.egg-info .pytest_cache .ruff_cache .hypothesis snapshot_report.html
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "linkgauge needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: locks/run.txt pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --require-hashes -r locks/run.txt
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: locks/dev.txt $(VENV)/run.stamp
+	$(BIN)/python -m pip install -q --require-hashes -r locks/dev.txt
+	@touch $@

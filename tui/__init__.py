@@ -1,0 +1,1 @@
+"""What a person meets: the app and the command line."""

@@ -1,0 +1,129 @@
+"""Everything a person can do in the app: one registry for keys, footer, help and command palette.
+
+An action that is not here has no key, and a key that is not here does nothing. The cockpit has one method
+`action_<id>` for each of them; a test walks the registry and looks for it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from textual.binding import Binding, BindingType
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a person can do.
+
+    `keys` are Textual's names of keys, the first of them is shown, as `shown` where its name would not be
+    understood. `label` stands in the footer, where `footer` says so; `title` in the palette; `help` in `?`.
+    A toggle's key stands beside its values on the screen, so the footer leaves it out.
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    title: str
+    help: str
+    topic: str
+    shown: tuple[str, ...] = ()
+    footer: bool = True
+
+    @property
+    def key_names(self) -> str:
+        """The keys as a person knows them: `/ f`."""
+        return " ".join(self.shown or self.keys)
+
+
+ACTIONS: Final = (
+    Action(
+        "toggle_run", ("space",), "start/stop", "Start or stop the run",
+        "Start a run with what is set; stop the one that is going on. What it measured is kept.", "Run",
+    ),
+    Action(
+        "presets", ("p", "slash", "f"), "preset", "Choose a preset",
+        "Choose the kind of link, and with it the rate to expect. Type to filter, arrows, enter.",
+        "Run", ("p", "/", "f"),
+    ),
+    Action(
+        "more_sessions", ("plus", "equals_sign"), "sessions", "More sessions",
+        "More sessions, at once when a run goes on: 1 2 3 5 8 10 16 32 64 128.",
+        "Toggles", ("+", "="), footer=False,
+    ),
+    Action(
+        "fewer_sessions", ("minus", "underscore"), "sessions", "Fewer sessions",
+        "Fewer sessions, through the same steps.", "Toggles", ("-", "_"), footer=False,
+    ),
+    Action(
+        "smaller_window", ("left_square_bracket",), "window", "Smaller window",
+        "Smaller window: sessions reopen with it. Below 16K comes auto, which leaves it to the kernel.",
+        "Toggles", ("[",), footer=False,
+    ),
+    Action(
+        "larger_window", ("right_square_bracket",), "window", "Larger window",
+        "Larger window: auto 16K 32K 56K 64K 128K 256K 512K 1M 2M 4M.",
+        "Toggles", ("]",), footer=False,
+    ),
+    Action(
+        "direction", ("d",), "direction", "Next direction",
+        "Next direction: out (this host sends), in (the far end sends), duplex (both at once).", "Toggles",
+        footer=False,
+    ),
+    Action(
+        "workload", ("w",), "workload", "Next workload",
+        "Next workload, for the next run: stream, rr (ask and answer), crr (each on a new connection), fetch.",
+        "Toggles", footer=False,
+    ),
+    Action(
+        "duration", ("t",), "time", "Next duration",
+        "Next duration for the next run: 5 s, 10 s, 30 s, 60 s, 5 min, until stopped.", "Toggles",
+        footer=False,
+    ),
+    Action(
+        "peer", ("c",), "peer", "Connect to another peer",
+        "Name the far end: a host where `linkgauge endpoint` runs, or `loopback` for this machine alone.",
+        "Far end",
+    ),
+    Action(
+        "reconnect", ("r",), "retry", "Try the far end again",
+        "Ask the far end again who it is, after a refusal or when it is back.", "Far end",
+    ),
+    Action(
+        "export", ("e",), "export", "Export the run to CSV",
+        "Write the last run as CSV: one row for each interval, direction and session.", "Results",
+    ),
+    Action(
+        "help", ("question_mark", "f1"), "help", "Explain every key",
+        "This page.", "App", ("?", "F1"),
+    ),
+    Action(
+        "leave", ("q", "ctrl+c"), "quit", "Quit",
+        "Quit. A run that goes on is stopped first, and kept.", "App", ("q", "^c"),
+    ),
+)  # fmt: skip
+
+
+def bindings() -> list[BindingType]:
+    """Return the registry as bindings of a screen, in the order of the footer."""
+    made: list[BindingType] = []
+    for action in ACTIONS:
+        for number, key in enumerate(action.keys):
+            made.append(
+                Binding(
+                    key,
+                    action.id,
+                    action.label,
+                    show=action.footer and number == 0,
+                    key_display=action.shown[number] if number < len(action.shown) else None,
+                    tooltip=action.help,
+                    id=f"{action.id}.{number}",
+                )
+            )
+    return made
+
+
+def topics() -> dict[str, list[Action]]:
+    """Return the registry by topic, in the order of the help screen."""
+    sorted_in: dict[str, list[Action]] = {}
+    for action in ACTIONS:
+        sorted_in.setdefault(action.topic, []).append(action)
+    return sorted_in

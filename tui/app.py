@@ -1,0 +1,94 @@
+"""The app: themes, command palette, and the cockpit as its screen."""
+
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from ..engine.plan import Peer, Plan
+from ..presets.catalog import Catalog
+from ..presets.model import Preset
+from ..presets.verdict import DEFAULT_PASS_PERCENT
+from .actions import ACTIONS
+from .known import problem_lines
+from .ports import Export, Ports, Probe, StartRun
+from .screens.cockpit import CockpitScreen
+
+DEFAULT_REFRESH_HZ: Final = 4.0
+_PROBLEM_SHOWN_S: Final = 15.0
+# Classes that app.tcss places things by.
+_WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
+_HEIGHTS: Final = [(0, "-short"), (32, "-tall"), (50, "-towering")]
+_KEPT_COMMANDS: Final = frozenset({"Theme", "Screenshot"})
+
+
+class LinkgaugeApp(App[None]):
+    """The cockpit against one peer.
+
+    `start_run`, `probe` and `export` are all it knows of the world (see ports.py); `clock` counts
+    nanoseconds and only bounds how often the gauges are drawn, at most `refresh_hz` times a second. `language`
+    is the one that presets are named in.
+    """
+
+    TITLE = "linkgauge"
+    CSS_PATH = "app.tcss"
+    HORIZONTAL_BREAKPOINTS = _WIDTHS
+    VERTICAL_BREAKPOINTS = _HEIGHTS
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        peer: Peer,
+        *,
+        start_run: StartRun,
+        probe: Probe,
+        export: Export,
+        initial_plan: Plan,
+        initial_preset: Preset,
+        clock: Callable[[], int] = time.monotonic_ns,
+        refresh_hz: float = DEFAULT_REFRESH_HZ,
+        pass_percent: float = DEFAULT_PASS_PERCENT,
+        language: str = "en",
+    ) -> None:
+        super().__init__()
+        self._preset_problems = problem_lines(catalog)
+        self.cockpit = CockpitScreen(
+            catalog,
+            peer,
+            Ports(start_run, probe, export),
+            plan=initial_plan,
+            preset=initial_preset,
+            clock=clock,
+            refresh_hz=refresh_hz,
+            pass_percent=pass_percent,
+            language=language,
+        )
+
+    def on_mount(self) -> None:
+        """Tell what of a person's own presets could not be used; the list of presets keeps it."""
+        problems = self._preset_problems
+        if problems:
+            more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: p lists them"
+            self.notify(
+                f"{problems[0]}{more}",
+                title="your own presets",
+                severity="warning",
+                timeout=_PROBLEM_SHOWN_S,
+                markup=False,
+            )
+
+    def get_default_screen(self) -> Screen[Any]:
+        """Return the cockpit: it stays below every other screen."""
+        return self.cockpit
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield every action of the registry, then what Textual itself has to offer here."""
+        for action in ACTIONS:
+            yield SystemCommand(action.title, action.help, partial(self.run_action, action.id, self.cockpit))
+        own = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
+        for command in own:
+            if command.title in _KEPT_COMMANDS:
+                yield command

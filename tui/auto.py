@@ -1,0 +1,20 @@
+"""The preset that picks itself: both ends are asked for their interfaces before a run is begun."""
+
+from ..engine.connect import meet
+from ..engine.plan import Peer
+from ..engine.samples import NicFacts
+from ..presets.catalog import Catalog
+from ..presets.pick import Picked, pick
+
+_LOOPBACK = NicFacts("lo", "loopback")
+
+
+async def pick_preset(catalog: Catalog, peer: Peer, line_rate_bit_s: int | None) -> Picked:
+    """Return the preset for the link to a peer.
+
+    Raises PeerError where the peer cannot be asked, and PlanError where a line rate has to be given.
+    """
+    if peer.is_loopback:  # its far end is not there yet, and will be on the same interface
+        return pick(catalog, _LOOPBACK, _LOOPBACK, line_rate_bit_s=line_rate_bit_s)
+    ends = await meet(peer)
+    return pick(catalog, ends.near.nic, ends.far.nic, line_rate_bit_s=line_rate_bit_s)

@@ -1,0 +1,142 @@
+"""The commands that measure: the app, the far end, a check, a run."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ...engine.plan import DEFAULT_PORT, LOOPBACK, SECOND_NS, Plan
+from ..language import language
+from . import options as given
+from . import parse
+from .status import UsageProblem
+
+if TYPE_CHECKING:
+    from ...presets.catalog import Catalog
+    from ...presets.model import Preset
+
+_DEFAULT_MARK: Final = "95"
+_LOOPBACK_TEST: Final = Plan(duration_ns=5 * SECOND_NS)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module, in the order in which help lists them."""
+    app.command("app")(open_app)
+    app.command("check")(given.with_options(check))
+    app.command("run")(given.with_options(run))
+    app.command("endpoint")(endpoint)
+
+
+def open_app(
+    peer: Annotated[str | None, typer.Argument(metavar="[PEER]", show_default=False)] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="ID", show_default=False, help="The preset to begin with.")
+    ] = None,
+    lang: given.LangOption = None,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Open the app. `linkgauge [PEER]` is short for it.
+
+    Without a terminal and without a PEER, a test of 5 s over this machine's loopback instead.
+    """
+    # stdin too: an app whose keys come from a file or from nowhere cannot be stopped.
+    on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    wanted, named_in = LOOPBACK if peer is None else parse.peer(peer), language(lang)
+    if on_terminal and not as_json:
+        from .terminal_app import run_app
+
+        return run_app(wanted, preset, named_in)
+    if peer is not None:
+        raise UsageProblem(
+            f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
+        )
+    from .headless import Test, run_test
+
+    return run_test(Test(_LOOPBACK_TEST, _find_preset(preset or "loopback"), wanted, as_json=as_json))
+
+
+def check(
+    preset: Annotated[str, typer.Argument(metavar="PRESET", show_default=False, help="A preset's id, or auto.")],
+    peer: given.PeerArgument,
+    *,
+    asked: given.PlanOptions,
+    link: given.LinkOptions,
+    pass_mark: given.PassMarkOption = _DEFAULT_MARK,
+    csv: given.CsvOption = None,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
+    return _test(asked, preset, link, peer, pass_mark, csv, as_json=as_json)
+
+
+def run(
+    peer: given.PeerArgument,
+    *,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", show_default="nothing to expect", help="The preset to hold it against, or auto."
+        ),
+    ] = None,
+    asked: given.PlanOptions,
+    link: given.LinkOptions,
+    pass_mark: given.PassMarkOption = _DEFAULT_MARK,
+    csv: given.CsvOption = None,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Test a link without a preset, or with one."""
+    return _test(asked, preset, link, peer, pass_mark, csv, as_json=as_json)
+
+
+def endpoint(
+    bind: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", show_default="every address", help="Where to listen."),
+    ] = None,
+    port: Annotated[str, typer.Option(metavar="N", help="The TCP port to listen on; 0 takes a free one.")] = str(
+        DEFAULT_PORT
+    ),
+    as_json: given.JsonOption = False,
+) -> int:
+    """Be the far end, for many clients at once, until Ctrl-C or SIGTERM."""
+    from .far_end import serve_until_stopped
+
+    return serve_until_stopped(bind, parse.listening_port(port), as_json=as_json)
+
+
+def _find_preset(preset_id: str | None) -> "Preset | Catalog | None":
+    """Return the preset of that id; for `auto` all of them, to pick from."""
+    if preset_id is None:
+        return None
+    from .told import told_catalog
+
+    catalog = told_catalog()
+    return catalog if preset_id == "auto" else catalog.find(preset_id)
+
+
+def _test(
+    asked: given.PlanOptions,
+    preset_id: str | None,
+    link: given.LinkOptions,
+    peer: str,
+    pass_mark: str,
+    csv: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Look at everything that was asked for before anything is begun, then test."""
+    from .headless import Test, run_test
+
+    plan, variant = asked.plan(), link.variant()
+    return run_test(
+        Test(
+            plan,
+            _find_preset(preset_id),
+            parse.peer(peer),
+            parse.pass_percent(pass_mark),
+            csv=csv,
+            as_json=as_json,
+            variant=variant,
+        )
+    )

@@ -1,0 +1,140 @@
+"""`linkgauge runs`: what the run log keeps: listed, shown again, exported, deleted."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options as given
+from .groups import DefaultGroup
+from .kept import find_run, kept_runs
+from .output import discard_stdout, emit_json, emit_line, emit_rich, say
+from .status import UsageProblem
+
+if TYPE_CHECKING:
+    from ...engine.runlog import RunLog, RunRow
+
+app = typer.Typer(
+    cls=DefaultGroup,
+    help="The runs that are kept: list, show, export, delete.",
+    subcommand_metavar="[COMMAND ...]",
+)
+
+RunArgument = Annotated[
+    str,
+    typer.Argument(metavar="ID", show_default=False, help="A run's id, or enough of its beginning."),
+]
+
+
+@app.command("list")
+def list_runs(*, as_json: given.JsonOption = False) -> int:
+    """List the runs that are kept, the newest first. This is the default."""
+    with kept_runs() as log:
+        rows = log.runs()
+    if as_json:
+        from .run_text import row_json
+
+        emit_json([row_json(row) for row in rows])
+    elif rows:
+        from .run_text import run_list
+
+        emit_rich(run_list(rows))
+    else:
+        say("no run is kept yet")
+    return 0
+
+
+@app.command("show")
+def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
+    """Show a run's summary again."""
+    from .run_text import shown_again
+
+    with kept_runs() as log:
+        outcome = shown_again(log, find_run(log, run))
+    if as_json:
+        emit_json(outcome.document)
+    else:
+        from .summary_text import summary_parts
+
+        emit_line(outcome.run_id)
+        emit_rich(
+            *summary_parts(outcome.summary, outcome.verdict, preset_id=outcome.preset_id, started=outcome.started)
+        )
+    return 0
+
+
+@app.command("export")
+def export_runs(
+    run: Annotated[str, typer.Argument(metavar="ID|all", show_default=False, help="A run's id, or all of them.")],
+    *,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", show_default="stdout", help="Where the rows go."),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", metavar="", help="Print documents instead of rows: one for an ID, a list for all."),
+    ] = False,
+) -> int:
+    """Write a run, or all of them, as rows of CSV."""
+    if as_json and csv is not None:
+        raise UsageProblem("--csv and --json are two exports: ask for one of them")
+    with kept_runs() as log:
+        rows = sorted(log.runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
+        if as_json:
+            from .run_text import shown_again
+
+            documents = [shown_again(log, row).document for row in rows]
+            emit_json(documents if run == "all" else documents[0])
+        else:
+            _export_rows(log, rows, csv)
+    return 0
+
+
+@app.command("delete")
+def delete_run(
+    run: RunArgument,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+) -> int:
+    """Delete a run from the run log. On a terminal it asks first."""
+    with kept_runs() as log:
+        row = find_run(log, run)
+        if not (yes or _is_meant(row)):
+            say(f"run {row.run_id} is kept")
+            return 0
+        log.delete(row.run_id)
+    say(f"run {row.run_id} is deleted")
+    return 0
+
+
+def _is_meant(row: "RunRow") -> bool:
+    """Ask a person on a terminal, with the run's line of the list; a script has said what it wants."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    from ..format import plain
+
+    held_against = f", preset {row.preset}" if row.preset else ""
+    what = f"run {row.run_id} of {row.started_utc or 'an unknown time'}, peer {row.peer}{held_against}"
+    sys.stderr.write(f"Delete {plain(what)}? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _export_rows(log: "RunLog", rows: "list[RunRow]", path: Path | None) -> None:
+    from ...engine.errors import StoreError
+    from ...engine.export import CsvWriter
+
+    try:
+        writer = CsvWriter(sys.stdout, "stdout") if path is None else CsvWriter.create(path)
+        for row in rows:
+            writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
+    except StoreError as error:
+        if path is not None or not isinstance(error.__cause__, BrokenPipeError):
+            raise
+        discard_stdout()
+        return
+    if path is not None:
+        writer.close()
+        say(f"{len(rows)} run{'' if len(rows) == 1 else 's'} written to {path}")

@@ -1,0 +1,180 @@
+"""A test without the app: carried out, watched, summed up, judged."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...engine.errors import PlanError
+from ...engine.loop import run
+from ...engine.plan import Peer, Plan
+from ...engine.runlog import RunLog
+from ...engine.samples import Reason, Warned
+from ...presets.catalog import Catalog
+from ...presets.expect import check_variant
+from ...presets.model import Preset
+from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ...presets.wire import PLAIN, Variant
+from ..auto import pick_preset
+from ..conduct import Conducted, Outcome, conduct, open_log
+from .live import LiveLine
+from .output import emit_json, emit_rich, say
+from .status import NOT_RUN, status_of_test
+from .summary_text import summary_parts
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test as asked for, checked as far as it can be before anything is begun.
+
+    In place of a preset there may be all of them: then it picks itself.
+    """
+
+    plan: Plan
+    preset: Preset | Catalog | None
+    peer: Peer
+    pass_percent: float = DEFAULT_PASS_PERCENT
+    csv: Path | None = None
+    as_json: bool = False
+    variant: Variant = PLAIN
+
+    def __post_init__(self) -> None:
+        """Refuse options that the preset's link cannot be had with."""
+        if self.preset is None and self.variant != PLAIN:
+            allowed = "they go with a preset: give --preset auto, or a preset's id"
+            raise PlanError("link options", self.variant.words, allowed)
+        if isinstance(self.preset, Preset):
+            check_variant(self.preset, self.variant)
+
+
+def run_test(test: Test) -> int:
+    """Carry a test out and print what it found; return the exit status."""
+    log = open_log(say)
+    told: list[str] = []
+    try:
+        outcome = run(_carry_out(test, log, told))
+    finally:
+        if log is not None:
+            log.close()  # what is still to be written may fail as well
+            if log.problem is not None and log.problem not in told:
+                say(log.problem)
+    if outcome is None:
+        say("interrupted before anything was measured")
+        return NOT_RUN
+    if test.as_json:
+        emit_json(outcome.document)
+    else:
+        emit_rich(
+            *summary_parts(
+                outcome.summary,
+                outcome.verdict,
+                preset_id=outcome.preset_id,
+                started=outcome.started,
+                pass_percent=test.pass_percent,
+            )
+        )
+    if log is not None and log.problem is None:
+        say(f"kept as run {outcome.run_id}")
+    return status_of_test(outcome.summary, outcome.verdict)
+
+
+async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome | None:
+    """Return what came out; None where a signal ended it before it had begun. Notices go to `told` as well."""
+    with _stopped_by_signals(test.plan) as signals, LiveLine(test.plan, str(test.peer)) as live:
+        try:
+            chosen = await _choose(test)
+            async with conduct(
+                test.plan,
+                chosen.preset,
+                test.peer,
+                log=log,
+                csv=test.csv,
+                pass_percent=test.pass_percent,
+                notices=chosen.notices,
+                variant=chosen.variant,
+            ) as conducted:
+                signals.conducted = conducted
+                await _watch(conducted, live, told, as_json=test.as_json)
+                return conducted.outcome
+        except asyncio.CancelledError:
+            if not signals.received:
+                raise
+            return None if signals.conducted is None else signals.conducted.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What a test is held against, and what there is to say of the choice."""
+
+    preset: Preset | None
+    variant: Variant
+    notices: tuple[str, ...] = ()
+
+
+async def _choose(test: Test) -> _Chosen:
+    """Return what was asked for, or what both ends' interfaces come to."""
+    if not isinstance(test.preset, Catalog):
+        return _Chosen(test.preset, test.variant)
+    asked = test.variant
+    picked = await pick_preset(test.preset, test.peer, asked.line_rate_bit_s)
+    notices = [f"preset {picked.preset.id}: {picked.why}", *picked.warnings]
+    if picked.preset.link.framing == "none":
+        unused = replace(asked, line_rate_bit_s=None).words  # of a line rate the warnings have told
+        if unused:
+            notices.append(f"{unused}: not used, {picked.preset.id} has no line")
+        return _Chosen(picked.preset, picked.variant, tuple(notices))
+    variant = asked.over(picked.variant)
+    check_variant(picked.preset, variant)
+    return _Chosen(picked.preset, variant, tuple(notices))
+
+
+async def _watch(conducted: Conducted, live: LiveLine, told: list[str], *, as_json: bool) -> None:
+    """Show how it goes. Warnings are in the summary too; in JSON a person does not see them there."""
+    async for event in conducted:
+        for interval in conducted.intervals:
+            live.show(interval)
+        if isinstance(event, Warned) and as_json:
+            live.say(event.text)
+        for notice in conducted.notices[len(told) :]:
+            live.say(notice)
+            told.append(notice)
+
+
+class _Signals:
+    """What SIGINT, SIGTERM and SIGHUP do to a test: the first one ends it in order, a second one at once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.conducted: Conducted | None = None
+        self.received = 0
+        self._until_stopped = plan.duration_ns is None
+        self._task = asyncio.current_task()
+
+    def receive(self, number: signal.Signals) -> None:
+        """Take a signal in."""
+        self.received += 1
+        if self.conducted is not None and self.received == 1:
+            self.conducted.stop(*self._why(number))
+        elif self._task is not None:
+            self._task.cancel()
+
+    def _why(self, number: signal.Signals) -> tuple[Reason, str]:
+        if number is signal.SIGINT and self._until_stopped:
+            return Reason.STOPPED, "stopped with Ctrl-C, as it was to run until then"
+        name = "Ctrl-C (SIGINT)" if number is signal.SIGINT else number.name
+        return Reason.INTERRUPTED, f"interrupted by {name}"
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(plan: Plan) -> Generator[_Signals]:
+    loop = asyncio.get_running_loop()
+    signals = _Signals(plan)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, signals.receive, number)
+    try:
+        yield signals
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,87 @@
+"""The command line: what it is made of, and what its errors become.
+
+Exit status: 0 pass, or nothing to judge; 1 short or fail; 2 the command line is wrong; 3 the test could
+not be run, or not to its end. This module and the options of the commands load nothing heavy: each command
+imports what it needs when it runs, so that `--help` answers at once.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+from typer.exceptions import TyperException
+
+from ... import __version__
+from ...engine.errors import LinkgaugeError
+from . import commands, commands_lab, commands_presets, commands_runs
+from .groups import AppGroup
+from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, say
+from .status import status_of
+
+EPILOG: Final = (
+    "PEER is HOST[:PORT], [IPv6]:PORT, or loopback (an endpoint of this command's own). "
+    "Exit status: 0 pass, 1 short or fail, 2 the command line is wrong, 3 the test could not be run."
+)
+
+app = typer.Typer(
+    name=PROGRAM,
+    cls=AppGroup,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="[PEER | COMMAND ...]",
+    epilog=EPILOG,
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        emit_line(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Tell whether a network link delivers what a link of its kind should, and if not, why not.
+
+    Without a command, the app opens: linkgauge [PEER]. Without a PEER it tests this machine's loopback.
+    """
+
+
+commands.add_to(app)
+commands_lab.add_to(app)
+app.add_typer(commands_presets.app, name="presets")
+app.add_typer(commands_runs.app, name="runs")
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run a command line, its program's name left out; return its exit status."""
+    prepare_streams()
+    command = typer.main.get_command(app)
+    try:
+        status: object = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+    except TyperException as error:
+        _say_usage_error(error)
+        return error.exit_code
+    except LinkgaugeError as error:
+        say(str(error))
+        return status_of(error)
+    except (BrokenPipeError, SystemExit):  # Rich prints the help, and leaves so when its reader has gone
+        discard_stdout()
+        return 0
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 3
+    return status if isinstance(status, int) else 0
+
+
+def _say_usage_error(error: TyperException) -> None:
+    """Name the command, what is wrong, and where its help is."""
+    context = getattr(error, "ctx", None)
+    path: str = PROGRAM if context is None else context.command_path
+    say(f"{error.format_message()}\nTry: {path} --help")

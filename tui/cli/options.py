@@ -1,0 +1,215 @@
+"""The options of the commands, as Typer wants them: each once, in the same words everywhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from ...engine.plan import Direction, Mode, Plan, Settings, SocketOptions, Workload
+from . import parse
+
+if TYPE_CHECKING:
+    from ...presets.wire import Variant
+
+_TEST: Final = "What is tested"
+_SOCKETS: Final = "How it is carried"
+_LINK: Final = "The link, where it is not quite the preset's: what to expect is then computed"
+_OUTPUT: Final = "What comes out"
+
+PeerArgument = Annotated[
+    str, typer.Argument(metavar="PEER", show_default=False, help="HOST[:PORT], [IPv6]:PORT, or loopback.")
+]
+LangOption = Annotated[
+    str | None,
+    typer.Option(
+        "--lang", metavar="en|ja", show_default="the locale's", help="The language that presets are named in."
+    ),
+]
+PassMarkOption = Annotated[
+    str,
+    typer.Option(metavar="PERCENT", help="Share of the expected rate that is a pass.", rich_help_panel=_OUTPUT),
+]
+CsvOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv",
+        metavar="FILE",
+        show_default=False,
+        help="Write a row for each interval, direction and session as it comes; "
+        "a file of earlier runs is continued.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", metavar="", help="Print JSON, for programs.", rich_help_panel=_OUTPUT)
+]
+
+
+def _option(default: Any, kind: Any, help_: str, *, metavar: str | None = None, shown: str | bool = True) -> Any:
+    """Return a field that is an option of every command that tests."""
+    option = typer.Option(metavar=metavar, show_default=shown, help=help_, rich_help_panel=_TEST)
+    return field(default=default, metadata={"option": Annotated[kind, option]})
+
+
+def _tuning(kind: Any, help_: str, *, metavar: str | None = None, default: Any = None) -> Any:
+    """Return a field that is an option few people need."""
+    option = typer.Option(metavar=metavar, show_default=False, help=help_, rich_help_panel=_SOCKETS)
+    return field(default=default, metadata={"option": Annotated[kind, option]})
+
+
+def _of_link(kind: Any, names: tuple[str, ...], help_: str, metavar: str, shown: str, default: Any = None) -> Any:
+    """Return a field that is an option of every command with a preset."""
+    option = typer.Option(*names, metavar=metavar, show_default=shown, help=help_, rich_help_panel=_LINK)
+    return field(default=default, metadata={"option": Annotated[kind, option]})
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """How a link differs from its preset's, as typed: each field is an option of the commands with a preset."""
+
+    line_rate: str | None = _of_link(
+        str | None,
+        ("--line-rate",),
+        "What the line carries: 100M, 2.5G, 10Gb.",
+        "RATE",
+        "the preset's; with auto what the NICs report",
+    )
+    mtu: str | None = _of_link(str | None, ("--mtu",), "The largest IP packet, bytes.", "N", "the preset's")
+    ipv6: bool = _of_link(bool, ("--ipv6",), "IPv6 carries TCP.", "", "IPv4", default=False)
+    vlan: str = _of_link(str, ("--vlan",), "VLAN tags of a frame: 1, or 2 for QinQ.", "N", "0", default="0")
+    tunnel: str | None = _of_link(
+        str | None,
+        ("--tunnel",),
+        "A tunnel in the link: vxlan, wireguard, gre or pppoe.",
+        "NAME",
+        "the preset's, if any",
+    )
+    timestamps: bool | None = _of_link(
+        bool | None, ("--timestamps/--no-timestamps",), "TCP timestamps (RFC 7323).", "", "the preset's"
+    )
+
+    def variant(self) -> "Variant":
+        """Return the options for the wire model; raise PlanError for the first that cannot be."""
+        from ...presets.wire import Variant
+
+        return Variant(
+            ip=6 if self.ipv6 else 4,
+            timestamps=self.timestamps,
+            vlan_tags=parse.whole(self.vlan, "VLAN tags", "give 0, 1 or 2 (QinQ)"),
+            tunnel=None if self.tunnel is None else parse.tunnel(self.tunnel),
+            line_rate_bit_s=None if self.line_rate is None else parse.line_rate_bit_s(self.line_rate),
+            mtu_bytes=None if self.mtu is None else parse.mtu_bytes(self.mtu),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """A plan as typed: each field is an option of the commands that test."""
+
+    direction: Direction = _option(
+        Direction.OUT, Direction, "Who sends, or asks: out this end, in the far end, duplex both at once."
+    )
+    sessions: str = _option("1", str, "TCP connections in each direction, 1 to 128.", metavar="N")
+    window: str = _option("auto", str, "Socket buffers: auto, 56K, 1M, 65536.", metavar="SIZE")
+    seconds: str = _option("10", str, "How long: 10, 1.5, 2m, or none for until Ctrl-C.", metavar="TIME")
+    warmup: str | None = _option(
+        None,
+        str | None,
+        "The part at the start that is left out of the result.",
+        metavar="TIME",
+        shown="a fifth of the test, at most 1 s",
+    )
+    interval: str = _option("0.25", str, "Time between samples, 50ms to 10.", metavar="TIME")
+    workload: Workload = _option(
+        Workload.STREAM,
+        Workload,
+        "What the sessions carry: a stream; rr requests and answers, crr each on a new connection, "
+        "fetch with large answers.",
+    )
+    block: str = _option("1M", str, "What a session sends at once.", metavar="SIZE")
+    congestion: str | None = _option(
+        None,
+        str | None,
+        "Congestion control: cubic, reno, bbr, …",
+        metavar="NAME",
+        shown="the machine's own",
+    )
+    mode: Mode | None = _tuning(
+        Mode | None, "How payload moves: copy, sendfile, or discard, which the receiving kernel drops unread."
+    )
+    request: str | None = _tuning(str | None, "Size of a request (rr 200, crr 64, fetch 20 bytes).", metavar="SIZE")
+    response: str | None = _tuning(
+        str | None, "Size of an answer (rr 1000, crr 8192, fetch 20000000 bytes).", metavar="SIZE"
+    )
+    burst: str | None = _tuning(str | None, "Requests in flight on each connection (rr).", metavar="N")
+    workers: str | None = _tuning(str | None, "Worker processes at each end, 1 to 64.", metavar="N")
+    cores: str | None = _tuning(str | None, "Cores the near end's workers stay on: 0,2 or 0-3.", metavar="LIST")
+    far_cores: str | None = _tuning(str | None, "Cores the far end's workers stay on.", metavar="LIST")
+    mss: str | None = _tuning(str | None, "Maximum segment size, bytes.", metavar="N")
+    dscp: str | None = _tuning(str | None, "Differentiated services code point, 0 to 63.", metavar="N")
+    nodelay: bool = _tuning(bool, "Send small segments at once (TCP_NODELAY).", metavar="", default=False)
+    source: str | None = _tuning(str | None, "The near end's address.", metavar="ADDRESS")
+    device: str | None = _tuning(str | None, "The near end's interface.", metavar="NAME")
+
+    def plan(self) -> Plan:
+        """Return the plan; raise PlanError for the first thing in it that cannot be."""
+        return Plan(
+            settings=Settings(self.direction, parse.sessions(self.sessions), parse.window_bytes(self.window)),
+            workload=self.workload,
+            duration_ns=parse.duration_ns(self.seconds),
+            warmup_ns=None if self.warmup is None else parse.time_ns(self.warmup, "warm-up", _WARMUP),
+            interval_ns=parse.time_ns(self.interval, "interval", _INTERVAL),
+            block_bytes=parse.block_bytes(self.block),
+            mode=self.mode,
+            socket=SocketOptions(
+                congestion=self.congestion,
+                mss_bytes=None if self.mss is None else parse.whole(self.mss, "MSS", "give bytes, such as 1448"),
+                dscp=None if self.dscp is None else parse.whole(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
+                nodelay=self.nodelay,
+                source=self.source,
+                device=self.device,
+            ),
+            request_bytes=None if self.request is None else parse.message_bytes(self.request, "request"),
+            response_bytes=None if self.response is None else parse.message_bytes(self.response, "response"),
+            burst=1 if self.burst is None else parse.whole(self.burst, "burst", "give 1 to 1024 requests"),
+            workers=None if self.workers is None else parse.whole(self.workers, "workers", "give 1 to 64"),
+            near_cores=None if self.cores is None else parse.cores(self.cores),
+            far_cores=None if self.far_cores is None else parse.cores(self.far_cores),
+        )
+
+
+def with_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Return the command with every field of PlanOptions and LinkOptions as an option.
+
+    They take the place of the command's argument of that class. Typer reads a function's signature; this one
+    is made, so that these options stand in one place.
+    """
+    groups: dict[str, type[PlanOptions | LinkOptions]] = {}
+    parameters: list[Parameter] = []
+    for parameter in signature(command, eval_str=True).parameters.values():
+        if parameter.annotation in {PlanOptions, LinkOptions}:
+            groups[parameter.name] = parameter.annotation
+            parameters += [
+                Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.metadata["option"])
+                for one in fields(parameter.annotation)
+            ]
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+
+    def with_groups(**given: Any) -> int:
+        asked = {name: of(**{one.name: given.pop(one.name) for one in fields(of)}) for name, of in groups.items()}
+        return command(**asked, **given)
+
+    # Typer also looks at these two: a function without annotations of its own has only its signature.
+    with_groups.__signature__ = Signature(parameters, return_annotation=int)  # pyright: ignore[reportFunctionMemberAccess]
+    with_groups.__annotations__ = {}
+    with_groups.__doc__ = command.__doc__
+    with_groups.__name__ = command.__name__
+    return with_groups
+
+
+_WARMUP: Final = "give seconds such as 0, 0.5 or 2"
+_INTERVAL: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"

@@ -1,0 +1,34 @@
+"""Exit statuses: what an error, or the end of a test, says to the shell."""
+
+from typing import Final
+
+from ...engine.errors import LinkgaugeError, PlanError
+from ...engine.samples import Summary
+from ...presets.verdict import Verdict
+
+PASS: Final = 0
+SHORT: Final = 1
+WRONG_COMMAND_LINE: Final = 2
+NOT_RUN: Final = 3
+
+
+class UsageProblem(LinkgaugeError):
+    """The command line asks for something that cannot be: the text says what can."""
+
+
+def status_of(error: LinkgaugeError) -> int:
+    """Return the exit status of an error: the command line is wrong, or the test could not be run."""
+    from ...presets.catalog import UnknownPreset
+
+    wrong = (PlanError, UnknownPreset, UsageProblem)
+    return WRONG_COMMAND_LINE if isinstance(error, wrong) else NOT_RUN
+
+
+def status_of_test(summary: Summary, verdict: Verdict) -> int:
+    """Return the exit status of a test that was begun."""
+    if not summary.end.reason.is_regular:
+        return NOT_RUN
+    if verdict.word in {"short", "fail"}:
+        return SHORT
+    # Not one sample after the warm-up is no result, and a script must not take it for a good one.
+    return PASS if summary.total is not None else NOT_RUN

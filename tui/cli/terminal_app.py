@@ -1,0 +1,155 @@
+"""The app, joined to the real world: engine, run log, export."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from ...engine.connect import probe
+from ...engine.embedded import embedded_endpoint
+from ...engine.errors import StoreError
+from ...engine.export import CsvWriter
+from ...engine.loop import run
+from ...engine.plan import SECOND_NS, Peer, Plan
+from ...engine.runlog import RunLog
+from ...engine.samples import HostFacts, Reason
+from ...presets.catalog import Catalog
+from ...presets.model import Preset
+from ..app import LinkgaugeApp
+from ..conduct import Conducted, conduct, open_log
+from ..known import known_presets, problem_lines
+from .output import say
+
+_PLAN: Final = Plan(duration_ns=30 * SECOND_NS)
+_ON_LOOPBACK: Final = "loopback"
+_ELSEWHERE: Final = "gbe-fd-1500"  # the commonest link; a key changes it
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_END_DEADLINE_S: Final = 5.0
+_REST_DEADLINE_S: Final = 10.0
+
+
+class World:
+    """What the app needs of the world, for real."""
+
+    def __init__(self, log: RunLog | None, embedded: Peer | None, notices: list[str]) -> None:
+        self._log = log
+        self._embedded = embedded
+        self._notices = notices
+        self._run: Conducted | None = None
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
+
+    @asynccontextmanager
+    async def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AsyncGenerator[Conducted]:
+        """Give a run."""
+        self._at_rest.clear()
+        try:
+            async with conduct(
+                plan, preset, peer, log=self._log, embedded=self._embedded, notices=self._notices
+            ) as self._run:
+                yield self._run
+        finally:
+            self._run = None
+            self._at_rest.set()
+
+    def interrupt(self, number: signal.Signals) -> bool:
+        """Begin to end the run that goes on, and have the log say why; return whether there is one."""
+        if self._run is None:
+            return False
+        self._run.stop(Reason.INTERRUPTED, f"interrupted by {number.name}")
+        return True
+
+    async def rest(self, within_s: float) -> None:
+        """Wait until no run holds on to anything: workers, sockets, the log."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._at_rest.wait()
+
+    async def probe(self, peer: Peer) -> HostFacts:
+        """Ask the far end who it is."""
+        if not peer.is_loopback:
+            return await probe(peer)
+        if self._embedded is not None:
+            return await probe(self._embedded)
+        async with embedded_endpoint() as embedded:  # a person may come back to loopback from elsewhere
+            return await probe(embedded)
+
+    def export(self, run_id: str, path: Path) -> Path:
+        """Write a run of the log as CSV."""
+        if self._log is None:
+            raise StoreError("; ".join(self._notices) or "this run is not kept")
+        row = self._log.find(run_id)
+        with CsvWriter.create(path) as writer:
+            writer.write_run(self._log.events(row.run_id), run_id=row.run_id, preset=row.preset)
+        return path
+
+
+def run_app(peer: Peer, preset_id: str | None, language: str) -> int:
+    """Open the app and stay in it until the person leaves; `language` is the one presets are named in."""
+    catalog = known_presets()
+    try:
+        preset = catalog.find(preset_id or (_ON_LOOPBACK if peer.is_loopback else _ELSEWHERE))
+        return _open_app(catalog, peer, preset, language)
+    finally:
+        for line in problem_lines(catalog):  # the app tells them as well; here they stay
+            say(line)
+
+
+def _open_app(catalog: Catalog, peer: Peer, preset: Preset, language: str) -> int:
+    notices: list[str] = []
+    log = open_log(notices.append)
+    try:
+        return run(_run_app(catalog, peer, preset, language, log, notices))
+    finally:
+        if log is not None:
+            log.close()
+
+
+async def _run_app(
+    catalog: Catalog, peer: Peer, preset: Preset, language: str, log: RunLog | None, notices: list[str]
+) -> int:
+    async with AsyncExitStack() as stack:
+        embedded = await stack.enter_async_context(embedded_endpoint()) if peer.is_loopback else None
+        world = World(log, embedded, notices)
+        app = LinkgaugeApp(
+            catalog,
+            peer,
+            start_run=world.start_run,
+            probe=world.probe,
+            export=world.export,
+            initial_plan=_PLAN,
+            initial_preset=preset,
+            language=language,
+        )
+        with _left_on_signals(app, world):
+            await app.run_async()
+            await world.rest(_REST_DEADLINE_S)  # Textual cancels what works for it, and does not wait for it
+        return app.return_code or 0
+
+
+@contextmanager
+def _left_on_signals(app: LinkgaugeApp, world: World) -> Generator[None]:
+    """Leave the app on a signal: the run ends in order, and the terminal is given back as it was."""
+    loop = asyncio.get_running_loop()
+    leaving: set[asyncio.Task[None]] = set()
+
+    async def leave(number: signal.Signals) -> None:
+        # Not after SIGHUP: drawing on a terminal that has gone blocks Textual before long, and for good.
+        if world.interrupt(number) and number is not signal.SIGHUP:
+            await world.rest(_END_DEADLINE_S)
+        app.exit(return_code=128 + number)
+
+    def receive(number: signal.Signals) -> None:
+        leaving.add(loop.create_task(leave(number)))
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, receive, number)
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        for task in leaving:
+            task.cancel()

@@ -1,0 +1,204 @@
+"""One run from its plan to its verdict: engine, expectation, run log and CSV, joined.
+
+The run log is fed first, the CSV second, and only then does an event reach the caller: what a person has
+seen is kept. Trouble with keeping never ends a run; it becomes a notice.
+"""
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ..engine.document import document
+from ..engine.embedded import embedded_endpoint
+from ..engine.errors import StoreError
+from ..engine.export import CsvWriter
+from ..engine.meter import Interval, Meter
+from ..engine.plan import Peer, Plan, Settings
+from ..engine.run import Run, expect_nothing, open_run
+from ..engine.runlog import RunLog, new_run_id
+from ..engine.samples import Ended, Event, Reason, RunEnd, Started, Summary
+from ..presets.expect import expectation
+from ..presets.model import Preset
+from ..presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
+from ..presets.wire import PLAIN, Variant
+from .csv_file import open_csv
+from .paths import data_dir
+
+_CHANCE: Final = random.SystemRandom()
+
+
+def open_log(tell: Callable[[str], None]) -> RunLog | None:
+    """Return the run log of this machine; where it cannot be used, tell why, and return None."""
+    try:
+        return RunLog.open(data_dir())
+    except (StoreError, OSError) as error:
+        tell(f"this run is not kept: {error}")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out of a run: everything that a summary on screen or a program needs."""
+
+    run_id: str
+    preset_id: str | None
+    started: Started | None
+    summary: Summary
+    verdict: Verdict
+    document: dict[str, Any]
+
+
+@asynccontextmanager
+async def conduct(
+    plan: Plan,
+    preset: Preset | None,
+    peer: Peer,
+    *,
+    log: RunLog | None,
+    csv: Path | None = None,
+    pass_percent: float = DEFAULT_PASS_PERCENT,
+    embedded: Peer | None = None,
+    notices: Sequence[str] = (),
+    variant: Variant = PLAIN,
+) -> AsyncGenerator["Conducted"]:
+    """Give a run that has started, against an embedded endpoint where the peer is `loopback`.
+
+    That is one of its own, or `embedded` where the caller has one. `notices` are what there is to say from
+    the beginning, `variant` the options that the preset's link is had with.
+
+    Raises PlanError for a CSV file that cannot be written, before anything is connected; PeerError or
+    WorkerError where the run cannot be. However the block is left, the run log has the run's end.
+    """
+    async with AsyncExitStack() as stack:
+        writer = None if csv is None else stack.enter_context(open_csv(csv))
+        far_end = peer
+        if peer.is_loopback:
+            far_end = embedded or await stack.enter_async_context(embedded_endpoint())
+        expect = (
+            expect_nothing
+            if preset is None or not plan.is_as_documented
+            else partial(expectation, preset, workload=plan.workload, variant=variant)
+        )
+        run = await stack.enter_async_context(open_run(plan, far_end, expect=expect))
+        conducted = Conducted(run, preset, peer, log=log, writer=writer, pass_percent=pass_percent, notices=notices)
+        try:
+            yield conducted
+            await conducted.drain()
+        finally:
+            conducted.abandon()
+
+
+class Conducted:
+    """A run that goes on. Iterate over it once; it gives every event, `Started` first and `Ended` last.
+
+    `intervals` are those that the latest event completed, `notices` what a person should know of how the
+    run is kept. `outcome` is there once `Ended` has been given, or the block has been left.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        preset: Preset | None,
+        peer: Peer,
+        *,
+        log: RunLog | None,
+        writer: CsvWriter | None,
+        pass_percent: float = DEFAULT_PASS_PERCENT,
+        notices: Sequence[str] = (),
+    ) -> None:
+        self.run_id = new_run_id(datetime.now(UTC), _CHANCE)
+        self.meter = Meter()
+        self.intervals: list[Interval] = []
+        self.outcome: Outcome | None = None
+        self._run = run
+        self._events = aiter(run)
+        self._preset_id = None if preset is None else preset.id
+        self._log = log
+        self._writer = writer
+        self._pass_percent = pass_percent
+        self._stopped: RunEnd | None = None
+        self._notices = list(notices)
+        self._earlier_problem = None if log is None else log.problem
+        if log is not None:
+            log.begin(self.run_id, self._preset_id or "", str(peer) if not peer.is_loopback else peer.host)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        """Return the next event, kept already."""
+        event = await anext(self._events)
+        self._take(event)
+        return event
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know of how the run is kept, in the order in which it happened."""
+        problem = None if self._log is None else self._log.problem
+        return [*self._notices, *([] if problem is None or problem is self._earlier_problem else [problem])]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._run.settings
+
+    def change(self, settings: Settings) -> None:
+        """Change direction, sessions or window while the run goes on."""
+        self._run.change(settings)
+
+    def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
+        """End the run in order; its last events are still to come."""
+        self._stopped = self._stopped or RunEnd(reason, detail)
+        self._run.stop(reason, detail)
+
+    async def drain(self) -> None:
+        """End the run if it still goes on, and take in what it has left to say."""
+        if self.outcome is None:
+            self.stop()
+            async for _event in self:
+                pass
+
+    def abandon(self) -> None:
+        """Close a run that nobody waits for any more; one that has ended stays as it is."""
+        if self.outcome is None:
+            self._take(Ended(self._stopped or RunEnd(Reason.FAILED, "the run was abandoned at the near end")))
+
+    def _take(self, event: Event) -> None:
+        if self._log is not None:
+            self._log.add(self.run_id, event)
+        self.intervals = self.meter.feed(event)
+        self._write_rows()
+        if isinstance(event, Ended):
+            self._finish()
+
+    def _finish(self) -> None:
+        """Sum up, judge, and close the run in the log; what was not told by then is not waited for."""
+        self.intervals = self.meter.flush()
+        self._write_rows()
+        summary = self.meter.summary()
+        verdict = judge(summary, pass_percent=self._pass_percent)
+        found = run_document(summary, verdict, self.run_id, self._preset_id)
+        if self._log is not None:
+            self._log.finish(self.run_id, verdict.word, found)
+        started = self.meter.started
+        self.outcome = Outcome(self.run_id, self._preset_id, started, summary, verdict, found)
+
+    def _write_rows(self) -> None:
+        if self._writer is None:
+            return
+        try:
+            self._writer.write(self.meter, self.intervals, run_id=self.run_id, preset=self._preset_id or "")
+        except StoreError as error:
+            self._writer = None
+            self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` gives all rows")
+
+
+def run_document(summary: Summary, verdict: Verdict, run_id: str, preset_id: str | None) -> dict[str, Any]:
+    """Return the JSON document of a run; without a preset its `preset` is null."""
+    found = document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
+    return {**found, "preset": preset_id}

@@ -1,0 +1,1 @@
+"""What the cockpit is made of."""

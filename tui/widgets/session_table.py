@@ -1,0 +1,90 @@
+"""The table of sessions: up to 128 of them in each direction, and only those in sight are drawn."""
+
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.events import Resize
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from .. import format as words
+from .values import SessionRow
+
+_HEAD: Final = f"{'#':>4} {'Mb/s':>8} {'rtt':>9} {'retx':>6} {'cwnd':>6}"
+_BAR_FROM: Final = len(_HEAD) + 4
+
+
+class SessionTable(ScrollView, can_focus=True):
+    """One line for each session: the receiver's rate, the sender's round trip, retransmits and cwnd."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "session-table--head",
+        "session-table--out",
+        "session-table--in",
+        "session-table--quiet",
+    }
+    DEFAULT_CSS = """
+    SessionTable {
+        padding: 0 1;
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        & .session-table--head { color: $foreground 62%; text-style: bold; }
+        & .session-table--out { color: $primary; }
+        & .session-table--in { color: $success; }
+        & .session-table--quiet { color: $foreground 62%; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="sessions")
+        self._rows: tuple[SessionRow, ...] = ()
+        self.border_title = "sessions"
+
+    def show(self, rows: tuple[SessionRow, ...], retransmits: int | None) -> None:
+        """Show these values from the next frame on."""
+        self._rows = rows
+        self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
+        sent_again = "" if retransmits is None else f"{words.count(retransmits)} retransmits since the start"
+        self.border_subtitle = Content(sent_again)
+        self._fit()
+        self.refresh()
+
+    def on_resize(self, _event: Resize) -> None:
+        """Scroll over the new height."""
+        self._fit()
+
+    def _fit(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows) + 1)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the head on the first line, and below it the rows that are scrolled to."""
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if y == 0:
+            head = base + self.get_component_rich_style("session-table--head", partial=True)
+            return Strip([Segment(_HEAD, head)]).adjust_cell_length(width, base)
+        number = y - 1 + round(self.scroll_y)
+        if number >= len(self._rows):
+            return Strip.blank(width, base)
+        row = self._rows[number]
+        return Strip(self._segments(row, width, base)).adjust_cell_length(width, base)
+
+    def _segments(self, row: SessionRow, width: int, base: Style) -> list[Segment]:
+        quiet = base + self.get_component_rich_style("session-table--quiet", partial=True)
+        segments = [
+            Segment(f"{words.arrow(row.direction)}{row.session:>3} ", quiet),
+            Segment(f"{words.mbit(row.bit_s):>8} ", base + Style(bold=True)),
+            Segment(f"{words.milliseconds(row.rtt_us):>9} ", base),
+            Segment(f"{words.count(row.retransmits):>6} ", base),
+            Segment(f"{words.size(row.cwnd_bytes):>6}", base),
+        ]
+        room = width - _BAR_FROM
+        best = max((other.bit_s or 0.0 for other in self._rows), default=0.0)
+        if room >= 8 and best > 0:
+            length = round((row.bit_s or 0.0) / best * room)
+            style = base + self.get_component_rich_style(f"session-table--{row.direction}", partial=True)
+            segments.append(Segment("    " + "▬" * length, style))
+        return segments

@@ -1,0 +1,129 @@
+"""Two lines under the title: the preset with what it expects, and the toggles."""
+
+from collections.abc import Callable, Sequence
+
+from textual.content import Content
+from textual.widget import Widget
+
+from ...engine.plan import Direction, End, Settings, Workload
+from .. import format as words
+from .board import View
+from .steps import SESSION_STEPS, WINDOW_STEPS, stepped
+from .styles import KEY, MUTED
+from .values import expected_of
+
+_WIDE = 140
+
+
+class SettingsBar(Widget):
+    """What a run is made with. Chosen values stand in brackets, so that they show without colour."""
+
+    DEFAULT_CSS = """
+    SettingsBar {
+        height: 2;
+        padding: 0 1;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view: View | None = None
+
+    def show(self, view: View) -> None:
+        """Show these values from the next frame on."""
+        self._view = view
+        self.refresh()
+
+    def render(self) -> Content:
+        """Lay both lines out over the width there is."""
+        view = self._view
+        if view is None:
+            return Content("")
+        width = self.size.width
+        lines = (_preset_line(view, width), _toggle_line(view, width))
+        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+
+
+def _preset_line(view: View, width: int) -> Content:
+    roomy = width >= 100
+    preset = view.preset
+    expected = expected_of(view.expectation, view.plan.settings.direction)
+    if expected is None:
+        said = Content.styled("nothing to expect", MUTED)
+    elif roomy:
+        said = Content.assemble(("expects ", MUTED), words.expected(expected))
+    else:
+        said = Content.assemble(("expects ", MUTED), words.mbit(expected.bit_s), f" {expected.basis}")
+    return Content.assemble(
+        _key("p"),
+        ("preset " if roomy else "", MUTED),
+        (words.plain(preset.name), "bold"),
+        (f"  {preset.id}" if width >= 140 else "", MUTED),
+        "    " if roomy else "  ",
+        said,
+    )
+
+
+def _toggle_line(view: View, width: int) -> Content:
+    roomy = width >= 100
+    settings = view.plan.settings
+    gap = "    " if roomy else "   "
+    return Content.assemble(
+        _key("d"),
+        ("direction " if roomy else "", MUTED),
+        _choices([str(d) for d in Direction], str(settings.direction)),
+        gap,
+        _key("+-"),
+        ("sessions ", MUTED),
+        _neighbours(SESSION_STEPS, settings.sessions, str) if roomy else _chosen(str(settings.sessions)),
+        gap,
+        _key("[]"),
+        ("window ", MUTED),
+        _neighbours(WINDOW_STEPS, settings.window_bytes, words.window)
+        if roomy
+        else _chosen(words.window(settings.window_bytes)),
+        _granted(view, settings),
+        gap,
+        _key("t"),
+        ("time ", MUTED),
+        _chosen(words.duration(view.plan.duration_ns)),
+        *_workload(view.plan.workload, gap, always=width >= _WIDE),
+    )
+
+
+def _workload(workload: Workload, gap: str, *, always: bool) -> tuple[Content | str, ...]:
+    """Say what is carried, where it is no stream or there is room to say that it is one."""
+    if workload is Workload.STREAM and not always:
+        return ()
+    return (gap, _key("w"), _chosen(str(workload)))
+
+
+def _key(key: str) -> Content:
+    return Content.styled(f"{key} ", KEY)
+
+
+def _neighbours(steps: Sequence[int | None], value: int | None, text: Callable[[int | None], str]) -> Content:
+    below, above = stepped(steps, value, -1), stepped(steps, value, 1)
+    around = [below] if below != value else []
+    around += [value]
+    around += [above] if above != value else []
+    return _choices([text(step) for step in around], text(value))
+
+
+def _choices(texts: Sequence[str], chosen: str) -> Content:
+    parts = [_chosen(text) if text == chosen else Content.styled(text, MUTED) for text in texts]
+    return Content(" ").join(parts)
+
+
+def _chosen(text: str) -> Content:
+    return Content.assemble(("[", "bold $text-primary"), (text, "bold $foreground"), ("]", "bold $text-primary"))
+
+
+def _granted(view: View, settings: Settings) -> Content:
+    """Say what the kernel gave, where it is less than what was asked for."""
+    granted = view.board.granted_bytes if view.board else {}
+    least = min(granted.values(), default=None)
+    if settings.window_bytes is None or least is None or least >= settings.window_bytes:
+        return Content("")
+    end = End.NEAR if granted.get(End.NEAR) == least else End.FAR
+    return Content.styled(f" ▼{end} {words.size(least)}", "bold $text-warning")

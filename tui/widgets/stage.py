@@ -1,0 +1,81 @@
+"""The middle of the screen: the plot, or what to do while there is nothing to plot."""
+
+from typing import Final
+
+from textual.app import ComposeResult
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from .. import format as words
+from .board import View
+from .rate_plot import RatePlot
+from .styles import KEY, MUTED
+
+_FIRST_STEPS: Final = (
+    ("space", "start a run"),
+    ("p", "choose the kind of link, and with it the rate to expect"),
+    ("+ - [ ] d", "sessions, window, direction: also while it runs"),
+    ("c", "connect to a far end, where `linkgauge endpoint` runs"),
+    ("?", "every key explained"),
+)
+_REMEDIES: Final = (
+    ("r", "try again"),
+    ("c", "connect to another peer; `loopback` needs none"),
+)
+
+
+class Stage(Container):
+    """Shows the plot of a View, its problem, or the first steps."""
+
+    DEFAULT_CSS = """
+    Stage > #notice {
+        padding: 0 2;
+        align: center middle;
+        & > Static { width: auto; max-width: 100%; height: auto; }
+        &.-problem { border: round $error; border-title-color: $text-error; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="stage")
+
+    def compose(self) -> ComposeResult:
+        """Lay both out over the same room."""
+        yield RatePlot()
+        with VerticalScroll(id="notice"):
+            yield Static(markup=False)
+
+    def show(self, view: View) -> None:
+        """Show these values from the next frame on."""
+        plot, notice = self.query_one(RatePlot), self.query_one("#notice", VerticalScroll)
+        plot.display = view.board is not None and view.problem is None
+        notice.display = not plot.display
+        if plot.display:
+            plot.show(view)
+            return
+        notice.set_class(view.problem is not None, "-problem")
+        notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
+        notice.query_one(Static).update(_welcome(view) if view.problem is None else _problem(view.problem.text))
+
+
+def _problem(problem: str) -> Content:
+    return Content.assemble(("✗ ", "bold $text-error"), words.plain(problem), "\n\n", _keys(_REMEDIES))
+
+
+def _welcome(view: View) -> Content:
+    far = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
+    return Content.assemble(
+        ("Does this link deliver what a link of its kind should?", "bold"),
+        "\n",
+        ("The far end is ", MUTED),
+        (words.plain(far), ""),
+        "\n\n",
+        _keys(_FIRST_STEPS),
+    )
+
+
+def _keys(rows: tuple[tuple[str, str], ...]) -> Content:
+    width = max(len(key) for key, _ in rows)
+    lines = [Content.assemble((f"{key:>{width}}", KEY), f"  {text}") for key, text in rows]
+    return Content("\n").join(lines)

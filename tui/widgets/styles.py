@@ -1,0 +1,20 @@
+"""The few styles that text in widgets is written in, as design tokens of the theme in force."""
+
+from typing import Final
+
+from ...engine.plan import Direction
+
+MUTED: Final = "$foreground 62%"
+KEY: Final = "bold $footer-key-foreground"
+GOOD: Final = "$text-success"
+SHORT: Final = "$text-warning"
+BAD: Final = "$text-error"
+TICK: Final = "bold $warning"
+TRACK: Final = "$foreground 22%"
+LOAD: Final = "$secondary-lighten-2"
+FLOWS: Final = {
+    Direction.OUT: "$primary",
+    Direction.IN: "$success",
+    Direction.DUPLEX: "$foreground 80%",
+}
+VERDICTS: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "none": "$text-primary"}

@@ -1,0 +1,110 @@
+"""The verdict in words, what it rests on, and everything a person should know about the figures."""
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from ...engine.samples import Stretch, Summary
+from .. import format as words
+from .board import View
+from .styles import MUTED, VERDICTS
+from .values import Phase, expected_of
+
+
+class VerdictPanel(VerticalScroll):
+    """Shows the verdict of a View; before there is one, how it goes so far."""
+
+    DEFAULT_CSS = """
+    VerdictPanel {
+        padding: 0 0 0 1;
+        scrollbar-size-vertical: 1;
+        & > Static { height: auto; padding: 0 1 0 0; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="verdict")
+        self.border_title = "verdict"
+
+    def compose(self) -> ComposeResult:
+        """Lay out one text, as long as it is."""
+        yield Static(markup=False)
+
+    def show(self, view: View) -> None:
+        """Show these values from the next frame on."""
+        self.query_one(Static).update(Content("\n").join(_lines(view)))
+
+
+def _lines(view: View) -> list[Content]:
+    if view.summary is not None and view.verdict is not None:
+        lines = _ended(view.summary, view.verdict.word, view.verdict.text)
+    elif view.board is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
+        lines = _so_far(view)
+    elif view.phase is Phase.STARTING:
+        lines = [Content("Asking the far end …")]
+    else:
+        lines = [Content.styled("No run yet.", MUTED)]
+    board_warnings = view.board.warnings if view.board else []
+    warnings = dict.fromkeys([*(words.plain(n) for n in view.notices), *board_warnings])
+    return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
+
+
+def _ended(summary: Summary, word: str, text: str) -> list[Content]:
+    style = f"bold {VERDICTS[word]}"
+    said = words.plain(text.removeprefix(f"{word.upper()}: "))
+    lines = [Content.assemble((words.verdict(word), style), "  ", said)]
+    if not summary.end.reason.is_regular:
+        broke = words.reason(summary.end.reason).upper()
+        lines = [Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)]
+    if len(summary.stretches) > 1:
+        lines += _stretches(summary)
+    total = summary.total
+    facts = [words.payload(total.bytes) if total else "", words.reason(summary.end.reason)]
+    tcp = summary.tcp
+    if tcp.retransmits is not None:
+        facts.append(f"{words.count(tcp.retransmits)} retransmits")
+    if tcp.rtt_us is not None:
+        facts.append(f"rtt {words.milliseconds(tcp.rtt_us)}")
+    if tcp.mss_bytes is not None:
+        facts.append(f"mss {tcp.mss_bytes}")
+    if tcp.congestion is not None:
+        facts.append(words.plain(tcp.congestion))
+    lines.append(Content.styled(" · ".join(fact for fact in facts if fact), MUTED))
+    return lines
+
+
+def _stretches(summary: Summary) -> list[Content]:
+    """Return a line for each stretch that lasted longer than its warm-up."""
+    return [_stretch(one) for one in summary.stretches if one.out is not None or one.in_ is not None]
+
+
+def _stretch(stretch: Stretch) -> Content:
+    """Return `1 session … 412 Mb/s`: before and after of each change, side by side."""
+    parts = [one for one in (stretch.out, stretch.in_) if one is not None and one.span_ns > 0]
+    rate = sum(one.bit_s for one in parts) if parts else None
+    expected = expected_of(stretch.expectation, stretch.settings.direction)
+    percent = words.share(rate, expected.bit_s if expected else None)
+    return Content.assemble(
+        ("  ", ""),
+        (f"{words.rate(rate, 8)}", "bold"),
+        f" {words.percent(percent, width=5)}" if percent is not None else "",
+        (f"  {words.settings(stretch.settings)}", MUTED),
+    )
+
+
+def _so_far(view: View) -> list[Content]:
+    board, summary = view.board, view.so_far
+    lines: list[Content] = []
+    if board is None or board.in_warmup:
+        lines.append(Content.styled("◌ warming up: shown, and not counted", MUTED))
+    else:
+        percent = board.flow(board.settings.direction).percent
+        said = "nothing to expect: measures, and does not judge"
+        if percent is not None:
+            said = f"now {words.percent(percent)} of what is expected"
+        lines.append(Content.assemble(("● ", "$text-success"), said))
+    stretches = _stretches(summary) if summary else []
+    if stretches:
+        lines.append(Content.styled("average so far", MUTED))
+    return lines + stretches
