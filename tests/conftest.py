@@ -1,0 +1,65 @@
+"""What every test shares: nothing may be left behind."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_MARK = f"LINKGAUGE_TESTS={os.getpid()}"
+_PATIENCE_S = 10.0
+
+
+def _marked_processes() -> dict[int, str]:
+    """Return every process of the machine that descends from this test run, orphans included."""
+    found: dict[int, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        pid = int(folder.name)
+        try:
+            if pid != os.getpid() and _MARK.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if command:  # a zombie has none: its parent will reap it
+                    found[pid] = command
+        except OSError:
+            continue
+    return found
+
+
+# A shell that starts the tests in the background, and nohup, have signals ignored, and what is ignored is
+# handed down: tests that press Ctrl-C would press it in vain.
+for _number, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGTERM, signal.SIG_DFL),
+):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """Fail where the whole run leaves a linkgauge process or a block of shared memory behind."""
+    name, _, value = _MARK.partition("=")
+    os.environ[name] = value
+    shared = set(Path("/dev/shm").iterdir()) if Path("/dev/shm").is_dir() else set[Path]()
+    yield
+    deadline = time.monotonic() + _PATIENCE_S
+    while (left := {p: c for p, c in _marked_processes().items() if "linkgauge" in c}) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.05)  # a process that is on its way out may still be seen
+    del os.environ[name]
+    assert not left, f"processes left behind: {left}"
+    if Path("/dev/shm").is_dir():
+        assert not [p for p in set(Path("/dev/shm").iterdir()) - shared if "linkgauge" in p.name]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def of_no_person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run as somebody without presets of their own, in English, whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
+        environment.setenv("LC_ALL", "C.UTF-8")
+        yield

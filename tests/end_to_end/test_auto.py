@@ -1,0 +1,166 @@
+"""The preset that picks itself: on a real pair of interfaces between two network namespaces, and on loopback."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+SHORT = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
+DEADLINE_S = 40.0
+_IP: Final = shutil.which("ip") or ""
+_NEAR: Final = f"lga{os.getpid() % 100_000}n"
+_FAR: Final = f"lga{os.getpid() % 100_000}f"
+_FAR_ADDRESS: Final = "10.78.0.2"
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(
+        [_IP, *arguments],
+        check=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+    )
+
+
+@pytest.fixture
+def namespaces() -> Iterator[None]:
+    """Give two network namespaces with a veth pair between them: MTU 1500 near, 1400 far."""
+    if sys.platform != "linux" or os.geteuid() != 0 or not _IP:
+        pytest.skip("network namespaces are made on Linux, as root, with iproute2")
+    with contextlib.ExitStack() as stack:
+        try:
+            for name in (_NEAR, _FAR):
+                _ip("netns", "add", name)
+                stack.callback(_ip, "netns", "delete", name)
+            _ip("-n", _NEAR, "link", "add", "left", "type", "veth", "peer", "name", "right", "netns", _FAR)
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"this system makes no veth pair between namespaces: {error.stderr.strip()}")
+        for name, interface, address, mtu in (
+            (_NEAR, "left", "10.78.0.1", "1500"),
+            (_FAR, "right", _FAR_ADDRESS, "1400"),
+        ):
+            _ip("-n", name, "address", "add", f"{address}/24", "dev", interface)
+            _ip("-n", name, "link", "set", interface, "mtu", mtu, "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+        yield
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start_in(namespaces: None, linkgauge: Any) -> Iterator[Start]:
+    """Give a function that starts linkgauge in a namespace; what it starts is ended before that goes."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(namespace: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [_IP, "netns", "exec", namespace, sys.executable, "-m", "linkgauge", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=linkgauge.environment,
+            **options,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.terminate()
+        with contextlib.suppress(ValueError):  # communicate() has closed them already
+            process.communicate(timeout=DEADLINE_S)
+
+
+@pytest.fixture
+def command(start_in: Start, linkgauge: Any) -> Callable[..., Any]:
+    """Give a function that carries a command out near, against a far end in the other namespace."""
+    endpoint = start_in(_FAR, "endpoint", "--bind", _FAR_ADDRESS, "--port", "0", stderr=subprocess.DEVNULL)
+    assert endpoint.stdout is not None
+    line = endpoint.stdout.readline()
+    assert line.startswith("listening on "), line
+    peer = line.removeprefix("listening on ").strip()
+
+    def carry_out(*arguments: str) -> Any:
+        filled = [peer if argument == "PEER" else argument for argument in arguments]
+        return linkgauge.finish(start_in(_NEAR, *filled, stderr=subprocess.PIPE))
+
+    return carry_out
+
+
+def test_check_auto_warns_of_different_mtus_and_names_both(command: Callable[..., Any]) -> None:
+    """It is held against what the smaller one allows at the rate that was given."""
+    answer = command("check", "auto", "PEER", "--line-rate", "100M", "--json", *SHORT)
+    assert answer.status == 0, answer
+    (warning,) = [text for text in answer.document["warnings"] if text.startswith("MTU")]
+    assert "near left has 1500" in warning
+    assert "far right has 1400" in warning
+    assert answer.document["preset"] == "100mb-fd"
+    assert answer.document["expected"]["out"]["mbit_s"] == pytest.approx(100 * 1348 / 1438, abs=0.01)
+    assert "MTU 1400" in answer.document["expected"]["out"]["source"]
+    assert answer.document["tcp"]["mss_bytes"] == 1348
+    assert "100mb-fd" in answer.err
+
+
+def test_a_person_reads_the_warning_too(command: Callable[..., Any]) -> None:
+    """In the summary, once, with the reason for the preset beside it."""
+    answer = command("run", "PEER", "--preset", "auto", "--line-rate", "1Gb", *SHORT)
+    assert answer.status == 0, answer
+    words = " ".join(answer.out.split())
+    assert words.count("near left has 1500, far right has 1400") == 1
+    assert "line rate 1000 Mb/s (as given), MTU 1400 (far right), full duplex" in answer.err
+
+
+def test_segments_that_are_smaller_than_the_mtu_allows_are_told(command: Callable[..., Any]) -> None:
+    """A route may have an MTU of its own, which no interface shows."""
+    _ip("-n", _NEAR, "route", "change", "10.78.0.0/24", "dev", "left", "mtu", "1200")
+    answer = command("run", "PEER", "--json", *SHORT)
+    assert answer.status == 0, answer
+    (warning,) = [text for text in answer.document["warnings"] if text.startswith("MSS")]
+    for words in ("segments of 1148 bytes", "near left 1500", "far right 1400", "allows 1348"):
+        assert words in warning
+
+
+def test_check_auto_asks_for_a_line_rate_where_no_end_reports_one(command: Callable[..., Any]) -> None:
+    """Both ends are virtual: their 10 Gb/s is no line's."""
+    answer = command("check", "auto", "PEER", *SHORT)
+    assert answer.status == 2, answer
+    assert answer.out == ""
+    for words in ("near left (virtual, veth) reports no speed", "far right (virtual, veth)", "--line-rate 2.5G"):
+        assert words in answer.err
+
+
+def test_check_auto_on_loopback_has_nothing_to_expect(linkgauge: Any, far_end: str) -> None:
+    """Whether it is named so or is just where the peer's address leads."""
+    for peer in ("loopback", far_end):
+        answer = linkgauge("check", "auto", peer, "--json", *SHORT)
+        assert answer.status == 0, answer
+        assert answer.document["preset"] == "loopback"
+        assert answer.document["verdict"] == "none"
+        assert "loopback" in answer.err
+
+
+def test_check_auto_of_nobody_says_so(linkgauge: Any) -> None:
+    """As any check does: the peer cannot be reached."""
+    answer = linkgauge("check", "auto", "127.0.0.1:1", *SHORT)
+    assert answer.status == 3
+    assert "nothing listens on 127.0.0.1:1" in answer.err
+
+
+def test_a_line_rate_goes_with_a_preset_that_has_a_line(linkgauge: Any, far_end: str) -> None:
+    """The preset is then computed for that rate; loopback has none, and no preset has nothing to change."""
+    answer = linkgauge("check", "1gbe-1500", far_end, "--line-rate", "200M", "--json", *SHORT)
+    assert answer.document["expected"]["out"]["mbit_s"] == pytest.approx(200 * 1448 / 1538, abs=0.01)
+    for arguments in (("check", "loopback", far_end), ("run", far_end), ("check", "auto", far_end)):
+        rate = "2.5x" if arguments[1] == "auto" else "2.5G"
+        answer = linkgauge(*arguments, "--line-rate", rate, *SHORT)
+        assert answer.status == 2, answer
+        assert "line rate" in answer.err

@@ -1,0 +1,138 @@
+"""The run log from the command line: kept, shown again, exported, deleted; and when it cannot be kept."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHORT = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
+
+
+def can_mount() -> bool:
+    """Return whether this user may mount a file system in a name space of its own."""
+    if shutil.which("unshare") is None:
+        return False
+    done = subprocess.run(
+        ["/usr/bin/env", "unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"],
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def test_a_run_is_shown_again_as_it_was_shown(linkgauge: Any, far_end: str) -> None:
+    """From its events alone: the same summary, the same document, by a part of its id, too."""
+    shown = linkgauge("check", "10mb-fd", far_end, *SHORT, "--sessions", "2")
+    run_id = shown.err.split()[-1]
+    again = linkgauge("runs", "show", run_id)
+    assert again.status == 0
+    assert again.out == f"{run_id}\n{shown.out}"
+    assert linkgauge("runs", "show", run_id[:15]).out == again.out
+    document = linkgauge("runs", "show", run_id, "--json").document
+    assert document["run_id"] == run_id
+    assert linkgauge("runs", "export", run_id, "--json").document == document
+    assert linkgauge("runs", "export", "all", "--json").document == [document]
+
+
+def test_runs_are_listed_the_newest_first_and_can_be_deleted(linkgauge: Any, far_end: str) -> None:
+    """`linkgauge runs` is `linkgauge runs list`."""
+    ids = [linkgauge("run", far_end, *SHORT, "--json").document["run_id"] for _ in range(2)]
+    listed = linkgauge("runs")
+    assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ids[::-1]
+    assert linkgauge("runs", "delete", ids[0]).status == 0
+    assert [run["run_id"] for run in linkgauge("runs", "list", "--json").document] == ids[1:]
+    assert linkgauge("runs", "show", ids[0]).status == 2
+
+
+def test_a_near_end_that_is_killed_leaves_its_run_in_the_log(linkgauge: Any, far_end: str) -> None:
+    """What was measured until kill -9 is there, and the run is told to have been cut off."""
+    process = linkgauge.start(
+        "run", far_end, "--seconds", "60", "--interval", "100ms", "--warmup", "0", "--csv", "/dev/stdout",
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    for _ in range(12):
+        assert process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=30)
+    listed = linkgauge("runs", "list", "--json").document
+    assert [(run["ended"], run["is_running"]) for run in listed] == [(None, False)]
+    assert "cut off" in linkgauge("runs").out
+    shown = linkgauge("runs", "show", listed[0]["run_id"], "--json").document
+    assert shown["measured"]["total"]["bytes"] > 0
+    assert shown["ended"]["reason"] == "failed"
+
+
+@pytest.mark.parametrize("where", ["file", "file/below", "other"])
+def test_a_data_directory_that_cannot_be_used_costs_the_keeping_and_not_the_run(
+    linkgauge: Any, far_end: str, tmp_path: Path, where: str
+) -> None:
+    """The run goes on, its verdict counts, and stderr says that it is not kept."""
+    (tmp_path / "file").touch()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "runs.sqlite3").write_bytes(b"no database at all" * 100)
+    environment = {**linkgauge.environment, "LINKGAUGE_DATA_DIR": str(tmp_path / where)}
+    answer = linkgauge("check", "10mb-fd", far_end, *SHORT, "--json", env=environment)
+    assert answer.status == 0, answer
+    assert answer.document["verdict"] == "pass"
+    assert "not kept" in answer.err
+    assert "kept as run" not in answer.err
+
+
+@pytest.mark.skipif(os.name != "posix" or not can_mount(), reason="cannot mount a file system here")
+@pytest.mark.parametrize("options", ["ro", "size=80k"])
+def test_a_full_or_read_only_disk_costs_the_keeping_and_not_the_run(
+    linkgauge: Any, far_end: str, tmp_path: Path, options: str
+) -> None:
+    """A file system of its own, too small for a run's samples, or not writable at all."""
+    linkgauge.data_dir.mkdir()
+    script = 'mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@"'
+    command = [sys.executable, "-m", "linkgauge", "check", "10mb-fd", far_end, "--json"]
+    command += ["--seconds", "2", "--interval", "50ms", "--sessions", "32"]
+    done = subprocess.run(
+        ["/usr/bin/env", "unshare", "-rm", "sh", "-c", script, "sh", options, linkgauge.data_dir, *command],
+        capture_output=True,
+        text=True,
+        env=linkgauge.environment,
+        timeout=40,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    assert "Traceback" not in done.stderr
+    assert "not kept" in done.stderr
+    assert "kept as run" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [["runs", "list"], ["runs", "show", "x"], ["runs", "export", "all"]])
+def test_a_log_that_cannot_be_read_is_not_the_command_lines_fault(linkgauge: Any, command: list[str]) -> None:
+    """Exit 3, and what is wrong with which file."""
+    linkgauge.data_dir.mkdir()
+    (linkgauge.data_dir / "runs.sqlite3").write_bytes(b"no database at all" * 100)
+    answer = linkgauge(*command)
+    assert answer.status == 3, answer
+    assert "runs.sqlite3" in answer.err
+
+
+def test_looking_at_runs_makes_nothing(linkgauge: Any) -> None:
+    """Who only reads leaves no trace."""
+    answer = linkgauge("runs")
+    assert answer.status == 0
+    assert "no run is kept yet" in answer.err
+    assert not linkgauge.data_dir.exists()
+
+
+def test_an_export_into_a_pipe_that_closes_is_quiet(linkgauge: Any, far_end: str) -> None:
+    """`linkgauge runs export all | head -1`."""
+    linkgauge("run", far_end, *SHORT, "--sessions", "64")
+    process = linkgauge.start("runs", "export", "all")
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("run_id,")
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=30) == 0

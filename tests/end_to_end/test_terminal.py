@@ -1,0 +1,441 @@
+"""The real app in a real pseudo-terminal against a real far end: what a person types, and what then stands there.
+
+The terminal is one in memory. Nothing here waits for time to pass: it waits for words on the screen, for bytes of
+the terminal or for the end of a process, each with a deadline.
+"""
+
+import csv
+import fcntl
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyte
+import pytest
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import End, Event, Sampled
+
+DEADLINE_S = 20.0
+SMALL, LARGE = (80, 24), (120, 40)
+ENTER, CTRL_C = "\r", "\x03"
+# Makes the pseudo-terminal the controlling one, as a login does, so that signals of a terminal arrive.
+LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execv(sys.argv[1],sys.argv[1:])"
+RUNNING = re.compile(r"RUNNING +(\d\d):(\d\d)")
+
+Open = Callable[..., "Terminal"]
+
+
+class Terminal:
+    """A terminal with the app in it: keys go in, what a person would see comes out."""
+
+    def __init__(
+        self, arguments: list[str], size: tuple[int, int], environment: dict[str, str], folder: Path
+    ) -> None:
+        columns, lines = size
+        self._screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self._screen)
+        self._fd, inside = os.openpty()
+        self._is_open = True
+        self.drawn = b""
+        self._set_size(columns, lines)
+        self.modes_before = termios.tcgetattr(self._fd)
+        command = [sys.executable, "-ISc", LOGIN, sys.executable, "-m", "linkgauge", *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=inside, stdout=inside, stderr=inside, cwd=folder, env=environment, start_new_session=True
+        )
+        os.close(inside)
+
+    @property
+    def text(self) -> str:
+        """What stands on the screen, line by line."""
+        return "\n".join(self._screen.display)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._fd, keys.encode())
+
+    def until(self, is_there: Callable[[str], object], what: object) -> None:
+        """Follow the screen until it shows what is waited for."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not is_there(self.text):
+            assert self._feed(deadline), f"waited in vain for {what!r} on\n{self.text}"
+
+    def see(self, *words: str) -> None:
+        """Follow the screen until all these words are on it."""
+        self.until(lambda text: all(word in text for word in words), words)
+
+    def lose(self, *words: str) -> None:
+        """Follow the screen until none of these words is on it."""
+        self.until(lambda text: not any(word in text for word in words), f"nothing of {words}")
+
+    def run_until(self, seconds: int) -> None:
+        """Follow a run until its stopwatch has gone so far."""
+        self.until(lambda text: (shown := stopwatch(text)) is not None and shown >= seconds, f"{seconds} s")
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Change the terminal's size; the kernel tells the app with SIGWINCH."""
+        self._screen.resize(lines, columns)
+        self._screen.reset()
+        self._set_size(columns, lines)
+
+    def finish(self) -> int:
+        """Follow the screen to the app's end; return its exit status."""
+        deadline = time.monotonic() + DEADLINE_S
+        while self._feed(deadline):
+            pass
+        return self.process.wait(timeout=DEADLINE_S)
+
+    def is_restored(self) -> bool:
+        """Tell whether the app gave the terminal back as it was: screen, cursor, mouse and line modes."""
+        given_back = all(code in self.drawn for code in (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1003l"))
+        return given_back and termios.tcgetattr(self._fd) == self.modes_before
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a lost SSH connection does."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self._fd)
+
+    def close(self) -> None:
+        """End and reap the app, if it is still there."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.hang_up()
+        self.process.wait(timeout=DEADLINE_S)
+
+    def _set_size(self, columns: int, lines: int) -> None:
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def _feed(self, deadline: float) -> bool:
+        """Take in what the app draws next; return False at its end, or when it is too late."""
+        ready, _, _ = select.select([self._fd], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return False
+        try:
+            part = os.read(self._fd, 65_536)
+        except OSError:  # Linux says so when nobody is left inside
+            return False
+        self.drawn += part
+        self._stream.feed(part)
+        return bool(part)
+
+
+def stopwatch(text: str) -> int | None:
+    """Return the seconds that a running run has gone on by the screen; None while none does."""
+    shown = RUNNING.search(text)
+    return None if shown is None else 60 * int(shown[1]) + int(shown[2])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Give a home for the person, and the working directory."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+@pytest.fixture
+def terminal(linkgauge: Any, home: Path) -> Iterator[Open]:
+    """Give a function that opens the app in a terminal of its own."""
+    opened: list[Terminal] = []
+
+    def start(*arguments: str, size: tuple[int, int] = LARGE, **environment: str) -> Terminal:
+        inherited = {k: v for k, v in linkgauge.environment.items() if k not in {"LINES", "COLORTERM", "TERM"}}
+        settings = {"HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8", **environment}
+        opened.append(Terminal(list(arguments), size, inherited | settings, home))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+def start_and_measure(screen: Terminal) -> None:
+    """Start a run, and follow it until it has measured something that counts."""
+    screen.see("READY", "quit")
+    screen.type(" ")
+    screen.run_until(1)
+    screen.see("sessions 1")
+    screen.run_until(2)
+
+
+def everything_of(home: Path) -> dict[int, str]:
+    """Return every process of the app's that is there: each has the home in its environment."""
+    mark = f"HOME={home}".encode()
+    found: dict[int, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+    return {pid: command for pid, command in found.items() if command}
+
+
+def assert_nothing_is_left(home: Path) -> None:
+    """Wait for the end of what is on its way out, and fail where something stays."""
+    deadline = time.monotonic() + DEADLINE_S
+    for pid in everything_of(home):
+        with suppress(ProcessLookupError):
+            process = os.pidfd_open(pid)
+            ended, _, _ = select.select([process], [], [], max(0.0, deadline - time.monotonic()))
+            os.close(process)
+            assert ended, everything_of(home)
+    assert not everything_of(home)
+
+
+def only_run(linkgauge: Any) -> dict[str, Any]:
+    """Return the one run that the log holds."""
+    (run,) = linkgauge("runs", "list", "--json").document
+    return run
+
+
+def events_of(linkgauge: Any, run_id: str) -> list[Event]:
+    """Return every event of a run from the log."""
+    with RunLog.open(linkgauge.data_dir, create=False) as log:
+        return list(log.events(run_id))
+
+
+def received(events: list[Event], *, counted_only: bool) -> int:
+    """Return the bytes that the far end received, from its samples alone."""
+    samples = [e for e in events if isinstance(e, Sampled) and e.sample.end is End.FAR]
+    return sum(s.bytes for e in samples if not (counted_only and e.warmup) for s in e.sample.sessions)
+
+
+def assert_the_rows_are_the_run(linkgauge: Any, path: Path) -> list[dict[str, str]]:
+    """Hold exported rows against the run's document and against what its log has: every sum is the same."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream, strict=True) if row["bytes"]]
+    (run_id,) = {row["run_id"] for row in rows}
+    sums = [row for row in rows if row["session"] == "all"]
+    measured = sum(int(row["bytes"]) for row in sums if row["warmup"] == "0")
+    moved = sum(int(row["bytes"]) for row in sums)
+    events = events_of(linkgauge, run_id)
+    assert measured == linkgauge("runs", "show", run_id, "--json").document["measured"]["total"]["bytes"] > 0
+    assert measured == received(events, counted_only=True)
+    assert moved == received(events, counted_only=False) > measured
+    assert moved == sum(int(row["bytes"]) for row in rows if row["session"] != "all")
+    return rows
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_all_its_bytes(
+    terminal: Open, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
+) -> None:
+    """From the first screen to the rows: what the CSV adds up to is what the run log has, and the verdict says."""
+    screen = terminal(far_end, size=size)
+    screen.see("READY", "expects 948.0", "quit")
+    screen.type("/")
+    screen.see("type to filter", "1 Gb Ethernet")
+    screen.type("100 full")
+    screen.lose("1 Gb Ethernet, full duplex, MTU 9000")
+    screen.see("100 Mb Ethernet, full duplex")
+    screen.type(ENTER)
+    screen.see("expects 94.80", "READY")
+    screen.lose("type to filter")
+
+    screen.type(" ")
+    screen.run_until(1)
+    screen.type("+")
+    screen.see("sessions [2]" if size == SMALL else "1 [2] 3", "sessions 2")
+    screen.type("+")
+    screen.see("sessions [3]" if size == SMALL else "2 [3] 5", "sessions 3")
+    screen.run_until(2)
+    screen.type("]]")
+    screen.see("[32K]")
+    screen.run_until(4)
+    screen.type(" ")
+    screen.see("✓ PASS", "AIX table 1")
+    screen.lose("RUNNING", "STOPPING")
+
+    screen.type("e")
+    screen.see("export to CSV", "linkgauge-")
+    screen.type("rows.csv" + ENTER)
+    screen.see("exported")
+    screen.type("q")
+    assert screen.finish() == 0
+    assert screen.is_restored()
+    assert_nothing_is_left(home)
+
+    rows = assert_the_rows_are_the_run(linkgauge, home / "rows.csv")
+    taken_under = {(row["preset"], row["direction"], row["sessions"], row["window_bytes"]) for row in rows}
+    assert taken_under >= {("100mb-fd", "out", *rest) for rest in (("1", ""), ("3", ""), ("3", "32768"))}
+    run = only_run(linkgauge)
+    assert (run["verdict"], run["ended"]["reason"]) == ("pass", "stopped")
+
+
+@pytest.fixture
+def free_port() -> int:
+    """Give a port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def test_a_peer_that_is_not_there_is_a_message_with_what_to_do_and_can_be_tried_again(
+    terminal: Open, linkgauge: Any, home: Path, free_port: int
+) -> None:
+    """No traceback; and once an endpoint listens there, a key is all it takes."""
+    screen = terminal(f"127.0.0.1:{free_port}", size=SMALL)
+    screen.see("✗ NO FAR END", f"nothing listens on 127.0.0.1:{free_port}", "linkgauge endpoint", "try again")
+    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", free_port, stderr=subprocess.DEVNULL)
+    assert endpoint.stdout.readline().startswith("listening")
+    screen.type("r")
+    screen.see("READY", "start a run")
+    screen.lose("NO FAR END")
+    screen.type("q")
+    assert screen.finish() == 0
+    assert screen.is_restored()
+
+
+def test_the_app_can_be_left_while_its_peer_is_not_there(
+    terminal: Open, linkgauge: Any, home: Path, free_port: int
+) -> None:
+    """A run that cannot be made is the same message, and none is kept."""
+    screen = terminal(f"127.0.0.1:{free_port}")
+    screen.see("✗ NO FAR END", "try again")
+    seen = len(screen.drawn)
+    screen.type(" ")
+    screen.until(lambda _: b"STARTING" in screen.drawn[seen:] or b"NO FAR END" in screen.drawn[seen:], "an answer")
+    screen.see("✗ NO FAR END", "try again")
+    screen.type("q")
+    assert screen.finish() in {0, 3}
+    assert screen.is_restored()
+    assert b"Traceback" not in screen.drawn
+    assert linkgauge("runs", "list", "--json").document == []
+    assert_nothing_is_left(home)
+
+
+def test_ctrl_c_stops_the_run_and_leaves(terminal: Open, linkgauge: Any, far_end: str, home: Path) -> None:
+    """The key is the regular end: the run is judged, and kept with it."""
+    screen = terminal(far_end, "--preset", "100mb-fd", size=SMALL)
+    start_and_measure(screen)
+    screen.type(CTRL_C)
+    assert screen.finish() == 0
+    assert screen.is_restored()
+    run = only_run(linkgauge)
+    assert (run["verdict"], run["ended"]["reason"]) == ("pass", "stopped")
+    assert_nothing_is_left(home)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
+    terminal: Open, linkgauge: Any, far_end: str, home: Path, number: signal.Signals
+) -> None:
+    """What was measured until then is kept, and no process stays."""
+    screen = terminal(far_end, size=SMALL)
+    start_and_measure(screen)
+    screen.process.send_signal(number)
+    assert screen.finish() == 128 + number, screen.text
+    assert screen.is_restored()
+    assert b"Traceback" not in screen.drawn
+    run = only_run(linkgauge)
+    assert run["ended"] == {"reason": "interrupted", "detail": f"interrupted by {number.name}"}
+    assert run["document"]["measured"]["total"]["bytes"] > 0
+    assert_nothing_is_left(home)
+
+
+@pytest.mark.parametrize("by_key", [False, True], ids=["from the start", "by key"])
+def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
+    terminal: Open, linkgauge: Any, home: Path, free_port: int, *, by_key: bool
+) -> None:
+    """As when an SSH connection is lost: nobody can see a screen any more, and still nothing stays."""
+    screen = terminal(*([f"127.0.0.1:{free_port}"] if by_key else []), size=SMALL)
+    if by_key:
+        screen.see("NO FAR END")
+        screen.type("c")
+        screen.see("connect to peer")
+        screen.type("loopback" + ENTER)
+    start_and_measure(screen)
+    assert len(everything_of(home)) > 2  # the app, its workers and the far end
+    screen.hang_up()
+    assert screen.process.wait(timeout=DEADLINE_S) == 128 + signal.SIGHUP
+    assert only_run(linkgauge)["ended"]["detail"] == "interrupted by SIGHUP"
+    assert_nothing_is_left(home)
+
+
+def test_a_terminal_that_goes_away_is_not_waited_for_by_a_run_that_cannot_end_in_order(
+    terminal: Open, linkgauge: Any, start_endpoint: Callable[[], tuple[subprocess.Popen[str], str]], home: Path
+) -> None:
+    """The far end does not answer any more, and there is nothing to draw on: the app leaves all the same."""
+    endpoint, address = start_endpoint()
+    screen = terminal(address, size=SMALL)
+    start_and_measure(screen)
+    endpoint.send_signal(signal.SIGSTOP)
+    try:
+        screen.hang_up()
+        assert screen.process.wait(timeout=DEADLINE_S) == 128 + signal.SIGHUP
+    finally:
+        endpoint.send_signal(signal.SIGCONT)
+    assert only_run(linkgauge)["ended"]["detail"] == "interrupted by SIGHUP"
+    assert_nothing_is_left(home)
+
+
+def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_next_client(
+    terminal: Open, linkgauge: Any, far_end: str, home: Path
+) -> None:
+    """With kill -9: the list tells that the run was cut off, and its samples are all there."""
+    screen = terminal(far_end)
+    start_and_measure(screen)
+    screen.run_until(2)
+    shown_s = stopwatch(screen.text)
+    screen.process.kill()
+    screen.finish()
+    assert linkgauge("run", far_end, "--seconds", "0.5", "--json").document["ended"]["reason"] == "completed"
+    _next, cut_off = linkgauge("runs", "list", "--json").document
+    assert (cut_off["ended"], cut_off["is_running"]) == (None, False)
+    assert "cut off" in linkgauge("runs", "list").out
+    assert linkgauge("runs", "export", cut_off["run_id"], "--csv", home / "rows.csv").status == 0
+    rows = assert_the_rows_are_the_run(linkgauge, home / "rows.csv")
+    assert shown_s is not None
+    assert max(float(row["elapsed_s"]) for row in rows) > shown_s - 1
+    assert_nothing_is_left(home)
+
+
+def test_a_terminal_may_become_tiny_and_large_again_while_a_run_goes_on(
+    terminal: Open, linkgauge: Any, far_end: str, home: Path
+) -> None:
+    """20 by 5 shows what it can; at 120 by 40 everything is back, and the run has not noticed."""
+    screen = terminal(far_end, "--preset", "100mb-fd")
+    start_and_measure(screen)
+    screen.resize(20, 5)
+    screen.see("p 100 Mb")
+    screen.resize(*LARGE)
+    screen.see("● RUNNING", "p preset 100 Mb", "throughput", "hottest", "sessions 1", "average so far", "quit")
+    shown_s = stopwatch(screen.text)
+    assert shown_s is not None
+    screen.run_until(shown_s + 1)
+    screen.type(" ")
+    screen.see("✓ PASS", "retransmits")
+    screen.type("q")
+    assert screen.finish() == 0
+    assert screen.is_restored()
+    assert only_run(linkgauge)["ended"]["reason"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"TERM": "linux"}, {"TERM": "xterm"}, {"TERM": "xterm", "NO_COLOR": "1"}],
+    ids=["linux", "xterm", "no-color"],
+)
+def test_the_state_is_told_in_words_on_every_terminal(
+    terminal: Open, far_end: str, environment: dict[str, str]
+) -> None:
+    """Colour never speaks alone: a mark and a word are there without it."""
+    screen = terminal(far_end, "--preset", "100mb-fd", size=SMALL, **environment)
+    screen.see("○ READY", "[out]", "quit")
+    screen.type(" ")
+    screen.see("● RUNNING", "✓ good")
+    screen.type(" ")
+    screen.until(lambda text: "✓ PASS" in text or "• NO VERDICT" in text, "a verdict")
+    screen.type("q")
+    assert screen.finish() == 0
+    assert screen.is_restored()

@@ -1,0 +1,237 @@
+"""What linkgauge reports is what the wire carried: real runs over links whose payload rate is known.
+
+The links are labs: two network namespaces and queues that count every packet as its wire would. The rates are
+arithmetic on the wire, written out here a second time. A busy machine can hold an emulated line itself back, so
+what is missed while several links are measured at once is measured again, alone: what is wrong stays wrong.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.lab.building import Lab, open_lab
+from linkgauge.engine.lab.link import LabUnavailable
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.emulate import SOUND, Faults, link_plan
+from linkgauge.presets.wire import Variant, derive
+
+pytestmark = pytest.mark.alone
+
+DEADLINE_S = 40.0
+MORE_TRIES = 2
+CATALOG = load_catalog()
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A link, the Mb/s of payload that one direction of it carries, and how near to that a report must be.
+
+    Linux has TCP timestamps on: a packet of the MTU holds MTU - 52 bytes of payload.
+    """
+
+    preset: str
+    mbit_s: float
+    within: float
+    seconds: float = 3.0
+    warmup: float = 1.0
+
+
+# Ethernet puts 38 bytes around a packet; OC-3c has 149.76 Mb/s for cells of 53 bytes with 48 of AAL5 in them, of
+# which 16 are headers and trailer: 32 cells for a packet of 1500, 192 for one of 9180. Reports travel on
+# the link as well: four a second, of five sessions each, would be 0.4 % of 10 Mb/s, so there is one a second.
+SLOW = (
+    Truth("10mb-fd", 10 * 1448 / 1538, 0.003),
+    Truth("100mb-fd", 100 * 1448 / 1538, 0.003),
+    Truth("atm155-1500", 149.76 * 1448 / (32 * 53), 0.003),
+    Truth("atm155-9180", 149.76 * 9128 / (192 * 53), 0.003),
+)
+FAST = (
+    Truth("gbe-fd-1500", 1000 * 1448 / 1538, 0.015, seconds=2.0),
+    Truth("gbe-fd-9000", 1000 * 8948 / 9038, 0.015, seconds=2.0),
+)
+CASES = [(direction, sessions) for direction in ("out", "in", "duplex") for sessions in (1, 5)]
+
+
+def begin(lab: Lab, *arguments: object) -> "subprocess.Popen[str]":
+    """Start a headless run at a lab's near end."""
+    command = [sys.executable, "-P", "-m", "linkgauge", "run", str(lab.peer), "--json", *map(str, arguments)]
+    return subprocess.Popen(lab.at_near_end(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: "subprocess.Popen[str]") -> Any:
+    """Return what a run measured, of a run that went to its end."""
+    try:
+        out, err = process.communicate(timeout=DEADLINE_S)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    return json.loads(out)
+
+
+@dataclass
+class Bench:
+    """Labs, and what was measured in them; those of a group are measured at the same time."""
+
+    labs: dict[str, Lab]
+    measured: dict[tuple[str, str, int], Any] = field(default_factory=dict[tuple[str, str, int], Any])
+
+    def measure(self, truths: tuple[Truth, ...], direction: str, sessions: int) -> None:
+        """Carry one case out on several links."""
+        running = {
+            truth.preset: begin(
+                self.labs[truth.preset],
+                *("--direction", direction, "--sessions", sessions, "--interval", 1 if truth in SLOW else 0.25),
+                *("--seconds", truth.seconds, "--warmup", truth.warmup),
+            )
+            for truth in truths
+        }
+        for preset, process in running.items():
+            self.measured[preset, direction, sessions] = finish(process)
+
+    def rates(self, truth: Truth, direction: str, sessions: int) -> dict[str, float]:
+        """Return the rates that were reported of a case, in Mb/s."""
+        reported = self.measured[truth.preset, direction, sessions]["measured"]
+        return {name: rate["mbit_s"] for name, rate in reported.items() if rate is not None}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the runs of this module away from a person's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+def build(stack: ExitStack, preset: str, faults: Faults = SOUND) -> Lab:
+    """Build a preset's link; skip the test, and say why, where this machine cannot have labs."""
+    try:
+        return stack.enter_context(open_lab(link_plan(CATALOG.find(preset), faults)))
+    except LabUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """Give a lab of each link."""
+    with ExitStack() as stack:
+        yield Bench({truth.preset: build(stack, truth.preset) for truth in (*SLOW, *FAST)})
+
+
+def bounds(truth: Truth, direction: str) -> dict[str, tuple[float, float]]:
+    """Return what may be reported of a direction.
+
+    Acknowledgements take their part of the other direction: at most one for each second packet, as the
+    wire model counts them, and at least none.
+    """
+    if direction != "duplex":
+        exact = (truth.mbit_s * (1 - truth.within), truth.mbit_s * (1 + truth.within))
+        return {direction: exact, "total": exact}
+    derived = derive(CATALOG.find(truth.preset).link, "duplex", Variant(timestamps=True))
+    assert derived is not None
+    least, most = derived.bit_s / 1e6 * (1 - truth.within), 2 * truth.mbit_s * (1 + truth.within)
+    return {"total": (least, most)}
+
+
+def misses(rates: dict[str, float], allowed: dict[str, tuple[float, float]]) -> dict[str, Any]:
+    """Return the rates that are out of bounds."""
+    return {n: (rates[n], allowed[n]) for n in allowed if not allowed[n][0] <= rates[n] <= allowed[n][1]}
+
+
+@pytest.mark.parametrize(
+    ("truth", "group", "direction", "sessions"),
+    [(truth, SLOW, *case) for case in CASES for truth in SLOW]
+    + [(truth, (truth,), *case) for truth in FAST for case in CASES],
+    ids=lambda value: (
+        value.preset if isinstance(value, Truth) else None if isinstance(value, tuple) else str(value)
+    ),
+)
+def test_the_reported_rate_is_the_wires(
+    bench: Bench, truth: Truth, group: tuple[Truth, ...], direction: str, sessions: int
+) -> None:
+    """On each link, in each direction, for one session and for five."""
+    allowed = bounds(truth, direction)
+    if (truth.preset, direction, sessions) not in bench.measured:
+        bench.measure(group, direction, sessions)
+    for _ in range(MORE_TRIES):
+        if misses(bench.rates(truth, direction, sessions), allowed):
+            bench.measure((truth,), direction, sessions)
+    assert not misses(bench.rates(truth, direction, sessions), allowed)
+
+
+def test_the_rate_does_not_depend_on_the_sample_interval() -> None:
+    """Three links of a kind, looked at ten times a second, twice, and once in two seconds."""
+    exact = 100 * 1448 / 1538
+    with ExitStack() as stack:
+        labs = {interval: build(stack, "100mb-fd") for interval in (0.1, 0.5, 2)}
+        running = {
+            interval: begin(lab, "--interval", interval, "--seconds", 4, "--warmup", 0.5, "--direction", "in")
+            for interval, lab in labs.items()
+        }
+        rates = {interval: finish(process)["measured"]["in"]["mbit_s"] for interval, process in running.items()}
+    assert rates == {interval: pytest.approx(exact, rel=0.003) for interval in labs}
+
+
+def lab_check(*arguments: str) -> tuple[int, Any]:
+    """Return the exit status and the document of a check in a lab."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "linkgauge", "lab", *arguments, "--check", "--json", "--", "--seconds", "2"],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_link_that_is_as_it_should_be_passes() -> None:
+    """The check in a lab, as a person runs it."""
+    status, document = lab_check("100mb-fd")
+    assert (status, document["verdict"]) == (0, "pass")
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_link_that_is_ten_per_cent_slow_is_short() -> None:
+    """With exit status 1, for scripts."""
+    status, document = lab_check("100mb-fd", "--slow", "10")
+    assert (status, document["verdict"]) == (1, "short")
+    assert document["measured"]["out"]["mbit_s"] == pytest.approx(90 * 1448 / 1538, rel=0.01)
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_link_with_a_wrong_mtu_is_named_as_such() -> None:
+    """Both MTUs are, and which end has which."""
+    _status, document = lab_check("atm155-9180", "--wrong-mtu", "1500")
+    told = [text for text in document["warnings"] if text.startswith("MTU: ")]
+    assert len(told) == 1
+    assert "near near0 has 9180, far far0 has 1500" in told[0]
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_half_duplex_link_carries_its_line_once() -> None:
+    """Both directions and all acknowledgements together, on one medium."""
+    derived = derive(CATALOG.find("10mb-hd").link, "duplex", Variant(timestamps=True))
+    assert derived is not None
+    try:
+        with ExitStack() as stack:
+            measured = finish(begin(build(stack, "10mb-hd"), "--direction", "duplex", "--seconds", 3))["measured"]
+    except Exception as error:
+        if "/dev/net/tun" in str(error):
+            pytest.skip(str(error))
+        raise
+    assert measured["total"]["mbit_s"] <= 10 * 1448 / 1538
+    assert measured["total"]["mbit_s"] == pytest.approx(derived.bit_s / 1e6, rel=0.1)
+
+
+def test_nothing_of_it_left_this_process_where_it_was_not() -> None:
+    """All load was sent between namespaces of the labs' own."""
+    assert os.stat("/proc/self/ns/net") == os.stat(f"/proc/{os.getppid()}/ns/net")  # noqa: PTH116
+    assert not Path("/sys/class/net/near0").exists()

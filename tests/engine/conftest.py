@@ -1,0 +1,99 @@
+"""What the engine's tests share: both event loops, a real far end, and a count of descriptors."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.endpoint import Endpoint, listen
+from linkgauge.engine.plan import Peer, Plan
+from linkgauge.engine.run import Run, open_run
+from linkgauge.engine.samples import Ended, Event, Reason, RunEnd, Sampled, Started
+
+DEADLINE_S = 20.0
+
+
+@pytest.fixture(
+    params=[("asyncio", {"use_uvloop": False}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
+)
+def anyio_backend(request: pytest.FixtureRequest) -> Any:
+    """Run every asynchronous test on both event loops."""
+    return request.param
+
+
+def _descriptors() -> set[str]:
+    return {f"{fd.name} {fd.readlink()}" for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()}
+
+
+@pytest.fixture(autouse=True)
+def no_descriptor_leaks() -> Iterator[None]:
+    """Fail a test that leaves sockets or blocks of shared memory open."""
+    if not Path("/proc/self/fd").is_dir():
+        yield
+        return
+    gc.collect()
+    before = _descriptors()
+    yield
+    gc.collect()
+    left = [fd for fd in _descriptors() - before if "socket:" in fd or "memfd:" in fd]
+    assert not left, f"descriptors left open: {left}"
+
+
+@pytest.fixture
+async def far_end() -> AsyncIterator[Peer]:
+    """Give a far end in this process, on 127.0.0.1."""
+    async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        yield Peer(*endpoint.address)
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    """Give the far end itself."""
+    async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        yield endpoint
+
+
+class Recorded:
+    """The events of a run, and what is usually asked of them."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    @property
+    def started(self) -> Started:
+        """The first event."""
+        first = self.events[0]
+        assert isinstance(first, Started)
+        return first
+
+    @property
+    def end(self) -> RunEnd:
+        """Why the run ended."""
+        last = self.events[-1]
+        assert isinstance(last, Ended)
+        return last.end
+
+    @property
+    def samples(self) -> list[Sampled]:
+        """Both ends' samples."""
+        return [event for event in self.events if isinstance(event, Sampled)]
+
+
+@pytest.fixture
+def record() -> Callable[..., Any]:
+    """Give a coroutine that runs a plan to its end, calling `act(run, event)` at each event."""
+
+    async def record(
+        plan: Plan, peer: Peer, act: Callable[[Run, Event], None] = lambda _run, _event: None
+    ) -> Recorded:
+        recorded = Recorded()
+        async with asyncio.timeout(DEADLINE_S), open_run(plan, peer) as run:
+            async for event in run:
+                recorded.events.append(event)
+                act(run, event)
+        assert recorded.end.reason in Reason
+        return recorded
+
+    return record

@@ -1,0 +1,50 @@
+"""Calls that block, off the loop, and given up without being waited for."""
+
+import asyncio
+import threading
+
+import pytest
+from linkgauge.engine.aside import call_aside
+
+pytestmark = pytest.mark.anyio
+
+DEADLINE_S = 20.0
+
+
+async def test_what_a_call_returns_or_raises_comes_back() -> None:
+    """From another thread than the loop's."""
+    async with asyncio.timeout(DEADLINE_S):
+        assert await call_aside(threading.get_ident, name="call") != threading.get_ident()
+        with pytest.raises(ZeroDivisionError):
+            await call_aside(lambda: 1 // 0, name="call")
+
+
+async def test_a_call_that_takes_too_long_is_given_up_and_may_end_when_it_likes() -> None:
+    """What it comes to then is nobody's."""
+    release, has_ended = threading.Event(), threading.Event()
+
+    def call() -> None:
+        release.wait(DEADLINE_S)
+        has_ended.set()
+
+    with pytest.raises(TimeoutError):
+        await call_aside(call, name="call", deadline_s=0.05)
+    release.set()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await call_aside(lambda: has_ended.wait(DEADLINE_S), name="wait")
+
+
+def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
+    """The process may end as well: the thread is a daemon."""
+    release = threading.Event()
+
+    async def give_up() -> list[threading.Thread]:
+        with pytest.raises(TimeoutError):
+            await call_aside(lambda: release.wait(DEADLINE_S), name="outlives", deadline_s=0.05)
+        return [thread for thread in threading.enumerate() if thread.name == "outlives"]
+
+    (thread,) = asyncio.run(give_up())
+    assert thread.daemon
+    release.set()
+    thread.join(DEADLINE_S)
+    assert not thread.is_alive()

@@ -1,0 +1,295 @@
+"""Reaching a far end: each way it can fail is a peer's error that names the place and the remedy."""
+
+import asyncio
+import errno
+import os
+import re
+import socket
+import struct
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import pytest
+from linkgauge.engine.connect import connect, probe
+from linkgauge.engine.errors import PeerForeign, PeerRefused, PeerUnreachable, PeerVersion
+from linkgauge.engine.link import LinkClosed
+from linkgauge.engine.messages import (
+    CONTROL_KIND,
+    DATA_KIND,
+    Begun,
+    Ping,
+    Refuse,
+    Welcome,
+    encode_frame,
+    preamble,
+)
+from linkgauge.engine.plan import Peer
+from linkgauge.engine.samples import HostFacts
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+HOST = HostFacts("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+GREETING = preamble(CONTROL_KIND)
+
+
+async def soon(awaitable: Awaitable[T]) -> T:
+    """Await with a deadline."""
+    async with asyncio.timeout(10):
+        return await awaitable
+
+
+@asynccontextmanager
+async def server(*answer: bytes, waits: bool = True, stays: bool = True) -> AsyncIterator[Peer]:
+    """Give a server that says `answer`, before or after it has heard a hello, and then stays or leaves."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if waits:
+                await soon(reader.readexactly(len(GREETING)))
+                (length,) = struct.unpack(">I", await soon(reader.readexactly(4)))
+                await soon(reader.readexactly(length))
+            for piece in answer:
+                writer.write(piece)
+                await soon(writer.drain())
+            if stays:
+                await soon(reader.read())
+        except ConnectionResetError:
+            pass
+        finally:
+            writer.close()
+            served.set()
+
+    served = asyncio.Event()
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        yield Peer(*listening.sockets[0].getsockname())
+        await soon(served.wait())
+
+
+def resolver(monkeypatch: pytest.MonkeyPatch, find: Callable[[], Any]) -> None:
+    """Let names resolve to what `find` returns or raises: no test may depend on a network's resolver."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: find())
+
+
+def refused_port() -> int:
+    """Return a port of 127.0.0.1 that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return sock.getsockname()[1]
+
+
+async def test_an_endpoint_that_greets_back_is_known(far_end: Peer) -> None:
+    """The connection is open while the block lasts, and closed after it."""
+    async with asyncio.timeout(10):
+        async with connect(far_end) as (link, _who):
+            assert link.try_send(Ping(1))
+        assert link.is_closing
+        assert (await probe(far_end)).cores == (os.cpu_count() or 1)
+
+
+async def test_an_error_in_the_block_closes_the_connection(far_end: Peer) -> None:
+    """Whatever the block raises gets out unchanged."""
+    async with asyncio.timeout(10):
+        with pytest.raises(ZeroDivisionError):
+            async with connect(far_end) as (link, _who):
+                raise ZeroDivisionError
+        assert link.is_closing
+        with pytest.raises(LinkClosed):
+            await link.receive()
+
+
+@pytest.mark.parametrize(
+    ("answer", "excerpt"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\n\r\n<html>", "HTTP/1.1 400 Bad Request"),
+        (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "SSH-2.0-OpenSSH_9.2p1 Debian-2"),
+        (b"220 mail.example ESMTP\r\n", "220 mail.example ESMTP"),
+        (b"\x1b]0;owned\x07\x1b[2Jhello\r\n", "\ufffd]0;owned\ufffd\ufffd[2Jhello"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdF"),
+        (b"A" * 100_000, "A" * 40),
+    ],
+    ids=["http", "ssh", "smtp", "escapes", "tls alert", "flood"],
+)
+@pytest.mark.parametrize("stays", [True, False], ids=["stays", "leaves"])
+@pytest.mark.parametrize("waits", [True, False], ids=["answers", "speaks first"])
+async def test_something_else_that_listens_is_foreign_and_quoted(
+    answer: bytes, excerpt: str, waits: bool, stays: bool
+) -> None:
+    """The text names the peer, quotes what it said so that no terminal minds, and says what to check."""
+    async with server(answer, waits=waits, stays=stays) as peer:
+        with pytest.raises(PeerForeign) as caught:
+            await soon(probe(peer))
+    text = str(caught.value)
+    assert text.startswith(f"{peer} is not a linkgauge endpoint")
+    assert f"'{excerpt}'" in text
+    assert text.endswith("check the port")
+    assert text.isprintable()
+
+
+async def test_a_server_that_closes_without_a_word_is_foreign() -> None:
+    """It did accept: so it is there, but it is no endpoint."""
+    async with server(stays=False) as peer:
+        with pytest.raises(PeerForeign, match=r"without a word.*check the port"):
+            await soon(probe(peer))
+
+
+async def test_a_server_that_says_nothing_is_given_up_after_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A listening socket that nobody serves accepts all the same: the kernel does that."""
+    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        peer = Peer(*sock.getsockname())
+        expected = rf"{re.escape(str(peer))} accepts .* says nothing in 0\.5 s.*linkgauge endpoint"
+        with pytest.raises(PeerForeign, match=expected):
+            await soon(probe(peer))
+
+
+async def test_half_a_greeting_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte does not buy more time."""
+    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.5)
+    async with server(GREETING[:7]) as peer:
+        with pytest.raises(PeerForeign, match=r"in 0\.5 s"):
+            await soon(probe(peer))
+
+
+async def test_packets_that_vanish_are_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full queue of a listener drops them as a firewall does; the text asks for host and firewall."""
+    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.3)
+    waiting: list[socket.socket] = []
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(0)
+        try:
+            for _ in range(4):
+                client = socket.socket()
+                waiting.append(client)
+                client.setblocking(False)
+                assert client.connect_ex(sock.getsockname()) in {0, errno.EINPROGRESS}
+            expected = rf"no answer .* in 0\.3 s.*firewall.*TCP port {sock.getsockname()[1]}"
+            with pytest.raises(PeerUnreachable, match=expected):
+                await soon(probe(Peer(*sock.getsockname())))
+        finally:
+            for client in waiting:
+                client.close()
+
+
+async def test_a_refused_connection_says_what_to_start() -> None:
+    """Nothing listens there: start the endpoint, or give the port it has."""
+    peer = Peer("127.0.0.1", refused_port())
+    with pytest.raises(PeerUnreachable, match=rf"nothing listens on {peer}; start `linkgauge endpoint`"):
+        await soon(probe(peer))
+
+
+async def test_a_name_that_does_not_resolve_is_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The resolver's reason and the name are in the text."""
+
+    def fail() -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    resolver(monkeypatch, fail)
+    with pytest.raises(PeerUnreachable, match=r"^no-such-host does not resolve .*not known.*check the spelling"):
+        await soon(probe(Peer("no-such-host")))
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "two..dots"])
+async def test_a_name_that_cannot_be_one_is_an_unreachable_peer(host: str) -> None:
+    """The resolver refuses such a name before it asks anyone."""
+    with pytest.raises(PeerUnreachable, match=f"{host} does not resolve"):
+        await soon(probe(Peer(host)))
+
+
+async def test_a_resolver_that_hangs_does_not_hold_a_person_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline covers the look-up, and its late answer disturbs nobody."""
+    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.1)
+    answered, asked_by = threading.Event(), list[threading.Thread]()
+
+    def hang() -> list[Any]:
+        asked_by.append(threading.current_thread())
+        answered.wait(10)
+        return []
+
+    resolver(monkeypatch, hang)
+    with pytest.raises(PeerUnreachable, match="no answer from slow:5820"):
+        await soon(probe(Peer("slow")))
+    answered.set()
+    asked_by[0].join(10)
+    assert not asked_by[0].is_alive()
+
+
+async def test_the_next_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch, far_end: Peer) -> None:
+    """One address refuses, one is of a family this host lacks, the last one is served."""
+    found = [
+        (9_999, socket.SOCK_STREAM, 6, "", ("nowhere", 1)),
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", refused_port())),
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", (far_end.host, far_end.port)),
+    ]
+    resolver(monkeypatch, lambda: found)
+    assert (await soon(probe(Peer("many-homes")))).hostname
+
+
+async def test_addresses_of_a_family_that_this_host_lacks_are_an_unreachable_peer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A host without IPv6 may well be given an IPv6 address."""
+    resolver(monkeypatch, lambda: [(9_999, socket.SOCK_STREAM, 6, "", ("nowhere", 1))])
+    with pytest.raises(PeerUnreachable, match="six-only:5820 cannot be reached"):
+        await soon(probe(Peer("six-only")))
+
+
+async def test_a_name_without_any_address_is_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty answer is an answer."""
+    resolver(monkeypatch, list)
+    with pytest.raises(PeerUnreachable, match="it has no address"):
+        await soon(probe(Peer("nobody")))
+
+
+@pytest.mark.parametrize("version", [0, 2, 255])
+async def test_an_endpoint_of_another_version_is_named_with_both_versions(version: int) -> None:
+    """The remedy is the same version on both ends."""
+    greeting = GREETING[:9] + bytes([version]) + GREETING[10:]
+    async with server(greeting) as peer:
+        with pytest.raises(PeerVersion, match=f"speaks protocol {version}, this linkgauge speaks 1; install"):
+            await soon(probe(peer))
+
+
+async def test_an_endpoint_that_declines_gives_its_reason() -> None:
+    """The reason is the far end's, without what could drive a terminal."""
+    async with server(GREETING, encode_frame(Refuse("too busy"))) as peer:
+        with pytest.raises(PeerRefused, match=f"{peer} declines: too busy"):
+            await soon(probe(peer))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GREETING + b"\xff\xff\xff\xff",
+        GREETING + b"\x00\x00\x00\x02{}",
+        GREETING + encode_frame(Begun()),
+        GREETING + encode_frame(Ping(1)),
+        GREETING + encode_frame(Welcome(HOST)).replace(b'"cores":2', b'"cores":"'),
+    ],
+    ids=["huge", "no message", "wrong state", "ping before welcome", "wrong type"],
+)
+async def test_an_endpoint_that_greets_and_then_breaks_the_rules_is_told_as_a_peers_error(
+    answer: bytes,
+) -> None:
+    """Two builds of one version may differ: the remedy is the same version on both ends."""
+    async with server(answer) as peer:
+        with pytest.raises(PeerForeign, match=f"^{peer} cannot be understood: .*same version on both ends"):
+            await soon(probe(peer))
+
+
+async def test_the_greeting_of_a_data_connection_is_not_one_of_a_control_connection() -> None:
+    """An answer that only looks like ours is foreign."""
+    async with server(preamble(DATA_KIND)) as peer:
+        with pytest.raises(PeerForeign, match="greeting of a data connection"):
+            await soon(probe(peer))
+
+
+async def test_an_endpoint_that_leaves_after_its_greeting_did_not_greet_back() -> None:
+    """It was an endpoint, and it is gone."""
+    async with server(GREETING, stays=False) as peer:
+        with pytest.raises(PeerUnreachable, match="did not greet back"):
+            await soon(probe(peer))

@@ -1,0 +1,433 @@
+"""The control protocol's machine: its table, both ends against each other, and what breaks the rules."""
+
+import struct
+from collections import deque
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from linkgauge.engine.control import TABLE, Control, State
+from linkgauge.engine.errors import (
+    LinkgaugeError,
+    LocalProtocolError,
+    PeerForeign,
+    PeerVersion,
+    RemoteProtocolError,
+)
+from linkgauge.engine.messages import (
+    CONTROL_KIND,
+    DATA_KIND,
+    MAX_FRAME_BYTES,
+    MESSAGES_OF,
+    PREAMBLE_BYTES,
+    Begun,
+    Change,
+    Finish,
+    Hello,
+    Message,
+    Notice,
+    Open,
+    Ping,
+    Pong,
+    Ready,
+    Refuse,
+    Report,
+    SessionClosed,
+    SessionOpened,
+    Start,
+    Stop,
+    Welcome,
+    encode_frame,
+    preamble,
+)
+from linkgauge.engine.plan import Direction, End, Plan, Settings
+from linkgauge.engine.samples import HostFacts, Reason, RunEnd, Sample, SocketFacts
+
+HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+END = RunEnd(Reason.STOPPED, "enough")
+EXAMPLES: dict[type[Message], Message] = {
+    type(message): message
+    for message in (
+        Hello(HOST),
+        Welcome(HOST),
+        Refuse("busy"),
+        Open(Plan()),
+        Ready("ab" * 16),
+        SessionOpened(SocketFacts(End.FAR, Direction.OUT, 1, "cubic", None, 1448, True, True, True)),
+        SessionClosed(Direction.OUT, 1, 0, "closed by the other end"),
+        Start(),
+        Begun(),
+        Change(Settings(Direction.IN), 1, 1),
+        Report(Sample(End.FAR, 0, 1, 1, ())),
+        Notice("a word"),
+        Stop(END),
+        Finish(END),
+        Ping(1),
+        Pong(1),
+    )
+}
+RUN: tuple[tuple[End, Message], ...] = tuple(
+    (End.NEAR if kind in {Hello, Open, Start, Change, Stop, Pong} else End.FAR, EXAMPLES[kind])
+    for kind in (
+        *(Hello, Welcome, Open, Ready, SessionOpened, Start, Begun, Report, Ping, Pong, Change),
+        *(SessionClosed, SessionOpened, Notice, Report, Stop, Report, Finish),
+    )
+)
+
+
+def carry(sender: Control, receiver: Control) -> None:
+    """Bring what one end has to send to the other."""
+    receiver.receive_data(sender.data_to_send())
+
+
+def greeted(end: End, state: State = State.HELLO) -> Control:
+    """Return a machine that has seen its peer's preamble, in a state."""
+    machine = Control(end)
+    machine.receive_data(preamble(CONTROL_KIND))
+    machine.data_to_send()
+    machine.state = state
+    return machine
+
+
+def sayings(end: End) -> Iterable[tuple[State, Message]]:
+    """Give every message of an end in every state."""
+    return ((state, EXAMPLES[kind]) for state in State for kind in MESSAGES_OF[end])
+
+
+def test_the_table_has_a_row_for_every_state_and_only_messages_that_an_end_can_say() -> None:
+    """Nothing in the table is out of reach of the wire."""
+    assert set(TABLE) == set(State)
+    for row in TABLE.values():
+        assert all(kind in MESSAGES_OF[end] for end, kind in row)
+    assert set(EXAMPLES) == {*MESSAGES_OF[End.NEAR], *MESSAGES_OF[End.FAR]}
+
+
+@pytest.mark.parametrize("end", End)
+def test_every_message_is_sent_where_the_table_says_so_and_nowhere_else(end: End) -> None:
+    """An allowed message leads to the listed state; all others are our own error and change nothing."""
+    for state, message in sayings(end):
+        machine = greeted(end, state)
+        follows = TABLE[state].get((end, type(message)))
+        assert machine.may_send(type(message)) == (follows is not None)
+        if follows is None:
+            with pytest.raises(LocalProtocolError, match=rf"the {end} end cannot say .* in {state}"):
+                machine.send(message)
+            assert (machine.state, machine.data_to_send()) == (state, b"")
+        else:
+            machine.send(message)
+            assert (machine.state, machine.data_to_send()) == (follows, encode_frame(message))
+
+
+@pytest.mark.parametrize("end", End)
+def test_every_message_is_received_where_the_table_says_so_and_nowhere_else(end: End) -> None:
+    """All others are the other end's error, which names it, the message and the state."""
+    for state, message in sayings(end.other):
+        machine = greeted(end, state)
+        follows = TABLE[state].get((end.other, type(message)))
+        machine.receive_data(encode_frame(message))
+        if follows is None:
+            assert isinstance(machine.error, RemoteProtocolError)
+            assert str(machine.error) == f"the {end.other} end said {type(message).__name__} in state {state}"
+            assert (machine.state, machine.messages_received()) == (state, [])
+        else:
+            assert (machine.error, machine.state) == (None, follows)
+            assert machine.messages_received() == [message]
+
+
+def test_two_ends_carry_a_whole_run_out_over_bytes() -> None:
+    """From the first preamble to the last message both machines agree on where they stand."""
+    ends = {End.NEAR: Control(End.NEAR), End.FAR: Control(End.FAR)}
+    for speaker, message in RUN:
+        carry(ends[End.NEAR], ends[End.FAR])
+        carry(ends[End.FAR], ends[End.NEAR])
+        ends[speaker].send(message)
+        carry(ends[speaker], ends[speaker.other])
+        carry(ends[speaker.other], ends[speaker])
+        assert ends[speaker.other].messages_received() == [message]
+        assert ends[End.NEAR].state is ends[End.FAR].state
+    assert ends[End.NEAR].state is State.OVER
+    assert ends[End.NEAR].error is ends[End.FAR].error is None
+
+
+def test_the_near_end_may_say_hello_before_it_has_been_greeted() -> None:
+    """The near end need not wait for a preamble; the far end speaks only when spoken to."""
+    near, far = Control(End.NEAR), Control(End.FAR)
+    assert far.data_to_send() == b""
+    near.send(EXAMPLES[Hello])
+    carry(near, far)
+    assert far.messages_received() == [EXAMPLES[Hello]]
+    assert far.data_to_send() == preamble(CONTROL_KIND)
+
+
+_World = tuple[State, State, tuple[type[Message], ...], tuple[type[Message], ...]]
+
+
+def _steps(world: _World, in_flight: int) -> Iterable[_World]:
+    """Give what may come after a moment: either end says something, or hears what is next on its way."""
+    near, far, to_far, to_near = world
+    if len(to_far) < in_flight:
+        for (end, kind), follows in TABLE[near].items():
+            if end is End.NEAR:
+                yield follows, far, (*to_far, kind), to_near
+    if len(to_near) < in_flight:
+        for (end, kind), follows in TABLE[far].items():
+            if end is End.FAR:
+                yield near, follows, to_far, (*to_near, kind)
+    if to_far:
+        yield near, _hears(far, End.NEAR, world), to_far[1:], to_near
+    if to_near:
+        yield _hears(near, End.FAR, world), far, to_far, to_near[1:]
+
+
+def _hears(state: State, speaker: End, world: _World) -> State:
+    message = (world[2] if speaker is End.NEAR else world[3])[0]
+    assert (speaker, message) in TABLE[state], f"{speaker} {message.__name__} is refused in {world}"
+    return TABLE[state][speaker, message]
+
+
+def test_messages_that_cross_are_never_taken_for_a_broken_rule() -> None:
+    """In every reachable moment, with up to two messages under way each way, both ends accept what comes."""
+    start: _World = (State.HELLO, State.HELLO, (), ())
+    seen = {start}
+    todo = deque(seen)
+    while todo:
+        for world in _steps(todo.popleft(), 2):
+            if world not in seen:
+                seen.add(world)
+                todo.append(world)
+    assert {near for near, *_ in seen} == set(State)
+    assert {far for _, far, *_ in seen} == set(State)
+
+
+@pytest.mark.parametrize(
+    ("near_says", "far_says", "state"),
+    [
+        (Stop, Finish, State.RUNNING),
+        (Change, Finish, State.RUNNING),
+        (Stop, Report, State.RUNNING),
+        (Start, Finish, State.READY),
+        (Stop, Ready, State.OPENING),
+        (Stop, Refuse, State.OPENING),
+        (Stop, Begun, State.STARTING),
+        (Open, Refuse, State.IDLE),
+        (Stop, SessionClosed, State.RUNNING),
+        (Ping, Ping, State.RUNNING),
+    ],
+)
+def test_two_messages_at_the_same_moment_are_both_heard(
+    near_says: type[Message], far_says: type[Message], state: State
+) -> None:
+    """Each end speaks before it has heard the other, and neither calls that an error."""
+    near, far = greeted(End.NEAR, state), greeted(End.FAR, state)
+    near.send(EXAMPLES[near_says])
+    far.send(EXAMPLES[far_says])
+    carry(near, far)
+    carry(far, near)
+    assert near.messages_received() == [EXAMPLES[far_says]]
+    assert far.messages_received() == [EXAMPLES[near_says]]
+    assert near.error is far.error is None
+
+
+def test_a_conversation_that_comes_byte_by_byte_is_the_same() -> None:
+    """Both ends hear a whole run one byte at a time."""
+    ends = {End.NEAR: Control(End.NEAR), End.FAR: Control(End.FAR)}
+    for speaker, message in RUN:
+        ends[speaker].send(message)
+        for sender in (speaker, speaker.other):
+            for byte in ends[sender].data_to_send():
+                ends[sender.other].receive_data(bytes([byte]))
+        assert ends[speaker.other].messages_received() == [message]
+
+
+@given(st.data())
+def test_what_is_heard_does_not_depend_on_how_the_bytes_are_cut(data: st.DataObject) -> None:
+    """Valid talk with garbage in or after it gives the same messages and the same error, cut anywhere."""
+    talk = data.draw(st.lists(st.sampled_from([Ping, Pong, Notice, Report, SessionClosed, Finish]), max_size=6))
+    stream = b"".join(encode_frame(EXAMPLES[kind]) for kind in talk)
+    stream += data.draw(st.binary(max_size=40) | st.just(struct.pack(">I", 2**32 - 1)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
+    whole, cut = greeted(End.NEAR, State.RUNNING), greeted(End.NEAR, State.RUNNING)
+    whole.receive_data(stream)
+    for start, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        cut.receive_data(stream[start:stop])
+    assert cut.messages_received() == whole.messages_received()
+    assert (cut.state, str(cut.error)) == (whole.state, str(whole.error))
+
+
+@given(st.lists(st.binary(max_size=60), max_size=6), st.sampled_from(End), st.booleans())
+def test_garbage_never_raises_and_is_always_blamed(chunks: list[bytes], end: End, after: bool) -> None:
+    """Before or after the greeting, whatever comes: an error that says who, or nothing to say yet."""
+    machine = greeted(end) if after else Control(end)
+    for chunk in chunks:
+        machine.receive_data(chunk)
+    machine.receive_eof()
+    assert machine.messages_received() == []
+    if not after:
+        assert isinstance(machine.error, PeerForeign)
+    elif machine.error is not None:
+        assert isinstance(machine.error, RemoteProtocolError)
+    assert machine.error is None or str(machine.error).isprintable()
+
+
+@given(st.integers(0, 400), st.sampled_from([State.RUNNING, State.STOPPING]))
+def test_a_stream_that_breaks_off_leaves_only_whole_messages(length: int, state: State) -> None:
+    """Half a frame is neither a message nor an error."""
+    frames = [encode_frame(EXAMPLES[kind]) for kind in (Report, Notice, SessionOpened)]
+    machine = greeted(End.NEAR, state)
+    machine.receive_data(b"".join(frames)[:length])
+    machine.receive_eof()
+    ends = [sum(map(len, frames[: count + 1])) for count in range(len(frames))]
+    assert len(machine.messages_received()) == sum(1 for end in ends if end <= length)
+    assert machine.error is None
+
+
+@pytest.mark.parametrize("end", End)
+def test_a_huge_length_is_refused_before_anything_is_kept_for_it(end: End) -> None:
+    """The error says how much was announced and how much is allowed."""
+    machine = greeted(end, State.RUNNING)
+    machine.receive_data(struct.pack(">I", MAX_FRAME_BYTES[end.other] + 1))
+    assert isinstance(machine.error, RemoteProtocolError)
+    assert str(MAX_FRAME_BYTES[end.other]) in str(machine.error)
+    machine.receive_data(b"x" * 1_000_000)
+    assert len(machine._frames._buffer) == 4
+
+
+def test_after_an_error_nothing_is_heard_and_nothing_can_be_said() -> None:
+    """The first error stands; more bytes and the end of them change nothing."""
+    machine = greeted(End.FAR, State.RUNNING)
+    machine.receive_data(encode_frame(EXAMPLES[Ping]) + encode_frame(EXAMPLES[Hello]))
+    first = machine.error
+    assert isinstance(first, RemoteProtocolError)
+    machine.receive_data(encode_frame(EXAMPLES[Stop]))
+    machine.receive_eof()
+    assert machine.error is first
+    assert machine.messages_received() == [EXAMPLES[Ping]]  # it came before
+    assert not machine.may_send(Ping)
+    with pytest.raises(LocalProtocolError, match="Pong after a failed conversation"):
+        machine.send(EXAMPLES[Pong])
+
+
+def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
+    """Plans are checked where they are made: one that cannot be did not come from a linkgauge."""
+    machine = greeted(End.FAR, State.IDLE)
+    body = b'{"type":"Open","plan":{"settings":{"sessions":1000000}}}'
+    machine.receive_data(struct.pack(">I", len(body)) + body)
+    assert isinstance(machine.error, RemoteProtocolError)
+    assert "the near end" in str(machine.error)
+    assert "a run has 1 to 128" in str(machine.error)
+
+
+@pytest.mark.parametrize(
+    ("said", "excerpt"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n", "'HTTP/1.1 400 Bad Request'"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "'SSH-2.0-OpenSSH_9.2'"),
+        (b"220 mail.example ESMTP\r\n", "'220 mail.example ESMTP'"),
+        (b"\x1b[31mred\x07 \x9b1m\x85", "'\ufffd[31mred\ufffd \ufffd1m'"),
+        (b"Linkgauge", "'Linkgauge'"),
+        (b"\x00" * 12, "'" + "\ufffd" * 12 + "'"),
+        (b"x" * 5000, "'" + "x" * 40 + "'"),
+        (b"linkgauge\x01X\n", "a broken greeting"),
+        (b"linkgauge\x01C\r", "a broken greeting"),
+        (preamble(DATA_KIND), "greeting of a data connection"),
+    ],
+)
+def test_what_is_no_linkgauge_is_quoted_without_what_could_drive_a_terminal(said: bytes, excerpt: str) -> None:
+    """The first line of what came, at most 40 characters of it, all of them printable."""
+    machine = Control(End.NEAR)
+    machine.receive_data(said)
+    assert isinstance(machine.error, PeerForeign)
+    assert excerpt in str(machine.error)
+    assert str(machine.error).isprintable()
+
+
+@pytest.mark.parametrize("count", range(PREAMBLE_BYTES))
+def test_a_peer_that_closes_within_its_greeting_is_foreign(count: int) -> None:
+    """What it did say is told; nothing said is told as well."""
+    machine = Control(End.NEAR)
+    machine.receive_data(preamble(CONTROL_KIND)[:count])
+    assert machine.error is None
+    machine.receive_eof()
+    assert isinstance(machine.error, PeerForeign)
+    assert ("without a word" if count == 0 else "and closed") in str(machine.error)
+    assert str(machine.error).isprintable()
+
+
+@pytest.mark.parametrize("version", [0, 2, 255])
+@pytest.mark.parametrize("end", End)
+def test_another_version_is_named_and_answered_with_ours(end: End, version: int) -> None:
+    """The far end says its own version before it gives up, so that the near end can name both."""
+    machine = Control(end)
+    machine.data_to_send()
+    greeting = bytearray(preamble(CONTROL_KIND))
+    greeting[9] = version
+    machine.receive_data(bytes(greeting))
+    assert isinstance(machine.error, PeerVersion)
+    assert f"speaks protocol {version}, this linkgauge speaks 1" in str(machine.error)
+    assert machine.data_to_send() == (preamble(CONTROL_KIND) if end is End.FAR else b"")
+
+
+class TwoEnds(RuleBasedStateMachine):
+    """Both ends say what they may whenever they like; bytes arrive late and in pieces, but in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends = {end: Control(end) for end in End}
+        self.wire = {end: bytearray() for end in End}
+        self.said: dict[End, list[Message]] = {end: [] for end in End}
+        self.heard: dict[End, list[Message]] = {end: [] for end in End}
+
+    @rule(end=st.sampled_from(End), data=st.data())
+    def say(self, end: End, data: st.DataObject) -> None:
+        """Say anything that is allowed here and now."""
+        allowed = [kind for kind in MESSAGES_OF[end] if self.ends[end].may_send(kind)]
+        if allowed:
+            message = EXAMPLES[data.draw(st.sampled_from(allowed))]
+            self.ends[end].send(message)
+            self.said[end].append(message)
+        self.wire[end] += self.ends[end].data_to_send()
+
+    @rule(end=st.sampled_from(End), data=st.data())
+    @precondition(lambda self: any(self.wire.values()))
+    def arrive(self, end: End, data: st.DataObject) -> None:
+        """Let some of what is under way arrive."""
+        count = data.draw(st.integers(0, len(self.wire[end])))
+        piece = bytes(self.wire[end][:count])
+        del self.wire[end][:count]
+        self._hear(end, piece)
+
+    def _hear(self, speaker: End, piece: bytes) -> None:
+        receiver = self.ends[speaker.other]
+        receiver.receive_data(piece)
+        self.heard[speaker] += receiver.messages_received()
+        self.wire[speaker.other] += receiver.data_to_send()
+
+    @invariant()
+    def nobody_broke_a_rule(self) -> None:
+        """Check that what each has heard is the beginning of what the other said."""
+        for end in End:
+            assert self.ends[end].error is None
+            assert self.heard[end] == self.said[end][: len(self.heard[end])]
+
+    def teardown(self) -> None:
+        """Once all has arrived, all was heard and both stand at the same place."""
+        while any(self.wire.values()):
+            for end in End:
+                piece = bytes(self.wire[end])
+                self.wire[end].clear()
+                self._hear(end, piece)
+        self.nobody_broke_a_rule()
+        assert self.heard == self.said
+
+
+TestTwoEnds = TwoEnds.TestCase
+
+
+def test_errors_of_the_machine_are_all_linkgauges_own() -> None:
+    """Whoever catches LinkgaugeError catches everything that a conversation can fail with."""
+    assert all(
+        issubclass(kind, LinkgaugeError)
+        for kind in (PeerForeign, PeerVersion, LocalProtocolError, RemoteProtocolError)
+    )

@@ -1,0 +1,114 @@
+"""The counters both processes map: what one writes the other reads, and nothing is left of them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.dataplane.counters import (
+    MAX_WORKERS,
+    UNKNOWN,
+    WORDS_PER_SLOT,
+    Counters,
+    Field,
+    Slot,
+    slot_of,
+)
+from linkgauge.engine.plan import MAX_SESSIONS, Direction
+
+FLOWS = (Direction.OUT, Direction.IN)
+WRITER = """
+import sys
+from linkgauge.engine.dataplane.counters import Counters
+counters = Counters(int(sys.argv[1]))
+counters.words[1] = 2**63 + 5
+counters.set_worker_cpu(3, 77)
+"""
+
+
+@pytest.fixture
+def counters() -> Iterator[Counters]:
+    """Give a new block."""
+    block = Counters.create()
+    yield block
+    block.close()
+
+
+def test_every_session_has_a_slot_of_its_own() -> None:
+    """They fill the block from its start, 128 bytes each."""
+    slots = [slot_of(flow, session) for session in range(1, MAX_SESSIONS + 1) for flow in FLOWS]
+    assert slots == list(range(2 * MAX_SESSIONS))
+    assert len(Field) <= WORDS_PER_SLOT
+
+
+def test_a_new_block_knows_of_no_session(counters: Counters) -> None:
+    """A slot that was never used is not a session with zero bytes."""
+    assert all(counters.read(flow, n) is None for flow in FLOWS for n in (1, MAX_SESSIONS))
+    assert counters.open_count() == counters.total_bytes() == counters.worker_cpu_ns() == 0
+
+
+def test_a_slot_tells_zero_from_unknown(counters: Counters) -> None:
+    """Zero was measured."""
+    base = slot_of(Direction.IN, MAX_SESSIONS) * WORDS_PER_SLOT
+    counters.words[base + Field.OPEN_GENERATION] = 1
+    counters.words[base + Field.BYTES] = 2**60
+    counters.words[base + Field.RETRANSMITS] = UNKNOWN
+    counters.words[base + Field.RTT_US] = 90
+    assert counters.read(Direction.IN, MAX_SESSIONS) == Slot(
+        Direction.IN, MAX_SESSIONS, True, 2**60, None, 0, 0, 0, 90, 0, 0
+    )
+    assert counters.read(Direction.OUT, MAX_SESSIONS) is None
+    assert (counters.open_count(), counters.total_bytes()) == (1, 2**60)
+
+
+def test_a_closed_session_keeps_its_bytes(counters: Counters) -> None:
+    """What was carried was carried."""
+    counters.words[Field.BYTES] = 5
+    slot = counters.read(Direction.OUT, 1)
+    assert slot is not None
+    assert (slot.is_open, slot.bytes) == (False, 5)
+    assert counters.open_count() == 0
+
+
+def test_each_worker_has_its_own_cpu_time(counters: Counters) -> None:
+    """The last worker's word is within the block, and outside every slot."""
+    for worker in range(MAX_WORKERS):
+        counters.set_worker_cpu(worker, 10)
+    assert counters.worker_cpu_ns() == 10 * MAX_WORKERS
+    assert counters.total_bytes() == counters.open_count() == 0
+
+
+def test_what_another_process_writes_is_read_here(counters: Counters) -> None:
+    """The descriptor is all it needs; the words outlive the writer."""
+    command = [sys.executable, "-c", WRITER, str(counters.fd)]
+    subprocess.run(command, pass_fds=[counters.fd], check=True, timeout=20)
+    slot = counters.read(Direction.OUT, 1)
+    assert slot is not None
+    assert slot.bytes == 2**63 + 5
+    assert counters.worker_cpu_ns() == 77
+
+
+def test_the_block_has_no_name_and_is_gone_when_closed() -> None:
+    """No file is left behind, and the descriptor is given back."""
+    block = Counters.create()
+    fd = block.fd
+    if Path("/proc/self/fd").is_dir():
+        assert "deleted" in str(Path(f"/proc/self/fd/{fd}").readlink())
+    assert not os.get_inheritable(fd)
+    block.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+def test_without_memfd_an_unlinked_file_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS: it has no name either."""
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    block = Counters.create()
+    try:
+        assert os.fstat(block.fd).st_nlink == 0
+        block.words[Field.BYTES] = 1
+        assert block.total_bytes() == 1
+    finally:
+        block.close()

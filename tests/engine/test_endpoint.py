@@ -1,0 +1,199 @@
+"""The far end as a daemon: many clients, bad clients, and none that keeps it busy."""
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from linkgauge.engine.connect import probe
+from linkgauge.engine.endpoint import Endpoint, EndpointError, listen
+from linkgauge.engine.errors import PeerVersion
+from linkgauge.engine.messages import CONTROL_KIND, DATA_KIND, DataHello, preamble
+from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
+from linkgauge.engine.run import open_run
+from linkgauge.engine.samples import Ended, Reason
+
+pytestmark = pytest.mark.anyio
+
+_CLIENT = """
+import asyncio, sys
+from linkgauge.engine.loop import run
+from linkgauge.engine.plan import Peer, Plan, Settings
+from linkgauge.engine.run import open_run
+from linkgauge.engine.samples import Ended
+
+async def main(port, seconds):
+    plan = Plan(Settings(sessions=2), duration_ns=int(seconds * 1e9), interval_ns=100_000_000)
+    async with open_run(plan, Peer("127.0.0.1", port)) as one:
+        print("running", flush=True)
+        async for event in one:
+            if isinstance(event, Ended):
+                print(event.end.reason, flush=True)
+
+run(main(int(sys.argv[1]), float(sys.argv[2])))
+"""
+
+
+async def start_client(port: int, seconds: float) -> asyncio.subprocess.Process:
+    """Start a near end in a process of its own."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _CLIENT, str(port), str(seconds), stdout=subprocess.PIPE
+    )
+
+
+async def read_line(process: asyncio.subprocess.Process) -> str:
+    """Return the next line a client prints."""
+    assert process.stdout is not None
+    return (await process.stdout.readline()).decode().strip()
+
+
+async def test_ten_clients_at_once_of_which_one_is_killed(endpoint: Endpoint) -> None:
+    """Nine finish, and a new one is served at once."""
+    port = endpoint.address[1]
+    async with asyncio.timeout(50):
+        clients = await asyncio.gather(*(start_client(port, 3.0) for _ in range(10)))
+        try:
+            async with asyncio.TaskGroup() as waiting:
+                for client in clients:
+                    waiting.create_task(_expect_running(client))
+            victim = clients.pop()
+            os.kill(victim.pid, signal.SIGKILL)
+            await victim.wait()
+            clients.append(await start_client(port, 1.0))
+            assert await read_line(clients[-1]) == "running"
+            for client in clients:
+                assert await read_line(client) == "completed"
+        finally:
+            for client in clients:
+                if client.returncode is None:
+                    await client.wait()
+
+
+async def _expect_running(client: asyncio.subprocess.Process) -> None:
+    assert await read_line(client) == "running"
+
+
+async def test_an_endpoint_killed_in_the_middle_of_a_run_is_a_lost_peer() -> None:
+    """The near end says that the far end is gone, and its samples up to then are there."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "linkgauge.engine.embedded", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    peer = Peer("127.0.0.1", int(await read_line(process)))
+    plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS, interval_ns=SECOND_NS // 10)
+    events: list[Any] = []
+    async with asyncio.timeout(20), open_run(plan, peer) as run:
+        async for event in run:
+            events.append(event)
+            if len(events) == 20:
+                process.kill()
+                process.stdin.close()
+                await process.communicate()
+    assert isinstance(events[-1], Ended)
+    assert events[-1].end.reason is Reason.PEER_LOST
+    assert len(events) >= 20
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\x00" * 64,
+        preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1),
+        preamble(CONTROL_KIND) + struct.pack(">I", 4) + b"nope",
+        preamble(CONTROL_KIND) + struct.pack(">I", 16) + b'{"type":"Start"}',
+        preamble(DATA_KIND) + DataHello(bytes(16), Direction.OUT, 1, 0, None).pack(),
+        preamble(DATA_KIND) + b"\xff" * 26,
+    ],
+    ids=["http", "ssh", "zeros", "huge length", "no JSON", "wrong state", "no such run", "no such session"],
+)
+async def test_a_client_that_breaks_the_rules_is_dropped_and_the_next_is_served(
+    endpoint: Endpoint, opening: bytes
+) -> None:
+    """Each kind of nonsense ends its own connection and nothing else."""
+    host, port = endpoint.address
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection(host, port)
+        try:
+            writer.write(opening)
+            await writer.drain()
+            await reader.read()
+        except ConnectionResetError:
+            pass
+        finally:
+            writer.close()
+        assert (await probe(Peer(host, port))).cores
+
+
+async def test_a_client_of_another_version_hears_which_one_this_is(endpoint: Endpoint) -> None:
+    """The endpoint answers a foreign version with its own preamble before it closes."""
+    host, port = endpoint.address
+    other = bytearray(preamble(CONTROL_KIND))
+    other[9] = 99
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(bytes(other))
+        assert await reader.read() == preamble(CONTROL_KIND)
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_a_far_end_of_another_version_is_named_as_such() -> None:
+    """A peer that answers with another version is PeerVersion, with both numbers."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(12)
+        other = bytearray(preamble(CONTROL_KIND))
+        other[9] = 7
+        writer.write(bytes(other))
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    async with asyncio.timeout(10):
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            with pytest.raises(PeerVersion, match="speaks protocol 7, this linkgauge speaks 1"):
+                await probe(Peer("127.0.0.1", port))
+
+
+async def test_connections_that_say_nothing_do_not_keep_others_from_being_served(endpoint: Endpoint) -> None:
+    """Two hundred silent connections later the next client is greeted all the same."""
+    host, port = endpoint.address
+    silent = [socket.create_connection((host, port)) for _ in range(200)]
+    try:
+        async with asyncio.timeout(10):
+            assert (await probe(Peer(host, port))).hostname
+    finally:
+        for sock in silent:
+            sock.close()
+
+
+def test_a_port_that_is_taken_is_an_error_with_what_to_do() -> None:
+    """The text names the port and the option that chooses another."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(EndpointError, match=rf"port {port}.*--port"):
+            listen("127.0.0.1", port)
+
+
+def test_an_address_of_another_host_is_an_error_with_what_to_do() -> None:
+    """Documentation addresses (RFC 5737) belong to no host."""
+    with pytest.raises(EndpointError, match="--bind"):
+        listen("192.0.2.1", 0)
+
+
+async def test_without_an_address_it_listens_on_both_families() -> None:
+    """IPv4 and IPv6 loopback both reach it, where the machine has both."""
+    async with asyncio.timeout(10), Endpoint(listen(None, 0)) as endpoint:
+        port = endpoint.address[1]
+        assert (await probe(Peer("127.0.0.1", port))).hostname
+        if socket.has_dualstack_ipv6():
+            assert (await probe(Peer("::1", port))).hostname

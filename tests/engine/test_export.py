@@ -1,0 +1,338 @@
+"""Rows of CSV and the JSON document."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.errors import PlanError, StoreError
+from linkgauge.engine.export import COLUMNS, CsvWriter, document
+from linkgauge.engine.meter import Meter, replay
+from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.samples import (
+    Changed,
+    CoreTimes,
+    Ended,
+    Event,
+    Expectation,
+    Expected,
+    HostFacts,
+    Opened,
+    Reason,
+    RunEnd,
+    Sample,
+    Sampled,
+    SessionSample,
+    SocketFacts,
+    Started,
+    Warned,
+)
+
+TICK = SECOND_NS // 4
+HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+OUT, DUPLEX = Settings(), Settings(Direction.DUPLEX, 2, 65_536)
+GIGABIT = Expected(941_482_000, "documented", "table 1")
+
+
+def _started(settings: Settings, expectation: Expectation) -> Started:
+    return Started("2026-11-21T01:15:30Z", "db-02:5820", HOST, HOST, Plan(settings), expectation)
+
+
+def _sampled(end: End, index: int, *sessions: SessionSample, settings: Settings = OUT, **more: object) -> Sampled:
+    warmup = bool(more.pop("warmup", False))
+    sample = replace(Sample(end, index, (index + 1) * TICK, TICK, sessions), **more)
+    return Sampled(sample, settings, warmup)
+
+
+def _rows(events: list[Event], run_id: str = "r1", preset: str = "gbe-fd-1500") -> list[dict[str, str]]:
+    stream = io.StringIO(newline="")
+    CsvWriter(stream).write_run(events, run_id=run_id, preset=preset)
+    return list(csv.DictReader(io.StringIO(stream.getvalue(), newline="")))
+
+
+def _simplex() -> list[Event]:
+    """Return a run of one interval: two sessions, TCP's figures on the sending side, both CPUs."""
+    out = Direction.OUT
+    return [
+        _started(OUT, Expectation(out=GIGABIT)),
+        _sampled(
+            End.NEAR,
+            0,
+            SessionSample(out, 1, 1, retransmits=2, rtt_us=100, cwnd_bytes=14_480),
+            SessionSample(out, 2, 1, retransmits=0, rtt_us=300, cwnd_bytes=28_960),
+            cores=(CoreTimes(50, 0, 0, 0, 50), CoreTimes(100, 0, 0, 0, 0)),
+            process_cpu_ns=TICK,
+        ),
+        _sampled(End.FAR, 0, SessionSample(out, 1, 10 * MIB), SessionSample(out, 2, 15 * MIB)),
+        Ended(RunEnd(Reason.COMPLETED, "the time is up")),
+    ]
+
+
+def test_the_columns_are_in_their_promised_order() -> None:
+    """Others read them by place."""
+    assert ",".join(COLUMNS) == (
+        "run_id,started_utc,preset,workload,direction,session,sessions,window_bytes,elapsed_s,interval_s,warmup,"
+        "bytes,mbit_s,mib_s,expected_mbit_s,percent_of_expected,transactions_s,latency_p50_us,latency_p99_us,"
+        "near_cpu_percent,near_hottest_core_percent,far_cpu_percent,far_hottest_core_percent,"
+        "near_cpu_msec_per_mib,far_cpu_msec_per_mib,retransmits,rtt_us,cwnd_bytes"
+    )
+
+
+def test_an_interval_has_a_row_of_the_sum_and_one_of_each_session() -> None:
+    """Bytes and time are the receiver's, TCP's figures the sender's."""
+    whole, first, second = _rows(_simplex())
+    assert whole == {
+        "run_id": "r1",
+        "started_utc": "2026-11-21T01:15:30Z",
+        "preset": "gbe-fd-1500",
+        "workload": "stream",
+        "direction": "out",
+        "session": "all",
+        "sessions": "1",
+        "window_bytes": "",
+        "elapsed_s": "0.25",
+        "interval_s": "0.25",
+        "warmup": "0",
+        "bytes": str(25 * MIB),
+        "mbit_s": "838.861",
+        "mib_s": "100",
+        "expected_mbit_s": "941.482",
+        "percent_of_expected": "89.1",
+        "transactions_s": "",
+        "latency_p50_us": "",
+        "latency_p99_us": "",
+        "near_cpu_percent": "75",
+        "near_hottest_core_percent": "100",
+        "far_cpu_percent": "",
+        "far_hottest_core_percent": "",
+        "near_cpu_msec_per_mib": "10",
+        "far_cpu_msec_per_mib": "",
+        "retransmits": "2",
+        "rtt_us": "200",
+        "cwnd_bytes": "43440",
+    }
+    assert (first["session"], first["bytes"], first["rtt_us"]) == ("1", str(10 * MIB), "100")
+    assert (second["session"], second["bytes"], second["retransmits"]) == ("2", str(15 * MIB), "0")
+    assert first["expected_mbit_s"] == first["percent_of_expected"] == first["near_cpu_msec_per_mib"] == ""
+
+
+def test_a_duplex_run_has_rows_of_each_direction_on_its_receiver_s_clock() -> None:
+    """Where only a total is expected, the directions have nothing to expect."""
+    rows = _rows(
+        [
+            _started(DUPLEX, Expectation(total=GIGABIT)),
+            _sampled(End.NEAR, 0, SessionSample(Direction.IN, 1, 7), settings=DUPLEX, elapsed_ns=1),
+            _sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 5), settings=DUPLEX, elapsed_ns=2),
+        ]
+    )
+    assert [(row["direction"], row["session"], row["bytes"]) for row in rows] == [
+        ("out", "all", "5"),
+        ("out", "1", "5"),
+        ("in", "all", "7"),
+        ("in", "1", "7"),
+    ]
+    assert [row["elapsed_s"] for row in rows[::2]] == ["0.000000002", "0.000000001"]
+    assert {row["expected_mbit_s"] for row in rows} == {""}
+    assert {row["window_bytes"] for row in rows} == {"65536"}
+
+
+def test_unknown_is_empty_and_nothing_is_zero() -> None:
+    """An interval that the receiver never told has no bytes and no time, and still TCP's figures."""
+    events = _simplex()
+    rows = _rows([events[0], events[1], _sampled(End.NEAR, 1), _sampled(End.FAR, 1)])
+    lost = rows[0]
+    assert (lost["bytes"], lost["mbit_s"], lost["elapsed_s"], lost["interval_s"]) == ("", "", "", "")
+    assert (lost["retransmits"], lost["session"]) == ("2", "all")
+    silent = rows[-1]
+    assert (silent["bytes"], silent["mbit_s"], silent["percent_of_expected"]) == ("0", "0", "0")
+    assert (silent["retransmits"], silent["near_cpu_msec_per_mib"]) == ("", "")
+
+
+def test_rows_are_rfc_4180() -> None:
+    """Lines end in CRLF and a cell with a comma or a quote is quoted."""
+    stream = io.StringIO(newline="")
+    CsvWriter(stream).write_run(_simplex(), run_id='a,"b"', preset="x")
+    lines = stream.getvalue().split("\r\n")
+    assert lines[0] == ",".join(COLUMNS)
+    assert lines[1].startswith('"a,""b""",2026')
+    assert lines[-1] == ""
+    assert "\n" not in "".join(lines)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)"])
+def test_text_that_a_spreadsheet_would_run_is_defused(text: str) -> None:
+    """A preset's name is data, not a formula."""
+    assert _rows(_simplex(), preset=text)[0]["preset"] == f"'{text}"
+
+
+def test_small_rates_keep_their_digits() -> None:
+    """80 bit/s is not nothing, and is written without an exponent."""
+    rows = _rows([_started(OUT, Expectation()), _sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 2))])
+    assert rows[0]["mbit_s"] == "0.000064"
+    assert rows[0]["mib_s"] == "0.00000763"
+
+
+def test_rows_are_in_the_file_as_soon_as_an_interval_is_complete(tmp_path: Path) -> None:
+    """So that tail -f works: the header before the run, each interval when it is."""
+    path = tmp_path / "run.csv"
+    meter = Meter()
+    with CsvWriter.create(path) as writer:
+        assert path.read_bytes() == (",".join(COLUMNS) + "\r\n").encode()
+        for event, lines in zip(_simplex(), (1, 1, 4, 4), strict=True):
+            writer.write(meter, meter.feed(event), run_id="r", preset="p")
+            assert len(path.read_bytes().splitlines()) == lines
+
+
+@pytest.mark.parametrize("place", ["missing/run.csv", "a-file/run.csv", "."])
+def test_a_path_that_cannot_be_written_is_said_before_the_test(tmp_path: Path, place: str) -> None:
+    """The error names the path and the remedy."""
+    (tmp_path / "a-file").write_text("")
+    path = tmp_path / place
+    with pytest.raises(PlanError, match="name a file that can be written") as raised:
+        CsvWriter.create(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_disk_that_fills_up_is_one_error_and_closing_is_quiet() -> None:
+    """The run goes on without its CSV: its writer says so once."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full to stand for a full disk")
+    with Path("/dev/full").open("w", encoding="utf-8", newline="") as stream:
+        with pytest.raises(StoreError, match="No space left"):
+            CsvWriter(stream, "run.csv")
+        with pytest.raises(OSError, match="No space left"):
+            stream.close()
+    with pytest.raises(PlanError, match="No space left"):
+        CsvWriter.create(Path("/dev/full"))
+
+
+_COUNTS = st.lists(st.integers(0, 2**40), min_size=1, max_size=3)
+
+
+@st.composite
+def _runs(draw: st.DrawFn) -> list[Event]:
+    """Draw a run with a change, with intervals that an end skipped, and with any sessions."""
+    settings = draw(st.sampled_from([OUT, DUPLEX, Settings(Direction.IN)]))
+    events: list[Event] = [_started(settings, Expectation(out=GIGABIT))]
+    for index in range(draw(st.integers(1, 8))):
+        if draw(st.integers(0, 3)) == 0:
+            settings = draw(st.sampled_from([OUT, DUPLEX, Settings(Direction.IN, 5)]))
+            events.append(Changed(index * TICK, settings, Expectation(total=GIGABIT)))
+        for end in End:
+            if draw(st.integers(0, 5)):
+                # Sessions may be told twice, and in a direction that the settings do not have.
+                sessions = [
+                    SessionSample(flow, draw(st.integers(1, 3)), count)
+                    for flow in Direction.DUPLEX.flows
+                    for count in draw(_COUNTS)
+                ]
+                warmup = draw(st.booleans())
+                events.append(_sampled(end, index, *sessions, settings=settings, warmup=warmup))
+    return events
+
+
+@given(_runs())
+def test_the_rows_add_up_to_the_summary_exactly(events: list[Event]) -> None:
+    """The sums of the measured rows are the summary's bytes, and the sessions' rows are their sum's."""
+    rows = _rows(events)
+    measured = [int(r["bytes"]) for r in rows if r["session"] == "all" and r["warmup"] == "0" and r["bytes"]]
+    summary = replay(events).summary()
+    assert sum(measured) == (summary.total.bytes if summary.total else 0)
+    whole = ""
+    rest = 0
+    for row in [*rows, {"session": "all", "bytes": ""}]:
+        if row["session"] == "all":
+            assert whole == "" or rest == 0
+            whole, rest = row["bytes"], int(row["bytes"] or 0)
+        elif whole:
+            rest -= int(row["bytes"] or 0)
+
+
+def test_the_document_has_every_promised_key() -> None:
+    """Programs read this one."""
+    window = replace(OUT, window_bytes=65_536)
+    facts = SocketFacts(End.NEAR, Direction.OUT, 1, "cubic", 60_000, 1448, True, True, True)
+    near, far = _simplex()[1:3]
+    events = [
+        _started(window, Expectation(out=GIGABIT)),
+        Opened(facts),
+        Warned("the window is smaller than asked for"),
+        *(replace(event, settings=window) for event in (near, far) if isinstance(event, Sampled)),
+        Ended(RunEnd(Reason.STOPPED, "by you")),
+    ]
+    made = document(replay(events).summary(), run_id="r1", preset="gbe-fd-1500", verdict="short")
+    rate = {"mbit_s": 941.482, "basis": "documented", "source": "table 1"}
+    measured = {
+        "bytes": 25 * MIB,
+        "seconds": 0.25,
+        "mbit_s": 838.861,
+        "mib_s": 100.0,
+        "percent_of_expected": 89.1,
+        "transactions_s": None,
+        "latency_us": None,
+    }
+    assert json.loads(json.dumps(made)) == {
+        "schema": 1,
+        "run_id": "r1",
+        "preset": "gbe-fd-1500",
+        "verdict": "short",
+        "plan": {
+            "workload": "stream",
+            "direction": "out",
+            "sessions": 1,
+            "window_bytes": 65_536,
+            "duration_s": 10.0,
+            "warmup_s": 1.0,
+        },
+        "expected": {"out": rate, "in": None, "total": rate},
+        "measured": {"out": measured, "in": None, "total": measured},
+        "cpu": {
+            "near": {
+                "host_percent": 75.0,
+                "hottest_core_percent": 100.0,
+                "process_percent": 100.0,
+                "msec_per_mib": 10.0,
+                "msec_per_transaction": None,
+            },
+            "far": dict.fromkeys(
+                (
+                    "host_percent",
+                    "hottest_core_percent",
+                    "process_percent",
+                    "msec_per_mib",
+                    "msec_per_transaction",
+                )
+            ),
+        },
+        "tcp": {
+            "retransmits": 2,
+            "rtt_us": 200,
+            "mss_bytes": 1448,
+            "congestion": "cubic",
+            "mode": "copy",
+            "window_granted_bytes": {"near": 60_000, "far": None},
+        },
+        "warnings": ["the window is smaller than asked for"],
+        "ended": {"reason": "stopped", "detail": "by you"},
+    }
+
+
+def test_a_run_that_measured_nothing_is_a_document_of_nulls() -> None:
+    """Unknown is null, not zero."""
+    made = document(
+        replay([_started(DUPLEX, Expectation())]).summary(), run_id="r", preset="loopback", verdict="none"
+    )
+    assert made["measured"] == made["expected"] == {"out": None, "in": None, "total": None}
+    assert made["tcp"]["retransmits"] is None
+    assert made["ended"]["reason"] == "failed"
+
+
+def test_a_run_until_it_is_stopped_has_no_duration() -> None:
+    """Its warm-up is a second."""
+    started = replace(_started(OUT, Expectation()), plan=Plan(duration_ns=None))
+    made = document(replay([started]).summary(), run_id="r", preset="loopback", verdict="none")
+    assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)

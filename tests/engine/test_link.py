@@ -1,0 +1,260 @@
+"""The control connection on real sockets: what is said arrives, what ends it is told, nothing piles up."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable
+from typing import TypeVar, cast
+
+import pytest
+from linkgauge.engine.control import State
+from linkgauge.engine.errors import LocalProtocolError, PeerForeign, RemoteProtocolError
+from linkgauge.engine.link import ControlLink, LinkClosed
+from linkgauge.engine.messages import (
+    CONTROL_KIND,
+    Begun,
+    FrameReader,
+    Hello,
+    Notice,
+    Ping,
+    Pong,
+    Report,
+    Start,
+    Stop,
+    Welcome,
+    decode_body,
+    encode_frame,
+    preamble,
+)
+from linkgauge.engine.plan import Direction, End
+from linkgauge.engine.samples import HostFacts, Reason, RunEnd, Sample, SessionSample
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+STOP = Stop(RunEnd(Reason.STOPPED, "enough"))
+RESET = struct.pack("ii", 1, 0)
+
+
+async def soon(awaitable: Awaitable[T]) -> T:
+    """Await with a deadline."""
+    async with asyncio.timeout(10):
+        return await awaitable
+
+
+def tcp_pair(buffer_bytes: int | None = None) -> tuple[socket.socket, socket.socket]:
+    """Return both ends of a connection on 127.0.0.1, with small buffers where wanted."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        near = socket.socket()
+        if buffer_bytes is not None:
+            for sock in (near, listener):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
+        near.connect(listener.getsockname())
+        far, _address = listener.accept()
+    near.setblocking(False)
+    far.setblocking(False)
+    return near, far
+
+
+async def link_on(sock: socket.socket, end: End, opening: bytes = b"") -> ControlLink:
+    """Return a link on a connected socket."""
+    loop = asyncio.get_running_loop()
+    _transport, link = await loop.create_connection(lambda: ControlLink(end, opening), sock=sock)
+    return link
+
+
+class Raw:
+    """A far end's peer that says exactly the bytes it is told to."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._frames = FrameReader(End.FAR)
+        self._greeting = len(preamble(CONTROL_KIND))
+
+    async def say(self, data: bytes) -> None:
+        """Send bytes."""
+        await soon(asyncio.get_running_loop().sock_sendall(self.sock, data))
+
+    async def hear(self) -> list[object]:
+        """Return the messages of the next bytes that come; none at the end of them."""
+        data = await soon(asyncio.get_running_loop().sock_recv(self.sock, 65_536))
+        data, self._greeting = data[self._greeting :], max(0, self._greeting - len(data))
+        return [decode_body(body, End.FAR) for body in self._frames.feed(data)]
+
+    async def hear_end(self) -> None:
+        """Read until the other side has closed, in order or not."""
+        loop = asyncio.get_running_loop()
+        try:
+            while await soon(loop.sock_recv(self.sock, 65_536)):
+                pass
+        except ConnectionResetError:
+            pass
+
+
+@pytest.fixture
+async def ends() -> AsyncIterator[tuple[ControlLink, ControlLink]]:
+    """Give both ends of a control connection."""
+    near_sock, far_sock = tcp_pair()
+    near, far = await link_on(near_sock, End.NEAR), await link_on(far_sock, End.FAR)
+    yield near, far
+    await near.aclose()
+    await far.aclose()
+
+
+@pytest.fixture
+async def raw_and_link() -> AsyncIterator[tuple[Raw, ControlLink]]:
+    """Give a far end whose peer is a bare socket with small buffers, in the middle of a run."""
+    raw, sock = tcp_pair(8_192)
+    link = await link_on(sock, End.FAR, preamble(CONTROL_KIND))
+    link._machine.state = State.RUNNING
+    with raw:
+        yield Raw(raw), link
+    await link.aclose()
+
+
+async def test_what_one_end_says_the_other_receives(ends: tuple[ControlLink, ControlLink]) -> None:
+    """A greeting goes through both ways, over one connection."""
+    near, far = ends
+    near.send(Hello(HOST))
+    assert await soon(far.receive()) == Hello(HOST)
+    far.send(Welcome(HOST))
+    assert await soon(near.receive()) == Welcome(HOST)
+    assert near.peer_address[0] == far.peer_address[0] == "127.0.0.1"
+    assert near.family == socket.AF_INET
+
+
+async def test_control_bytes_do_not_wait_for_each_other(ends: tuple[ControlLink, ControlLink]) -> None:
+    """Nagle's algorithm is off, and the packets ask for low delay."""
+    for link in ends:
+        assert link._transport is not None
+        sock: socket.socket = link._transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) == 0x10
+
+
+async def test_pings_are_answered_and_are_nobodys_business(raw_and_link: tuple[Raw, ControlLink]) -> None:
+    """The answer carries the ping's number; whoever receives hears only what comes after."""
+    raw, link = raw_and_link
+    before_ns = link.heard_ns
+    await raw.say(encode_frame(Ping(41)) + encode_frame(Pong(7)) + encode_frame(Ping(42)) + encode_frame(STOP))
+    assert await soon(link.receive()) == STOP
+    heard: list[object] = []
+    while len(heard) < 2:
+        heard += await raw.hear()
+    assert heard == [Pong(41), Pong(42)]
+    assert link.heard_ns > before_ns
+
+
+async def test_answers_do_not_pile_up_for_a_peer_that_does_not_read(
+    raw_and_link: tuple[Raw, ControlLink],
+) -> None:
+    """A megabyte of pings leaves no megabyte of pongs in memory."""
+    raw, link = raw_and_link
+    await raw.say(encode_frame(Ping(123_456_789)) * 30_000 + encode_frame(STOP))
+    assert await soon(link.receive()) == STOP
+    assert cast("asyncio.Transport", link._transport).get_write_buffer_size() < 200_000
+
+
+async def test_pings_are_answered_again_once_the_peer_reads(raw_and_link: tuple[Raw, ControlLink]) -> None:
+    """A peer that was slow is not punished for it."""
+    raw, link = raw_and_link
+    await raw.say(encode_frame(Ping(1)) * 20_000 + encode_frame(STOP))
+    assert await soon(link.receive()) == STOP
+    heard: list[object] = []
+    while cast("asyncio.Transport", link._transport).get_write_buffer_size():
+        heard += await raw.hear()
+    await raw.say(encode_frame(Ping(2)))
+    while Pong(2) not in heard:
+        heard += await raw.hear()
+
+
+async def test_bytes_that_were_read_before_are_part_of_the_conversation() -> None:
+    """The endpoint reads a preamble to find out what a connection is; the link goes on from there."""
+    raw, sock = tcp_pair()
+    with raw:
+        link = await link_on(sock, End.FAR, preamble(CONTROL_KIND) + encode_frame(Hello(HOST))[:9])
+        await Raw(raw).say(encode_frame(Hello(HOST))[9:])
+        assert await soon(link.receive()) == Hello(HOST)
+        await link.aclose()
+
+
+async def test_a_peer_that_closes_ends_the_link_for_everyone_who_asks(
+    ends: tuple[ControlLink, ControlLink],
+) -> None:
+    """What it said before is heard first; then each receive says that it closed."""
+    near, far = ends
+    near.send(Hello(HOST))
+    near.close()
+    assert await soon(far.receive()) == Hello(HOST)
+    for _ in range(2):
+        with pytest.raises(LinkClosed, match="it closed the connection"):
+            await soon(far.receive())
+    assert near.is_closing
+    assert not near.try_send(Start())
+
+
+async def test_a_connection_that_is_reset_says_so(raw_and_link: tuple[Raw, ControlLink]) -> None:
+    """The network's own words are kept."""
+    raw, link = raw_and_link
+    raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    raw.sock.close()
+    with pytest.raises(LinkClosed, match="reset by peer"):
+        await soon(link.receive())
+
+
+async def test_a_peer_that_never_greets_is_foreign() -> None:
+    """A connection that closes before its preamble was no linkgauge's."""
+    raw, sock = tcp_pair()
+    link = await link_on(sock, End.NEAR)
+    raw.close()
+    with pytest.raises(PeerForeign, match="without a word"):
+        await soon(link.receive())
+    await link.aclose()
+
+
+async def test_a_broken_rule_ends_the_conversation_and_closes_the_connection(
+    raw_and_link: tuple[Raw, ControlLink],
+) -> None:
+    """What came before it in the same packet is received; then the error; the peer sees the end."""
+    raw, link = raw_and_link
+    await raw.say(encode_frame(STOP) + struct.pack(">I", 2**32 - 1) + bytes(1000))
+    assert await soon(link.receive()) == STOP
+    with pytest.raises(RemoteProtocolError, match="4294967295 bytes is over the limit"):
+        await soon(link.receive())
+    assert not link.try_send(Notice("too late"))
+    await raw.hear_end()
+
+
+async def test_a_message_out_of_turn_is_not_sent(ends: tuple[ControlLink, ControlLink]) -> None:
+    """`send` says that it is our bug; `try_send` says no."""
+    near, far = ends
+    assert not far.try_send(Begun())
+    with pytest.raises(LocalProtocolError):
+        far.send(Begun())
+    near.send(Hello(HOST))
+    assert await soon(far.receive()) == Hello(HOST)
+
+
+async def test_closing_does_not_wait_for_a_peer_that_does_not_read(
+    raw_and_link: tuple[Raw, ControlLink],
+) -> None:
+    """What is queued is dropped after the deadline, and the connection is cut."""
+    raw, link = raw_and_link
+    sessions = tuple(SessionSample(Direction.OUT, number, 0) for number in range(1, 129))
+    for index in range(1_000):
+        link.send(Report(Sample(End.FAR, index, index + 1, 1, sessions)))
+    assert cast("asyncio.Transport", link._transport).get_write_buffer_size() > 100_000
+    await soon(link.aclose(0.05))
+    with pytest.raises(LinkClosed):
+        await soon(link.receive())
+    await raw.hear_end()
+
+
+async def test_closing_twice_is_closing_once(ends: tuple[ControlLink, ControlLink]) -> None:
+    """Whoever gives a connection back need not know who else did."""
+    near, far = ends
+    for link in (near, near, far):
+        await soon(link.aclose())
+        assert link.is_closing

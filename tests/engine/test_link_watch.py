@@ -1,0 +1,104 @@
+"""What of two ends' interfaces and segments does not go together."""
+
+from dataclasses import replace
+
+import pytest
+from linkgauge.engine.plan import Direction, End
+from linkgauge.engine.samples import NicFacts, SocketFacts
+from linkgauge.engine.warnings import LinkWatch
+
+NEAR = NicFacts("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, gso=True, gro=True, lro=False)
+FAR = replace(NEAR, name="ens3")
+FACTS = SocketFacts(
+    End.NEAR, Direction.OUT, 1, "cubic", None, 1448, timestamps=True, sack=True, window_scaling=True
+)
+
+
+def test_two_ends_alike_are_worth_no_warning() -> None:
+    """LRO is off nearly everywhere, and not worth a word."""
+    watch = LinkWatch(NEAR, FAR, 4)
+    assert watch.at_start() == []
+    assert watch.check(FACTS, None) is None
+
+
+def test_nothing_is_said_of_what_is_unknown() -> None:
+    """None is unknown: neither equal nor different."""
+    assert LinkWatch(None, None, 4).at_start() == []
+    assert LinkWatch(NEAR, None, 4).at_start() == []
+    unknown = NicFacts("eth0", "device")
+    watch = LinkWatch(unknown, NEAR, 4)
+    assert watch.at_start() == []
+    assert LinkWatch(None, None, 4).check(replace(FACTS, mss_bytes=536), None) is None
+    assert watch.check(replace(FACTS, mss_bytes=None), None) is None
+
+
+def test_different_mtus_are_told_with_both_values() -> None:
+    """Each with its end and interface."""
+    (text,) = LinkWatch(NEAR, replace(FAR, mtu_bytes=9000), 4).at_start()
+    assert "near eth0 has 1500" in text
+    assert "far ens3 has 9000" in text
+
+
+def test_different_duplexes_are_told_with_both_values() -> None:
+    """Each with its end and interface."""
+    (text,) = LinkWatch(NEAR, replace(FAR, duplex="half"), 4).at_start()
+    assert "near eth0 is full" in text
+    assert "far ens3 is half" in text
+
+
+def test_offloads_that_are_off_are_told_with_both_ends_states_and_the_remedy() -> None:
+    """The command is for the end that lacks them."""
+    (text,) = LinkWatch(NEAR, replace(FAR, tso=False, gro=False), 4).at_start()
+    assert "near eth0 has TSO on, GSO on, GRO on" in text
+    assert "far ens3 has TSO off, GSO on, GRO off" in text
+    assert "ethtool -K ens3" in text
+    assert "ethtool -K eth0" not in text
+
+
+@pytest.mark.parametrize(
+    ("sort", "kind", "told"), [("virtual", "veth", 1), ("virtual", "wireguard", 0), ("wireless", "iwlwifi", 0)]
+)
+def test_offloads_are_expected_of_devices_and_veth_only(sort: str, kind: str, told: int) -> None:
+    """Others may never have had any."""
+    nic = replace(NEAR, sort=sort, kind=kind, tso=False)
+    assert len(LinkWatch(nic, FAR, 4).at_start()) == told
+
+
+def test_a_veth_without_gro_is_as_linux_makes_it() -> None:
+    """It hands large packets over whole; on a device the same costs."""
+    veth = replace(NEAR, sort="virtual", kind="veth", gro=False)
+    assert LinkWatch(veth, veth, 4).at_start() == []
+    assert len(LinkWatch(replace(NEAR, gro=False), FAR, 4).at_start()) == 1
+
+
+def test_segments_that_are_smaller_than_the_smaller_mtu_allows_are_told_once() -> None:
+    """With both MTUs, and what they allow."""
+    watch = LinkWatch(NEAR, replace(FAR, mtu_bytes=9000), 4)
+    text = watch.check(replace(FACTS, mss_bytes=1348), None)
+    assert text is not None
+    for part in ("1348", "near eth0 1500", "far ens3 9000", "1448"):
+        assert part in text
+    assert watch.check(replace(FACTS, session=2, mss_bytes=1348), None) is None
+
+
+def test_headers_count_against_the_mtu_by_what_they_are() -> None:
+    """IPv6 takes 20 bytes more, timestamps 12."""
+    watch = LinkWatch(NEAR, FAR, 6)
+    assert watch.check(replace(FACTS, mss_bytes=1428), None) is None
+    assert watch.check(replace(FACTS, mss_bytes=1427), None) is not None
+    plain = LinkWatch(NEAR, FAR, 4)
+    assert plain.check(replace(FACTS, mss_bytes=1460, timestamps=False), None) is None
+    assert plain.check(replace(FACTS, mss_bytes=1459, timestamps=False), None) is not None
+
+
+def test_a_small_window_is_reason_enough_for_small_segments() -> None:
+    """Linux sends no segment of more than half a window."""
+    jumbo = replace(NEAR, mtu_bytes=9000)
+    assert LinkWatch(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 8192) is None
+    assert LinkWatch(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 1 << 20) is not None
+
+
+def test_loopback_segments_are_what_they_are() -> None:
+    """Half of the first window is less than its MTU allows."""
+    lo = NicFacts("lo", "loopback", mtu_bytes=65_536, tso=True, gso=True, gro=True)
+    assert LinkWatch(lo, lo, 4).check(replace(FACTS, mss_bytes=32_741), None) is None

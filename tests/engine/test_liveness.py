@@ -1,0 +1,59 @@
+"""Whether the other end is lost: silence counts, payload that moves excuses it for a while."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.liveness import LONGEST_SILENCE_NS, SILENCE_NS, Liveness
+from linkgauge.engine.plan import SECOND_NS
+
+
+def test_an_end_that_speaks_is_never_lost() -> None:
+    """No payload has to move for that."""
+    liveness = Liveness(0)
+    for second in range(100):
+        assert liveness.lost_for_ns(second * SECOND_NS, second * SECOND_NS, 0) is None
+
+
+@pytest.mark.parametrize(("silent_ns", "lost"), [(SILENCE_NS, None), (SILENCE_NS + 1, SILENCE_NS + 1)])
+def test_an_end_that_neither_speaks_nor_carries_is_lost_after_four_seconds(
+    silent_ns: int, lost: int | None
+) -> None:
+    """The answer is how long it has been silent."""
+    assert Liveness(0).lost_for_ns(silent_ns, 0, 0) == lost
+
+
+def test_payload_that_moves_excuses_silence_up_to_a_limit() -> None:
+    """A flood may hold the control connection up for long, but not for ever."""
+    liveness = Liveness(0)
+    for second in range(1, LONGEST_SILENCE_NS // SECOND_NS + 1):
+        assert liveness.lost_for_ns(second * SECOND_NS, 0, second) is None
+    assert liveness.lost_for_ns(LONGEST_SILENCE_NS + 1, 0, 10**9) == LONGEST_SILENCE_NS + 1
+
+
+def test_payload_that_stops_excuses_nothing_four_seconds_later() -> None:
+    """What was carried long ago is no sign of life."""
+    liveness = Liveness(0)
+    assert liveness.lost_for_ns(10 * SECOND_NS, 0, 500) is None
+    assert liveness.lost_for_ns(10 * SECOND_NS + SILENCE_NS, 0, 500) is None
+    assert liveness.lost_for_ns(10 * SECOND_NS + SILENCE_NS + 1, 0, 500) == 14 * SECOND_NS + 1
+
+
+def test_a_word_after_a_long_silence_starts_anew() -> None:
+    """An end that was slow and spoke again is there."""
+    liveness = Liveness(0)
+    assert liveness.lost_for_ns(40 * SECOND_NS, 39 * SECOND_NS, 0) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, SILENCE_NS), st.booleans(), st.booleans()), max_size=60))
+def test_an_end_is_lost_exactly_when_it_has_been_still_or_silent_for_too_long(
+    steps: list[tuple[int, bool, bool]],
+) -> None:
+    """Whatever it does, both limits hold."""
+    liveness = Liveness(0)
+    now = heard = moved = total = 0
+    for pause_ns, speaks, carries in steps:
+        now += pause_ns
+        heard, moved, total = now if speaks else heard, now if carries else moved, total + carries
+        lost = liveness.lost_for_ns(now, heard, total)
+        too_long = now - max(heard, moved) > SILENCE_NS or now - heard > LONGEST_SILENCE_NS
+        assert lost == (now - heard if too_long else None)

@@ -1,0 +1,44 @@
+"""What is carried out to its end, however often it is cancelled."""
+
+import asyncio
+
+import pytest
+from linkgauge.engine.loop import see_through
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -> None:
+    """Twice in a row, as a person in a hurry does it: the work still comes to its end, and then the caller."""
+    begun, may_end, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await may_end.wait()
+        done.set()
+
+    async with asyncio.timeout(10):
+        caller = asyncio.create_task(see_through(work()))
+        await begun.wait()
+        for _ in range(2):
+            caller.cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not caller.done()
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+    assert done.is_set()
+
+
+async def test_work_that_is_seen_through_gives_what_it_returns_or_raises() -> None:
+    """Without a cancellation it is as if it had been awaited."""
+
+    async def work(error: Exception | None) -> int:
+        if error is not None:
+            raise error
+        return 5
+
+    assert await see_through(work(None)) == 5
+    with pytest.raises(OSError, match="gone"):
+        await see_through(work(OSError("gone")))

@@ -1,0 +1,431 @@
+"""What crosses the wire: every message survives it, and nothing that is none of them gets through."""
+
+import json
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.codec import DecodeError, decode
+from linkgauge.engine.errors import RemoteProtocolError
+from linkgauge.engine.latency import BUCKETS
+from linkgauge.engine.messages import (
+    CONTROL_KIND,
+    DATA_HELLO_BYTES,
+    DATA_KIND,
+    MAX_FRAME_BYTES,
+    MESSAGES_OF,
+    PREAMBLE_BYTES,
+    PROTOCOL_VERSION,
+    Begun,
+    Change,
+    DataHello,
+    Finish,
+    FrameReader,
+    Hello,
+    Message,
+    Notice,
+    Open,
+    Ping,
+    Ready,
+    Refuse,
+    Report,
+    SessionClosed,
+    SessionOpened,
+    Start,
+    Stop,
+    Welcome,
+    decode_body,
+    encode_frame,
+    preamble,
+    read_preamble,
+)
+from linkgauge.engine.plan import (
+    MAX_DURATION_NS,
+    MAX_SESSIONS,
+    MAX_WINDOW_BYTES,
+    MIN_WINDOW_BYTES,
+    Direction,
+    End,
+    Mode,
+    Plan,
+    Settings,
+    SocketOptions,
+)
+from linkgauge.engine.samples import (
+    CoreTimes,
+    HostFacts,
+    LatencyCounts,
+    Reason,
+    RunEnd,
+    Sample,
+    SessionSample,
+    SocketFacts,
+)
+from linkgauge.engine.squeeze import unsqueeze
+
+MAX_INT = 2**63 - 1
+FLOWS = st.sampled_from([Direction.OUT, Direction.IN])
+SESSIONS = st.integers(1, MAX_SESSIONS)
+COUNTS = st.integers(0, MAX_INT)
+UNKNOWN_OR_COUNTS = st.none() | COUNTS
+TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), max_size=60)
+WINDOWS = st.none() | st.integers(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES)
+SETTINGS = st.builds(Settings, st.sampled_from(Direction), SESSIONS, WINDOWS)
+PLANS = st.builds(
+    Plan,
+    SETTINGS,
+    duration_ns=st.none() | st.integers(500_000_000, MAX_DURATION_NS),
+    warmup_ns=st.none() | st.integers(0, 400_000_000),
+    interval_ns=st.integers(50_000_000, 10_000_000_000),
+    block_bytes=st.integers(64, 16 << 20),
+    mode=st.none() | st.sampled_from(Mode),
+    socket=st.builds(SocketOptions, congestion=st.none() | st.sampled_from(["cubic", "bbr", "new_reno"])),
+    near_cores=st.none() | st.lists(st.integers(0, 1023), max_size=3).map(tuple),
+)
+HOSTS = st.builds(HostFacts, TEXTS, TEXTS, st.integers(1, 4096), TEXTS, TEXTS)
+SOCKETS = st.builds(
+    SocketFacts,
+    st.just(End.FAR),
+    FLOWS,
+    SESSIONS,
+    st.none() | TEXTS,
+    UNKNOWN_OR_COUNTS,
+    UNKNOWN_OR_COUNTS,
+    *[st.none() | st.booleans()] * 3,
+)
+ENDS = st.builds(RunEnd, st.sampled_from(Reason), TEXTS)
+CORES = st.builds(CoreTimes, *[COUNTS] * 5)
+SESSION_SAMPLES = st.builds(SessionSample, FLOWS, SESSIONS, COUNTS, *[UNKNOWN_OR_COUNTS] * 7)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    """Make a sample that a far end can have taken."""
+    elapsed_ns = draw(st.integers(1, MAX_INT))
+    sessions = draw(st.lists(SESSION_SAMPLES, max_size=4, unique_by=lambda s: (s.direction, s.session)))
+    return Sample(
+        end=End.FAR,
+        index=draw(COUNTS),
+        elapsed_ns=elapsed_ns,
+        interval_ns=draw(st.integers(1, elapsed_ns)),
+        sessions=tuple(sessions),
+        cores=draw(st.none() | st.lists(CORES, max_size=3).map(tuple)),
+        process_cpu_ns=draw(UNKNOWN_OR_COUNTS),
+    )
+
+
+NEAR_MESSAGES = st.one_of(
+    st.builds(Hello, HOSTS),
+    st.builds(Open, PLANS),
+    st.just(Start()),
+    st.builds(Change, SETTINGS, COUNTS, COUNTS),
+    st.builds(Stop, ENDS),
+    st.builds(Ping, COUNTS),
+)
+FAR_MESSAGES = st.one_of(
+    st.builds(Welcome, HOSTS),
+    st.builds(Refuse, TEXTS),
+    st.builds(Ready, st.binary(min_size=16, max_size=16).map(bytes.hex)),
+    st.builds(SessionOpened, SOCKETS),
+    st.builds(SessionClosed, FLOWS, SESSIONS, COUNTS, TEXTS),
+    st.just(Begun()),
+    st.builds(Report, samples()),
+    st.builds(Notice, TEXTS),
+    st.builds(Finish, ENDS),
+    st.builds(Ping, COUNTS),
+)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def body_of(message: Message) -> bytes:
+    """Return a message's frame without its length."""
+    return encode_frame(message)[4:]
+
+
+def a_report(**changed: Any) -> dict[str, Any]:
+    """Return a report as JSON values, with fields of its one session or of its sample changed."""
+    session = {"direction": "out", "session": 1, "bytes": 5}
+    sample = {"end": "far", "index": 0, "elapsed_ns": 9, "interval_ns": 9, "sessions": [session]}
+    for key, value in changed.items():
+        (session if key in session else sample)[key] = value
+    return {"type": "Report", "sample": sample}
+
+
+@given(NEAR_MESSAGES)
+def test_what_a_near_end_says_arrives_as_it_was_said(message: Message) -> None:
+    """Every message of the near end survives its frame."""
+    assert decode_body(body_of(message), End.NEAR) == message
+
+
+@given(FAR_MESSAGES)
+def test_what_a_far_end_says_arrives_as_it_was_said(message: Message) -> None:
+    """Every message of the far end survives its frame, with all that is unknown still unknown."""
+    assert decode_body(body_of(message), End.FAR) == message
+
+
+@given(st.lists(FAR_MESSAGES, max_size=5), st.data())
+def test_frames_are_the_same_however_the_bytes_are_cut(messages: list[Message], data: st.DataObject) -> None:
+    """Cut anywhere, even within a length, the same bodies come out in the same order."""
+    stream = b"".join(encode_frame(message) for message in messages)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    reader = FrameReader(End.FAR)
+    bodies: list[bytes] = []
+    for start, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        bodies += reader.feed(stream[start:stop])
+    assert bodies == [body_of(message) for message in messages]
+
+
+@given(st.binary(max_size=300), st.sampled_from(End))
+def test_arbitrary_bytes_are_never_more_than_a_protocol_error(body: bytes, sender: End) -> None:
+    """No garbage gets out as any other exception."""
+    with pytest.raises(RemoteProtocolError, match=f"the {sender} end"):
+        decode_body(body, sender)
+
+
+@given(st.sampled_from(End), st.data())
+def test_messages_with_any_json_in_any_field_are_read_or_refused(sender: End, data: st.DataObject) -> None:
+    """A value of the wrong type, sign or size is a protocol error, or the message is one after all."""
+    message = data.draw(NEAR_MESSAGES if sender is End.NEAR else FAR_MESSAGES)
+    tree: Any = json.loads(unsqueeze(body_of(message), 1 << 20))
+    node = tree
+    key = data.draw(st.sampled_from(sorted(tree)))
+    while isinstance(node[key], dict | list) and node[key] and data.draw(st.booleans()):
+        node = node[key]
+        key = data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+    node[key] = data.draw(JSON_VALUES)
+    text = ""
+    try:
+        assert type(decode_body(json.dumps(tree).encode(), sender)) in MESSAGES_OF[sender]
+    except RemoteProtocolError as error:
+        text = str(error)
+    assert not text or (text.isprintable() and f"the {sender} end" in text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'"Start"',
+        b'{"type":null}',
+        b'{"type":["Start"]}',
+        b'{"type":"Sample"}',
+        b'{"type":"Start","more":1}',
+        b'{"type":"Ping"}',
+        b'{"type":"Ping","serial":true}',
+        b'{"type":"Ping","serial":1.0}',
+        b'{"type":"Ping","serial":NaN}',
+        b'{"type":"Ping","serial":9223372036854775808}',
+        b'{"type":"Ping","serial":' + b"9" * 5000 + b"}",
+        b'{"type":"Ping","serial":' + b"[" * 8000,
+        b'{"type":"Ping","serial":' + b"[" * 400 + b"]" * 400 + b"}",
+        b'{"type":"Ping","serial":1}{"type":"Ping","serial":1}',
+        b'{"type":"Stop","end":{"reason":"bored","detail":""}}',
+        b'{"type":"Stop","end":{"reason":"stopped","detail":"' + b"x" * 5000 + b'"}}',
+        b'{"type":"Change","settings":{"sessions":0},"generation":1,"oldest":1}',
+        b'{"type":"Open","plan":{"interval_ns":0}}',
+        b'{"type":"Open","plan":{"congestion":"../cubic"}}',
+        b"\xff\xfe",
+        b"\x00\x00\x00\x00",
+    ],
+)
+def test_a_body_that_is_no_message_names_who_sent_it(body: bytes) -> None:
+    """Wrong types, absurd numbers, deep nesting and impossible plans are all the sender's broken rule."""
+    with pytest.raises(RemoteProtocolError, match="the near end sent a message that cannot be read"):
+        decode_body(body, End.NEAR)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"end": "near"},
+        {"index": -1},
+        {"interval_ns": 0},
+        {"interval_ns": -9},
+        {"interval_ns": 10},
+        {"session": 0},
+        {"session": MAX_SESSIONS + 1},
+        {"direction": "duplex"},
+        {"bytes": -1},
+    ],
+)
+def test_a_sample_that_cannot_have_been_taken_is_refused(changed: dict[str, Any]) -> None:
+    """What a far end reports cannot make the near end divide by nothing, or count backwards."""
+    assert isinstance(decode_body(json.dumps(a_report()).encode(), End.FAR), Report)
+    with pytest.raises(RemoteProtocolError, match="the far end"):
+        decode_body(json.dumps(a_report(**changed)).encode(), End.FAR)
+
+
+def test_a_sample_that_counts_a_session_twice_is_refused() -> None:
+    """One session of a direction has one row in a sample."""
+    report = a_report()
+    report["sample"]["sessions"] *= 2
+    with pytest.raises(RemoteProtocolError, match="twice"):
+        decode_body(json.dumps(report).encode(), End.FAR)
+
+
+@pytest.mark.parametrize("token", ["", "zz" * 16, "ab" * 15, "ab" * 17, "AB" * 16, "ab" * 16 + "\n"])
+def test_a_token_that_is_none_is_refused(token: str) -> None:
+    """A far end's token is 32 hexadecimal digits before anything is made of it."""
+    with pytest.raises(RemoteProtocolError, match=r"Ready\.token"):
+        decode_body(json.dumps({"type": "Ready", "token": token}).encode(), End.FAR)
+
+
+def test_neither_end_can_say_what_only_the_other_says() -> None:
+    """A message of the other end's is no message."""
+    with pytest.raises(RemoteProtocolError):
+        decode_body(body_of(Start()), End.FAR)
+    with pytest.raises(RemoteProtocolError):
+        decode_body(body_of(Begun()), End.NEAR)
+
+
+def test_text_from_a_peer_cannot_drive_a_terminal() -> None:
+    """Escape sequences, directions of writing and lone surrogates lose what makes them work."""
+    body = json.dumps({"type": "Notice", "text": "\x1b[2J\u202egood\x07\ud800\u009b1m"}).encode()
+    notice = decode_body(body, End.FAR)
+    assert notice == Notice("\ufffd[2J\ufffdgood\ufffd\ufffd\ufffd1m")
+
+
+def test_an_error_about_a_peers_key_cannot_drive_a_terminal() -> None:
+    """The name of an unknown key is the peer's text too."""
+    body = json.dumps({"type": "Start", "\x1b]0;owned\x07": 1}).encode()
+    with pytest.raises(RemoteProtocolError) as caught:
+        decode_body(body, End.NEAR)
+    assert str(caught.value).isprintable()
+
+
+def test_whatever_text_is_sent_can_be_read_by_the_other_end() -> None:
+    """A worker's last words may be long, and a host's name may be no valid text: both still arrive."""
+    words = Finish(RunEnd(Reason.WORKER_LOST, "x" * 10_000))
+    assert decode_body(body_of(words), End.FAR) == Finish(RunEnd(Reason.WORKER_LOST, "x" * 4096))
+    hello = Hello(HostFacts("caf\udce9", "Linux", 1, "linkgauge", "uvloop"))
+    assert decode_body(body_of(hello), End.NEAR) == Hello(HostFacts("caf\ufffd", "Linux", 1, "linkgauge", "uvloop"))
+
+
+@pytest.mark.parametrize("sender", End)
+def test_a_length_over_the_limit_is_refused_before_its_body_comes(sender: End) -> None:
+    """Four bytes are enough to refuse, and none is kept for the body they promise."""
+    limit = MAX_FRAME_BYTES[sender]
+    for length in (limit + 1, 2**31, 2**32 - 1):
+        reader = FrameReader(sender)
+        with pytest.raises(RemoteProtocolError, match=f"{length} bytes is over the limit of {limit}"):
+            list(reader.feed(struct.pack(">I", length)))
+        assert len(reader._buffer) == 4
+    assert list(FrameReader(sender).feed(struct.pack(">I", limit) + bytes(limit))) == [bytes(limit)]
+
+
+def test_what_came_before_a_length_over_the_limit_is_given_out() -> None:
+    """One chunk or two, the frames before the broken one are read."""
+    reader = FrameReader(End.FAR)
+    bodies: list[bytes] = []
+    with pytest.raises(RemoteProtocolError):
+        bodies.extend(reader.feed(encode_frame(Begun()) + b"\xff\xff\xff\xff"))
+    assert bodies == [body_of(Begun())]
+
+
+def _spread(count: int) -> tuple[int, ...]:
+    """Return a count spread over all buckets."""
+    each, rest = divmod(count, BUCKETS)
+    return (each + rest, *[each] * (BUCKETS - 1))
+
+
+def test_the_report_of_the_largest_far_end_fits_into_a_frame() -> None:
+    """All 256 connections with full counters, times in every bucket, and a thousand cores."""
+    day_ns = MAX_DURATION_NS
+    times = tuple(
+        LatencyCounts(flow, tuple(range(BUCKETS)), _spread(128 * 10**13)) for flow in Direction.DUPLEX.flows
+    )
+    sample = Sample(
+        End.FAR,
+        10**7,
+        day_ns,
+        10**10,
+        tuple(
+            SessionSample(flow, session, *[10**13] * 11)
+            for flow in (Direction.OUT, Direction.IN)
+            for session in range(1, MAX_SESSIONS + 1)
+        ),
+        (CoreTimes(*[10**10] * 5),) * 1024,
+        day_ns,
+        times,
+    )
+    assert len(encode_frame(Report(sample))) < MAX_FRAME_BYTES[End.FAR]
+
+
+@pytest.mark.parametrize("kind", [CONTROL_KIND, DATA_KIND])
+def test_a_preamble_says_its_version_and_kind(kind: bytes) -> None:
+    """It has one size for both kinds, so that nothing past it is read."""
+    assert len(preamble(kind)) == PREAMBLE_BYTES
+    assert read_preamble(preamble(kind)) == (PROTOCOL_VERSION, kind)
+
+
+@given(st.binary(min_size=PREAMBLE_BYTES, max_size=PREAMBLE_BYTES))
+def test_bytes_that_are_no_preamble_are_none(data: bytes) -> None:
+    """Any 12 bytes are a preamble or None, never an exception."""
+    found = read_preamble(data)
+    assert found is None or data == b"linkgauge" + bytes([found[0]]) + found[1] + b"\n"
+
+
+@given(
+    st.builds(DataHello, st.binary(min_size=16, max_size=16), FLOWS, SESSIONS, st.integers(0, 2**32 - 1), WINDOWS)
+)
+def test_what_a_data_connection_says_of_itself_arrives(hello: DataHello) -> None:
+    """Always in the same number of bytes."""
+    assert len(hello.pack()) == DATA_HELLO_BYTES
+    assert DataHello.unpack(hello.pack()) == hello
+
+
+@given(st.binary(min_size=DATA_HELLO_BYTES, max_size=DATA_HELLO_BYTES))
+def test_a_data_connections_garbage_is_at_most_a_protocol_error(data: bytes) -> None:
+    """What is accepted is within the limits that every session has."""
+    try:
+        hello = DataHello.unpack(data)
+    except RemoteProtocolError:
+        return
+    assert 1 <= hello.session <= MAX_SESSIONS
+    assert hello.window_bytes is None or MIN_WINDOW_BYTES <= hello.window_bytes <= MAX_WINDOW_BYTES
+
+
+@pytest.mark.parametrize("window", [1, MIN_WINDOW_BYTES - 1, MAX_WINDOW_BYTES + 1, 2**32 - 1])
+def test_a_data_connection_cannot_ask_for_a_window_that_a_plan_cannot(window: int) -> None:
+    """The limits of a plan hold for who comes without one."""
+    with pytest.raises(RemoteProtocolError, match="impossible window"):
+        DataHello.unpack(DataHello(bytes(16), Direction.OUT, 1, 0, window).pack())
+
+
+def test_decoding_says_where_and_what_was_expected() -> None:
+    """A person who debugs two versions against each other reads the path of the field."""
+    with pytest.raises(DecodeError, match=r"\.settings\.sessions: expected a whole number .* got '5'"):
+        decode(Plan, {"settings": {"sessions": "5"}})
+
+
+@pytest.mark.parametrize(
+    "latency",
+    [
+        [],
+        [{"direction": "out", "buckets": [1], "counts": [2]}],
+        [{"direction": "out", "buckets": [1, 2], "counts": [3]}],
+        [{"direction": "out", "buckets": [2, 1], "counts": [1, 2]}],
+        [{"direction": "out", "buckets": [1], "counts": [-3]}],
+        [{"direction": "out", "buckets": [99_999], "counts": [3]}],
+        [{"direction": "duplex", "buckets": [1], "counts": [3]}],
+        [{"direction": "in", "buckets": [1], "counts": [3]}],
+        [{"direction": "out", "buckets": [1], "counts": [3]}] * 2,
+    ],
+)
+def test_latency_that_does_not_go_with_the_counts_is_refused(latency: list[Any]) -> None:
+    """A far end cannot tell three transactions and the times of two."""
+    session = {"direction": "out", "session": 1, "bytes": 3, "transactions": 3}
+    sample: dict[str, Any] = {"end": "far", "index": 0, "elapsed_ns": 9, "interval_ns": 9, "sessions": [session]}
+    good = {"type": "Report", "sample": sample | {"latency": [{"direction": "out", "buckets": [1], "counts": [3]}]}}
+    assert isinstance(decode_body(json.dumps(good).encode(), End.FAR), Report)
+    with pytest.raises(RemoteProtocolError):
+        decode_body(json.dumps({"type": "Report", "sample": sample | {"latency": latency}}).encode(), End.FAR)

@@ -1,0 +1,478 @@
+"""The meter: both ends' samples joined to intervals, and what a run measured."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.meter import Interval, Meter, replay
+from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, Workload, sender_of
+from linkgauge.engine.samples import (
+    Changed,
+    CoreTimes,
+    Ended,
+    Event,
+    Expectation,
+    Expected,
+    HostFacts,
+    Measured,
+    Opened,
+    Reason,
+    RunEnd,
+    Sample,
+    Sampled,
+    SessionSample,
+    SocketFacts,
+    Started,
+    Warned,
+)
+
+TICK = SECOND_NS // 4
+HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+OUT, IN, DUPLEX = Settings(), Settings(Direction.IN), Settings(Direction.DUPLEX)
+E100, E200 = Expected(100_000_000, "documented", "table 1"), Expected(200_000_000, "computed", "the wire")
+
+
+def started(settings: Settings = OUT) -> Started:
+    """Return the first event of a run."""
+    expectation = Expectation(out=E100)
+    return Started("2026-11-21T01:15:30Z", "db-02:5820", HOST, HOST, Plan(settings), expectation)
+
+
+def session(flow: Direction, end: End, number: int = 1, bytes_: int = 1000, **more: int) -> SessionSample:
+    """Return a session's share of a sample; the sender's one carries TCP's figures."""
+    tcp = {"retransmits": 1, "rtt_us": 200, "cwnd_bytes": 14_480, "mss_bytes": 1448, **more}
+    return SessionSample(flow, number, bytes_, **(tcp if sender_of(flow, Workload.STREAM) is end else {}))
+
+
+def sampled(
+    end: End,
+    index: int,
+    *sessions: SessionSample,
+    settings: Settings = OUT,
+    warmup: bool = False,
+    **more: object,
+) -> Sampled:
+    """Return one end's sample of an interval of 250 ms."""
+    sample = Sample(end, index, (index + 1) * TICK, TICK, sessions)
+    return Sampled(replace(sample, **more), settings, warmup)
+
+
+def of_flow(flow: Direction, end: End, index: int, *bytes_: int, **more: object) -> Sampled:
+    """Return a sample of an end with a session for each number of bytes."""
+    return sampled(end, index, *(session(flow, end, n, count) for n, count in enumerate(bytes_, 1)), **more)
+
+
+def feed_all(meter: Meter, *events: Event) -> list[Interval]:
+    """Feed events and flush; return all intervals."""
+    return [interval for event in events for interval in meter.feed(event)] + meter.flush()
+
+
+def test_an_interval_is_complete_when_both_ends_have_told_it() -> None:
+    """The later of the two samples releases it, whichever end that comes from."""
+    meter = Meter()
+    near, far = sampled(End.NEAR, 0), sampled(End.FAR, 0)
+    assert meter.feed(near) == []
+    assert meter.feed(far) == [Interval(0, near, far)]
+
+
+def test_an_interval_is_complete_when_one_end_has_gone_past_it() -> None:
+    """An end that was held up skips indexes; the other end's samples of these are not lost."""
+    meter = Meter()
+    near = [sampled(End.NEAR, index) for index in range(4)]
+    for event in near:
+        assert meter.feed(event) == []
+    far = sampled(End.FAR, 2)
+    assert meter.feed(far) == [
+        Interval(0, near[0], None),
+        Interval(1, near[1], None),
+        Interval(2, near[2], far),
+    ]
+
+
+def test_a_far_end_that_is_seconds_late_loses_no_interval() -> None:
+    """All of what waits for it is joined when it comes."""
+    meter = Meter()
+    near = [sampled(End.NEAR, index) for index in range(40)]
+    far = [sampled(End.FAR, index) for index in range(40)]
+    joined = feed_all(meter, *near, *far)
+    assert joined == [Interval(index, near[index], far[index]) for index in range(40)]
+
+
+def test_what_waits_for_a_vanished_end_comes_out_at_the_end() -> None:
+    """Flushing gives it once, in order."""
+    meter = Meter()
+    near = [sampled(End.NEAR, index) for index in range(3)]
+    assert [meter.feed(event) for event in near] == [[], [], []]
+    assert meter.flush() == [Interval(index, near[index], None) for index in range(3)]
+    assert meter.flush() == []
+
+
+def test_a_sample_out_of_order_is_left_out_and_said() -> None:
+    """Counting it in the sums and not in the rows would make them disagree."""
+    meter = Meter()
+    good = of_flow(Direction.OUT, End.FAR, 5, 1000)
+    feed_all(meter, started(), good, good, replace(good, sample=replace(good.sample, index=6, interval_ns=0)))
+    summary = meter.summary()
+    assert summary.out == Measured(1000, TICK)
+    assert summary.warnings == ("a sample of the far end was out of order and is left out",)
+
+
+def test_the_receiver_s_samples_are_the_truth() -> None:
+    """What the sender had acknowledged is not counted, and warm-up is left out."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.NEAR, 0, 9999, warmup=True),
+        of_flow(Direction.OUT, End.FAR, 0, 500, 500, warmup=True),
+        of_flow(Direction.OUT, End.NEAR, 1, 9999),
+        of_flow(Direction.OUT, End.FAR, 1, 1000, 2000),
+        of_flow(Direction.OUT, End.FAR, 2, 0),
+    )
+    summary = meter.summary()
+    assert summary.out == Measured(3000, 2 * TICK)
+    assert summary.in_ is None
+    assert summary.total == summary.out
+
+
+def test_a_duplex_total_has_both_directions_bytes_and_the_sum_of_their_rates() -> None:
+    """Both ran at once, on two clocks: a late last sample of one end takes nothing off the total."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(DUPLEX),
+        of_flow(Direction.IN, End.NEAR, 0, 700, settings=DUPLEX),
+        of_flow(Direction.OUT, End.FAR, 0, 300, settings=DUPLEX, interval_ns=TICK * 2),
+    )
+    summary = meter.summary()
+    assert (summary.out, summary.in_) == (Measured(300, TICK * 2), Measured(700, TICK))
+    assert summary.total is not None
+    assert summary.total.bytes == 1000
+    assert summary.total.bit_s == pytest.approx(summary.out.bit_s + summary.in_.bit_s, rel=1e-6)
+
+
+def test_stretches_that_follow_each_other_add_their_time() -> None:
+    """A run out and then in does not carry twice as much because it turned round."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.FAR, 0, 1000),
+        Changed(TICK, IN, Expectation(in_=E200)),
+        of_flow(Direction.IN, End.NEAR, 1, 1000, settings=IN),
+    )
+    assert meter.summary().total == Measured(2000, 2 * TICK)
+
+
+def test_nothing_measured_is_unknown_and_nothing_received_is_nothing() -> None:
+    """None is unknown, 0 is measured."""
+    meter = Meter()
+    meter.feed(started())
+    assert meter.summary().out is None
+    assert meter.summary().total is None
+    meter.feed(sampled(End.FAR, 0))
+    assert meter.summary().out == Measured(0, TICK)
+    assert meter.summary().near_cpu.msec_per_mib is None
+
+
+def test_a_change_back_to_earlier_settings_is_a_new_stretch() -> None:
+    """Each stretch keeps its own figures, also of a far sample that comes after all changes."""
+    five = Settings(sessions=5)
+    changes = [Changed(TICK, five, Expectation(out=E200)), Changed(2 * TICK, OUT, Expectation(out=E100))]
+    far = [
+        of_flow(Direction.OUT, End.FAR, 0, 100),
+        of_flow(Direction.OUT, End.FAR, 1, 200, settings=five),
+        of_flow(Direction.OUT, End.FAR, 2, 400),
+    ]
+    late, prompt = Meter(), Meter()
+    feed_all(late, started(), *changes, *far)
+    feed_all(prompt, started(), far[0], changes[0], far[1], changes[1], far[2])
+    assert late.summary() == prompt.summary()
+    stretches = late.summary().stretches
+    assert [stretch.settings for stretch in stretches] == [OUT, five, OUT]
+    assert [stretch.out for stretch in stretches] == [Measured(count, TICK) for count in (100, 200, 400)]
+
+
+def test_the_expectation_is_weighted_with_measured_time() -> None:
+    """Three intervals of 100 and one of 200 Mb/s are 125 Mb/s; another basis is named as such."""
+    five = Settings(sessions=5)
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        *(of_flow(Direction.OUT, End.FAR, index, 1) for index in range(3)),
+        Changed(3 * TICK, five, Expectation(out=E200)),
+        of_flow(Direction.OUT, End.FAR, 3, 1, settings=five, warmup=True),
+        of_flow(Direction.OUT, End.FAR, 4, 1, settings=five),
+    )
+    assert meter.summary().expectation == Expectation(out=Expected(125_000_000, "computed", "table 1; the wire"))
+    assert meter.expectation(five) == Expectation(out=E200)
+    assert meter.expectation(IN) == Expectation()
+
+
+def test_a_direction_is_expected_only_where_each_of_its_stretches_has_a_rate() -> None:
+    """A run that was simplex and then duplex has a total to expect, and no rate of a single direction."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.FAR, 0, 1),
+        Changed(TICK, DUPLEX, Expectation(total=E200)),
+        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX),
+        of_flow(Direction.IN, End.NEAR, 1, 1, settings=DUPLEX),
+    )
+    total = Expected(150_000_000, "computed", "table 1; the wire")
+    assert meter.summary().expectation == Expectation(total=total)
+
+
+def test_what_is_expected_is_known_before_anything_is_measured() -> None:
+    """A run that carried nothing has still failed an expectation."""
+    meter = Meter()
+    feed_all(meter, started(), Changed(5, DUPLEX, Expectation(total=E200)))
+    assert meter.summary().expectation == Expectation(total=E200)
+
+
+def test_a_change_without_a_measured_interval_does_not_spoil_what_is_expected() -> None:
+    """A setting that was only passed through weighs nothing."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.FAR, 0, 1),
+        Changed(TICK, DUPLEX, Expectation(total=E200)),
+        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX, warmup=True),
+    )
+    assert meter.summary().expectation == Expectation(out=E100)
+
+
+def test_cpu_is_the_mean_over_measured_intervals() -> None:
+    """The hottest core is the one with the highest mean, not with the highest moment."""
+    hot, mild, idle = CoreTimes(60, 20, 10, 10, 0), CoreTimes(30, 10, 0, 10, 50), CoreTimes(0, 0, 0, 0, 100)
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        sampled(End.NEAR, 0, warmup=True, cores=(hot, hot), process_cpu_ns=TICK),
+        sampled(End.NEAR, 1, cores=(mild, hot), process_cpu_ns=TICK // 2),
+        sampled(End.NEAR, 2, cores=(mild, idle), process_cpu_ns=TICK),
+        sampled(End.NEAR, 3, cores=(hot, idle), process_cpu_ns=None),
+        of_flow(Direction.OUT, End.FAR, 1, MIB * 3),
+    )
+    cpu = meter.summary().near_cpu
+    assert cpu.hottest_core_percent == pytest.approx(200 / 3)
+    assert cpu.host_percent == pytest.approx((200 / 3 + 100 / 3) / 2)
+    assert cpu.process_percent == pytest.approx(75)
+    assert cpu.msec_per_mib == pytest.approx(0.75 * 750 / 3)
+    assert meter.summary().far_cpu.host_percent is None
+
+
+def test_tcp_is_what_the_senders_tell_of_measured_intervals() -> None:
+    """Retransmits add up, the round trip is the median over sessions and intervals."""
+    meter = Meter()
+    rtts = [(1, 100), (2, 250), (3, 9000)]
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.NEAR, 0, 1, warmup=True),
+        sampled(End.NEAR, 1, *(session(Direction.OUT, End.NEAR, number, rtt_us=rtt) for number, rtt in rtts)),
+        of_flow(Direction.OUT, End.FAR, 1, 1),
+    )
+    tcp = meter.summary().tcp
+    assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (3, 250, 1448)
+
+
+def test_tcp_is_unknown_where_no_sender_told() -> None:
+    """A system without TCP_INFO has no retransmits to show, not none."""
+    meter = Meter()
+    feed_all(meter, started(), sampled(End.NEAR, 0, SessionSample(Direction.OUT, 1, 5)))
+    tcp = meter.summary().tcp
+    assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (None, None, None)
+
+
+def facts(end: End, number: int, granted: int | None, flow: Direction = Direction.OUT) -> Opened:
+    """Return the event of a session that was granted a window."""
+    congestion = "cubic" if end is End.NEAR else "bbr"
+    return Opened(SocketFacts(end, flow, number, congestion, granted, 1448, True, True, True))
+
+
+def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
+    """Sessions that were taken away or opened again no longer count as they were."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(Settings(sessions=3, window_bytes=65_536)),
+        *(facts(End.NEAR, number, granted) for number, granted in ((1, 5000), (2, 4000), (3, 3000))),
+        facts(End.FAR, 1, 7000),
+    )
+    assert meter.summary().tcp.window_granted_near_bytes == 3000
+    assert meter.summary().tcp.window_granted_far_bytes == 7000
+    assert meter.summary().tcp.congestion == "cubic"
+    assert meter.summary().tcp.mss_bytes == 1448
+    meter.feed(Changed(1, Settings(sessions=2, window_bytes=65_536), Expectation()))
+    assert meter.summary().tcp.window_granted_near_bytes == 4000
+    meter.feed(facts(End.NEAR, 2, None))
+    assert meter.summary().tcp.window_granted_near_bytes == 5000
+    meter.feed(Changed(2, Settings(Direction.IN, 2), Expectation()))
+    meter.feed(facts(End.FAR, 1, None, Direction.IN))
+    assert meter.summary().tcp.window_granted_near_bytes is None
+    assert meter.summary().tcp.congestion == "bbr"
+
+
+def test_warnings_are_told_once_in_order_and_not_without_end() -> None:
+    """A thousand different ones are not a summary."""
+    meter = Meter()
+    feed_all(meter, Warned("b"), Warned("a"), Warned("b"))
+    assert meter.summary().warnings == ("b", "a")
+    feed_all(meter, *(Warned(f"warning {number}") for number in range(1000)))
+    assert len(meter.summary().warnings) == 33
+    assert meter.summary().warnings[-1] == "further warnings left out here: 970"
+
+
+def test_a_run_without_its_end_was_cut_off() -> None:
+    """The log of a crashed run still makes a summary."""
+    meter = replay([started(), of_flow(Direction.OUT, End.FAR, 0, 10)])
+    assert meter.summary().out == Measured(10, TICK)
+    assert meter.summary().end.reason is Reason.FAILED
+    assert "cut off" in meter.summary().end.detail
+    meter.feed(Ended(RunEnd(Reason.COMPLETED, "done")))
+    assert meter.summary().end == RunEnd(Reason.COMPLETED, "done")
+
+
+def test_an_empty_log_has_a_summary_too() -> None:
+    """A run that was killed before its first event is nothing measured, not an error."""
+    summary = replay([]).summary()
+    assert (summary.total, summary.expectation, summary.stretches) == (None, Expectation(), ())
+
+
+@pytest.mark.parametrize(
+    ("reason", "intervals"), [(Reason.PEER_LOST, 2), (Reason.SESSION_LOST, 2), (Reason.STOPPED, 4)]
+)
+def test_the_wait_for_a_lost_peer_is_not_measured(reason: Reason, intervals: int) -> None:
+    """A link that carried 8 Mb/s until its cable was pulled carried 8 Mb/s; a silent link that is there did not."""
+    meter = Meter()
+    counts = [250_000, 250_000, 0, 0]
+    samples = [of_flow(Direction.IN, End.NEAR, index, count, settings=IN) for index, count in enumerate(counts)]
+    feed_all(meter, started(IN), *samples, Ended(RunEnd(reason, "gone")))
+    assert meter.summary().in_ == Measured(500_000, intervals * TICK)
+
+
+def test_what_drains_after_a_change_is_shown_and_not_measured() -> None:
+    """In the warm-up after a change of direction the old one's last bytes have a flow of their own."""
+    meter = Meter()
+    late = (
+        session(Direction.OUT, End.FAR, 1, 77),
+        session(Direction.IN, End.FAR, 1, 5),
+    )
+    intervals = feed_all(
+        meter,
+        started(),
+        Changed(TICK, IN, Expectation()),
+        sampled(End.FAR, 0, *late, settings=IN, warmup=True),
+        sampled(End.NEAR, 0, settings=IN, warmup=True),
+        sampled(End.FAR, 1, *late, settings=IN),
+        sampled(End.NEAR, 1, settings=IN),
+    )
+    assert [interval.flows for interval in intervals] == [(Direction.OUT, Direction.IN), (Direction.IN,)]
+    assert intervals[0].received_bytes(Direction.OUT) == 77
+    assert meter.summary().out is None
+
+
+def test_memory_does_not_grow_with_the_length_of_a_run() -> None:
+    """Samples are summed, not kept: after a million more nothing waits and nothing has been added."""
+    meter = Meter()
+    meter.feed(started())
+
+    def run(first: int, last: int) -> None:
+        for index in range(first, last):
+            near = session(Direction.OUT, End.NEAR, 1, 1, rtt_us=index * 7919 % 1_000_000)
+            meter.feed(sampled(End.NEAR, index, near))
+            meter.feed(of_flow(Direction.OUT, End.FAR, index, 1))
+
+    def weight() -> int:
+        histogram = meter._tcp._rtt_us
+        return len(meter._waiting) + len(meter._stretches) + sys.getsizeof(histogram._counts) // 1_000_000
+
+    run(0, 2_000)
+    before = weight()
+    run(2_000, 20_000)
+    assert weight() == before
+    assert len(meter._tcp._rtt_us._counts) < 4096 + 2048 * 8
+
+
+_BYTES = st.lists(st.integers(0, 2**40), min_size=1, max_size=4)
+_PLAN = (OUT, DUPLEX, IN, OUT)
+
+
+@st.composite
+def _runs(draw: st.DrawFn) -> tuple[list[Event], list[Event], list[Event]]:
+    """Draw a run: with the far end seconds late, and with its samples as late as drawn.
+
+    A far sample never comes before the change that it was taken after: the near end tells of that first.
+    """
+    near: list[Event] = [started()]
+    far: list[tuple[int, Event]] = []
+    count = draw(st.integers(1, 12))
+    places = sorted(draw(st.lists(st.integers(0, count), max_size=3)))
+    number = 0
+    for index in range(count):
+        while number < len(places) and places[number] == index:
+            number += 1
+            near.append(Changed(index * TICK, _PLAN[number], Expectation(total=E200)))
+        settings = _PLAN[number]
+        for end in End:
+            if not draw(st.integers(0, 4)):
+                continue
+            sessions = [
+                session(flow, end, n, bytes_)
+                for flow in settings.direction.flows
+                for n, bytes_ in enumerate(draw(_BYTES), 1)
+            ]
+            event = sampled(end, index, *sessions, settings=settings, warmup=draw(st.booleans()))
+            if end is End.NEAR:
+                near.append(event)
+            else:
+                far.append((number, event))
+    return near, [event for _, event in far], _interleaved(draw, near, far)
+
+
+def _interleaved(draw: st.DrawFn, near: list[Event], far: list[tuple[int, Event]]) -> list[Event]:
+    merged, waiting, changes = list[Event](), list(far), 0
+    for event in near:
+        merged.append(event)
+        changes += isinstance(event, Changed)
+        while waiting and waiting[0][0] <= changes and draw(st.booleans()):
+            merged.append(waiting.pop(0)[1])
+    return merged + [event for _, event in waiting]
+
+
+@given(_runs())
+def test_any_interleaving_of_the_ends_gives_the_same_intervals_and_summary(
+    run: tuple[list[Event], list[Event], list[Event]],
+) -> None:
+    """How late the far end's samples come changes when a person sees them, and nothing else."""
+    near, far, interleaved = run
+    late, mixed = Meter(), Meter()
+    expected = feed_all(late, *near, *far)
+    assert feed_all(mixed, *interleaved) == expected
+    assert mixed.summary() == late.summary()
+    indexes = [interval.index for interval in expected]
+    assert indexes == sorted(set(indexes))
+
+
+@given(_runs())
+def test_the_intervals_receivers_add_up_to_the_summary(
+    run: tuple[list[Event], list[Event], list[Event]],
+) -> None:
+    """No byte is in the one and not in the other."""
+    meter = Meter()
+    intervals = feed_all(meter, *run[2])
+    counted = [
+        interval.received_bytes(flow) or 0
+        for interval in intervals
+        for flow in interval.flows
+        if (receiver := interval.receiver(flow)) is not None and not receiver.warmup
+    ]
+    total = meter.summary().total
+    assert sum(counted) == (total.bytes if total else 0)

@@ -1,0 +1,211 @@
+"""Plans: every limit refuses with the field, what was given and what is allowed."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.errors import PlanError
+from linkgauge.engine.plan import (
+    DEFAULT_PORT,
+    LOOPBACK,
+    MAX_DURATION_NS,
+    MAX_SESSIONS,
+    MAX_WINDOW_BYTES,
+    MIN_WINDOW_BYTES,
+    SECOND_NS,
+    Direction,
+    End,
+    Peer,
+    Plan,
+    Settings,
+    SocketOptions,
+    Workload,
+    check_port,
+    sender_of,
+)
+
+
+def test_a_duplex_run_is_both_single_directions() -> None:
+    """Each has a sender, and the other end counts."""
+    assert Direction.DUPLEX.flows == (Direction.OUT, Direction.IN)
+    assert Direction.IN.flows == (Direction.IN,)
+    assert sender_of(Direction.OUT, Workload.STREAM) is End.NEAR
+    assert sender_of(Direction.IN, Workload.STREAM) is End.FAR
+    assert End.NEAR.other is End.FAR
+    assert End.FAR.other is End.NEAR
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("sessions", {"sessions": 0}),
+        ("sessions", {"sessions": -1}),
+        ("sessions", {"sessions": MAX_SESSIONS + 1}),
+        ("window", {"window_bytes": 0}),
+        ("window", {"window_bytes": MIN_WINDOW_BYTES - 1}),
+        ("window", {"window_bytes": MAX_WINDOW_BYTES + 1}),
+    ],
+)
+def test_settings_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
+    """The error knows its field."""
+    with pytest.raises(PlanError, match="is not possible") as caught:
+        Settings(**wrong)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("duration", {"duration_ns": 0}),
+        ("duration", {"duration_ns": MAX_DURATION_NS + 1}),
+        ("interval", {"interval_ns": 0}),
+        ("interval", {"interval_ns": 11 * SECOND_NS}),
+        ("warm-up", {"warmup_ns": -1}),
+        ("warm-up", {"warmup_ns": 10 * SECOND_NS}),
+        ("warm-up", {"warmup_ns": MAX_DURATION_NS, "duration_ns": None}),
+        ("block size", {"block_bytes": 63}),
+        ("block size", {"block_bytes": 2**25}),
+        ("workers", {"workers": 0}),
+        ("workers", {"workers": 65}),
+        ("core", {"near_cores": (0, -1)}),
+        ("core", {"far_cores": (1024,)}),
+    ],
+)
+def test_plans_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
+    """The error knows its field."""
+    with pytest.raises(PlanError, match="is not possible") as caught:
+        Plan(**wrong)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("congestion control", {"congestion": ""}),
+        ("congestion control", {"congestion": "x" * 16}),
+        ("congestion control", {"congestion": "cu bic"}),
+        ("congestion control", {"congestion": "../bbr"}),
+        ("congestion control", {"congestion": "bbr\n"}),
+        ("MSS", {"mss_bytes": 87}),
+        ("MSS", {"mss_bytes": 32_768}),
+        ("DSCP", {"dscp": -1}),
+        ("DSCP", {"dscp": 64}),
+        ("source", {"source": ""}),
+        ("source", {"source": "192.0.2.1 "}),
+        ("device", {"device": "eth0\x00"}),
+        ("device", {"device": "e" * 65}),
+    ],
+)
+def test_socket_options_that_no_socket_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
+    """The error knows its field, and its text drives no terminal."""
+    with pytest.raises(PlanError, match="is not possible") as caught:
+        SocketOptions(**wrong)
+    assert caught.value.field == field
+    assert str(caught.value).isprintable()
+
+
+def test_the_warm_up_is_a_fifth_of_the_run_and_at_most_a_second() -> None:
+    """Unless it was asked for."""
+    assert Plan().settle_ns == SECOND_NS
+    assert Plan(duration_ns=SECOND_NS).settle_ns == SECOND_NS // 5
+    assert Plan(duration_ns=None).settle_ns == SECOND_NS
+    assert Plan(warmup_ns=0).settle_ns == 0
+    assert Plan(warmup_ns=3 * SECOND_NS).settle_ns == 3 * SECOND_NS
+
+
+def test_changed_settings_keep_what_is_not_named() -> None:
+    """A window can be taken away, and what is not possible stays so."""
+    settings = Settings(Direction.IN, 5, 65_536)
+    assert settings.changed() == settings
+    assert settings.changed(sessions=6) == Settings(Direction.IN, 6, 65_536)
+    assert settings.changed(window_bytes="auto").window_bytes is None
+    assert settings.changed(direction=Direction.OUT, window_bytes=4096) == Settings(Direction.OUT, 5, 4096)
+    with pytest.raises(PlanError):
+        settings.changed(sessions=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("db-02", "db-02", DEFAULT_PORT),
+        (" db-02 ", "db-02", DEFAULT_PORT),
+        ("db-02:7", "db-02", 7),
+        ("192.0.2.1:65535", "192.0.2.1", 65_535),
+        ("2001:db8::1", "2001:db8::1", DEFAULT_PORT),
+        ("[2001:db8::1]", "2001:db8::1", DEFAULT_PORT),
+        ("[2001:db8::1]:99", "2001:db8::1", 99),
+        ("fe80::1%eth0", "fe80::1%eth0", DEFAULT_PORT),
+    ],
+)
+def test_a_peer_is_read_as_people_write_it(text: str, host: str, port: int) -> None:
+    """With and without a port, IPv6 in brackets where a port follows."""
+    assert Peer.parse(text) == Peer(host, port)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", ":5820", "a b", "[::1", "[::1]x", "[]", "a\x1b[2J", "x" * 254),
+        *("x:0", "x:65536", "x:-1", "x:+5", "x:\u0663", "x:1e3"),
+    ],
+)
+def test_a_peer_that_cannot_be_is_refused_in_words(text: str) -> None:
+    """No control character of it gets into the text."""
+    with pytest.raises(PlanError) as caught:
+        Peer.parse(text)
+    assert str(caught.value).isprintable()
+
+
+@given(st.sampled_from(["db-02", "::1", "fe80::1%eth0", "192.0.2.1", "loopback"]), st.integers(1, 65_535))
+def test_a_peer_as_text_is_the_same_peer(host: str, port: int) -> None:
+    """What is shown can be typed in again."""
+    peer = Peer(host, port)
+    assert Peer.parse(str(peer)) == peer
+    assert peer.is_loopback == (host == "loopback")
+
+
+def test_the_loopback_peer_needs_no_address() -> None:
+    """It stands for an embedded endpoint."""
+    assert LOOPBACK.is_loopback
+    assert check_port(1) == 1
+    with pytest.raises(PlanError, match="65535"):
+        check_port(0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"request_bytes": 1},
+        {"response_bytes": 1},
+        {"burst": 2},
+        {"workload": Workload.FETCH, "burst": 2},
+        {"workload": Workload.RR, "burst": 0},
+        {"workload": Workload.RR, "burst": 1_025},
+        {"workload": Workload.RR, "request_bytes": 0},
+        {"workload": Workload.RR, "request_bytes": 1 << 20, "burst": 17},
+        {"workload": Workload.RR, "response_bytes": (1 << 30) + 1},
+        {"workload": Workload.CRR, "request_bytes": 31},
+    ],
+)
+def test_transactions_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
+    """A stream asks nothing, only rr has several in flight, and crr's request has room for a token."""
+    with pytest.raises(PlanError):
+        Plan(**wrong)
+
+
+def test_a_workload_has_sizes_of_its_own_until_others_are_given() -> None:
+    """Those of the documents; with others their rates do not hold."""
+    plan = Plan(workload=Workload.RR)
+    assert plan.sizes == (200, 1_000)
+    assert plan.is_as_documented
+    assert Plan(workload=Workload.CRR, response_bytes=1).sizes == (64, 1)
+    assert not Plan(workload=Workload.CRR, response_bytes=1).is_as_documented
+    assert not Plan(workload=Workload.RR, burst=2).is_as_documented
+
+
+@pytest.mark.parametrize("workload", [w for w in Workload if w.is_transactional])
+def test_who_answers_sends_the_payload(workload: Workload) -> None:
+    """Out asks at the near end, so the far end sends."""
+    assert sender_of(Direction.OUT, workload) is End.FAR
+    assert sender_of(Direction.IN, workload) is End.NEAR

@@ -1,0 +1,51 @@
+"""Telling a run that goes on from one whose process died."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+from linkgauge.engine.owner import is_alive, owner
+
+_SAY = "from linkgauge.engine.owner import owner; print(owner(), flush=True); input()"
+
+
+def test_a_process_is_alive_until_it_is_dead() -> None:
+    """Also before its parent has taken notice of its death."""
+    assert is_alive(owner())
+    command = [sys.executable, "-c", _SAY]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        name = child.stdout.readline().strip()
+        assert name != owner()
+        assert is_alive(name)
+        child.kill()
+        child.wait(20)
+        assert not is_alive(name)
+
+
+def test_another_process_of_the_same_number_is_not_the_owner() -> None:
+    """Numbers are used again; when a process started is not."""
+    host_and_pid, _, start = owner().rpartition("/")
+    if not start:
+        pytest.skip("this system does not tell when a process started")
+    assert not is_alive(f"{host_and_pid}/1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "/",
+        "//",
+        "elsewhere/1/1",
+        f"{platform.node()}/x/1",
+        f"{platform.node()}/-1/1",
+        f"{platform.node()}/²/1",
+        f"{platform.node()}/{10**30}/1",
+        "no slash at all",
+    ],
+)
+def test_a_name_that_is_no_process_of_this_host_is_not_alive(name: str) -> None:
+    """Nothing is sent to it, and nothing is raised."""
+    assert not is_alive(name)

@@ -1,0 +1,171 @@
+"""Samples of one end: differences of counters, taken when they are due and never as slivers."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from linkgauge.engine import sampler as sampler_module
+from linkgauge.engine.dataplane.counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, slot_of
+from linkgauge.engine.plan import MIN_INTERVAL_NS, Direction, End, Plan
+from linkgauge.engine.sampler import Sampler
+from linkgauge.engine.samples import Sample, SessionSample
+
+pytestmark = pytest.mark.anyio
+INTERVAL_NS = MIN_INTERVAL_NS
+
+
+class Clock:
+    """A clock that is set by hand, in place of `time` in the sampler."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000
+        self.cpu_ns = 0
+
+    def monotonic_ns(self) -> int:
+        """Return the time it was set to."""
+        return self.now_ns
+
+    def process_time_ns(self) -> int:
+        """Return the CPU time it was set to."""
+        return self.cpu_ns
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Give the sampler's clock."""
+    clock = Clock()
+    monkeypatch.setattr(sampler_module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def counters() -> Iterator[Counters]:
+    """Give a new block of counters."""
+    block = Counters.create()
+    yield block
+    block.close()
+
+
+def put(counters: Counters, direction: Direction, session: int, **words: int) -> None:
+    """Store words of a slot by their names."""
+    base = slot_of(direction, session) * WORDS_PER_SLOT
+    for name, value in words.items():
+        counters.words[base + Field[name]] = value
+
+
+def started(counters: Counters) -> Sampler:
+    """Return a sampler that has begun."""
+    sampler = Sampler(End.FAR, Plan(interval_ns=INTERVAL_NS), counters)
+    sampler.start()
+    return sampler
+
+
+def take(sampler: Sampler) -> Sample:
+    """Take a sample that must be there."""
+    sample = sampler.take()
+    assert sample is not None
+    return sample
+
+
+def test_a_sample_holds_what_was_done_since_the_last_one(clock: Clock, counters: Counters) -> None:
+    """What came before the start is not part of it; round trips and windows are as they are now."""
+    put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=100, RETRANSMITS=4, BUSY_US=10, RTT_US=50)
+    sampler = started(counters)
+    put(counters, Direction.OUT, 2, BYTES=350, RETRANSMITS=5, BUSY_US=30, RTT_US=70)
+    counters.set_worker_cpu(0, 2_000)
+    clock.now_ns += INTERVAL_NS
+    clock.cpu_ns += 500
+    sample = take(sampler)
+    assert (sample.end, sample.index) == (End.FAR, 0)
+    assert (sample.elapsed_ns, sample.interval_ns, sample.process_cpu_ns) == (INTERVAL_NS, INTERVAL_NS, 2_500)
+    assert sample.sessions == (SessionSample(Direction.OUT, 2, 250, 1, 70, 0, 0, 20, 0, 0),)
+
+
+def test_what_is_unknown_stays_unknown(clock: Clock, counters: Counters) -> None:
+    """And what was unknown before counts from nothing."""
+    put(counters, Direction.IN, 1, OPEN_GENERATION=1, RETRANSMITS=UNKNOWN, RTT_US=UNKNOWN, BUSY_US=UNKNOWN)
+    sampler = started(counters)
+    put(counters, Direction.IN, 1, BUSY_US=7)
+    clock.now_ns += INTERVAL_NS
+    (session,) = take(sampler).sessions
+    assert (session.bytes, session.retransmits, session.rtt_us, session.busy_us) == (0, None, None, 7)
+
+
+def test_a_session_that_ended_is_told_once_more_with_its_last_bytes(clock: Clock, counters: Counters) -> None:
+    """After that it is no part of the samples; an open one that is idle is, with zero."""
+    put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES=5)
+    put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=5)
+    sampler = started(counters)
+    put(counters, Direction.OUT, 1, OPEN_GENERATION=0, BYTES=9)
+    told: list[list[tuple[int, int]]] = []
+    for _ in range(2):
+        clock.now_ns += INTERVAL_NS
+        told.append([(session.session, session.bytes) for session in take(sampler).sessions])
+    assert told == [[(1, 4), (2, 0)], [(2, 0)]]
+
+
+def test_next_to_no_time_is_no_sample(clock: Clock, counters: Counters) -> None:
+    """Its rate would be noise; its bytes are in the next one."""
+    sampler = started(counters)
+    clock.now_ns += INTERVAL_NS
+    take(sampler)
+    put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES=80)
+    clock.now_ns += INTERVAL_NS // 20 - 1
+    assert sampler.take() is None
+    clock.now_ns += INTERVAL_NS
+    assert take(sampler).sessions[0].bytes == 80
+
+
+def test_the_index_skips_where_the_process_was_held_up(clock: Clock, counters: Counters) -> None:
+    """Both ends' samples stay aligned in time, and an index is never given twice."""
+    sampler = started(counters)
+    indexes: list[int] = []
+    for late in (1.0, 1.02, 0.98, 3.0, 1.0, 0.3, 0.7):
+        clock.now_ns += int(INTERVAL_NS * late)
+        indexes.append(take(sampler).index)
+    assert indexes == [0, 1, 2, 5, 6, 7, 8]
+
+
+async def test_samples_are_taken_when_they_are_due_and_none_is_a_sliver(counters: Counters) -> None:
+    """A timer that fires a moment early does not cut an interval in two."""
+    sampler = started(counters)
+    samples: list[Sample] = []
+    async with asyncio.timeout(20):
+        await sampler.run(samples.append, 10 * INTERVAL_NS)
+    for sample in samples:
+        due_ns = sample.elapsed_ns // INTERVAL_NS * INTERVAL_NS
+        assert due_ns >= INTERVAL_NS
+        assert sample.elapsed_ns - sample.interval_ns < due_ns <= sample.elapsed_ns
+    assert samples[-1].elapsed_ns >= 9 * INTERVAL_NS
+    assert sum(sample.interval_ns for sample in samples) == samples[-1].elapsed_ns
+    indexes = [sample.index for sample in samples]
+    assert indexes == sorted(set(indexes))
+
+
+async def test_a_run_that_ends_between_two_ticks_has_a_short_last_sample(counters: Counters) -> None:
+    """The duration is the duration."""
+    sampler = started(counters)
+    samples: list[Sample] = []
+    async with asyncio.timeout(20):
+        await sampler.run(samples.append, INTERVAL_NS * 5 // 2)
+    assert samples[-1].elapsed_ns >= INTERVAL_NS * 5 // 2
+
+
+async def test_sampling_lets_others_run_even_where_it_is_late(clock: Clock, counters: Counters) -> None:
+    """A process that was held up for long is not held up by its own sampling as well."""
+    sampler = started(counters)
+    samples: list[Sample] = []
+    enough = asyncio.Event()
+
+    def fall_behind(sample: Sample) -> None:
+        samples.append(sample)
+        clock.now_ns += 3 * INTERVAL_NS
+        if len(samples) == 5:
+            enough.set()
+
+    clock.now_ns += 3 * INTERVAL_NS
+    task = asyncio.create_task(sampler.run(fall_behind, None))
+    async with asyncio.timeout(20):
+        await enough.wait()
+    task.cancel()
+    await asyncio.wait([task])

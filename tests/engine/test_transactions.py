@@ -1,0 +1,318 @@
+"""Transactions between two real ends on loopback: real sockets, real worker processes."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.dataplane.connects import ConnectAnswerer, ConnectAsker, listen_beside
+from linkgauge.engine.dataplane.counters import Counters, Field, latency_base
+from linkgauge.engine.dataplane.opening import Opening, meet
+from linkgauge.engine.dataplane.session import Payload, Place, Supplies
+from linkgauge.engine.document import document
+from linkgauge.engine.latency import BUCKETS
+from linkgauge.engine.meter import replay
+from linkgauge.engine.plan import SECOND_NS, Direction, End, Mode, Peer, Plan, Settings, SocketOptions, Workload
+from linkgauge.engine.run import Run
+from linkgauge.engine.samples import Event, Opened, Reason, Sampled
+
+pytestmark = pytest.mark.anyio
+
+Recorder = Callable[..., Any]
+TRANSACTIONAL = [workload for workload in Workload if workload.is_transactional]
+
+
+def plan_of(
+    workload: Workload, direction: Direction = Direction.OUT, sessions: int = 1, seconds: float = 0.6, **more: Any
+) -> Plan:
+    """Return a short plan that samples ten times a second; a fetch is small, so that there are several."""
+    if workload is Workload.FETCH:
+        more = {"response_bytes": 2_000_000} | more
+    settings = Settings(direction, sessions)
+    return Plan(settings, workload, int(seconds * SECOND_NS), interval_ns=SECOND_NS // 10, **more)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("workload", TRANSACTIONAL)
+async def test_who_asks_counts_transactions_and_the_bytes_of_their_answers(
+    far_end: Peer, record: Recorder, workload: Workload, direction: Direction
+) -> None:
+    """Out is asked by the near end, in by the far one; every pair gets answers; nobody else counts any."""
+    plan = plan_of(workload, direction, 3)
+    recorded = await record(plan, far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    for flow in direction.flows:
+        asker = End.NEAR if flow is Direction.OUT else End.FAR
+        asked = [e.sample for e in recorded.samples if e.sample.end is asker]
+        for number in (1, 2, 3):
+            parts = [s for one in asked for s in one.sessions if (s.direction, s.session) == (flow, number)]
+            transactions = sum(part.transactions or 0 for part in parts)
+            assert transactions > 0, (flow, number)
+            arrived = sum(part.bytes for part in parts) / plan.sizes[1]
+            if workload is Workload.FETCH:  # its bytes are counted as they come, and read a moment earlier
+                assert transactions - 4 <= arrived < transactions + 4, (flow, number)
+            else:
+                assert arrived == transactions, (flow, number)
+        others = [e.sample for e in recorded.samples if e.sample.end is asker.other]
+        assert all(s.transactions is None for one in others for s in one.sessions if s.direction is flow)
+
+
+@pytest.mark.parametrize("workload", TRANSACTIONAL)
+async def test_counts_and_percentiles_of_a_run_agree_everywhere(
+    far_end: Peer, record: Recorder, workload: Workload
+) -> None:
+    """Sessions, histogram, summary and document tell the same number, and percentiles rise."""
+    recorded = await record(plan_of(workload, Direction.DUPLEX, 2), far_end)
+    for event in recorded.samples:
+        for one in event.sample.latency:
+            told = [s.transactions for s in event.sample.sessions if s.direction is one.direction]
+            assert sum(count or 0 for count in told) == one.transactions
+    summary = replay(recorded.events).summary()
+    assert summary.out
+    assert summary.in_
+    assert summary.total
+    assert summary.total.transactions == (summary.out.transactions or 0) + (summary.in_.transactions or 0)
+    assert summary.near_cpu.msec_per_transaction
+    measured = document(summary, run_id="r", preset="", verdict="none")["measured"]["total"]
+    percentiles = [measured["latency_us"][name] for name in ("min", "p50", "p90", "p99", "p99_9", "max")]
+    assert percentiles == sorted(percentiles)
+    assert percentiles[0] > 0
+    assert measured["transactions_s"] > 0
+
+
+async def test_the_answering_end_sends_what_the_asking_end_receives(far_end: Peer, record: Recorder) -> None:
+    """Of rr both ends' counters tell the same answers, but for those under way at the readings."""
+    recorded = await record(plan_of(Workload.RR, seconds=1.0), far_end)
+
+    def total(end: End) -> int:
+        return sum(s.bytes for e in recorded.samples if e.sample.end is end for s in e.sample.sessions)
+
+    assert 0.8 < total(End.FAR) / total(End.NEAR) < 1.25
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "response_bytes", "burst"),
+    [(1, 1, 1), (1, 1, 1_024), (200, 1_000, 16), (3_000_000, 5, 2), (7, 3_000_001, 4)],
+)
+async def test_requests_of_any_size_are_answered_in_any_number(
+    far_end: Peer, record: Recorder, request_bytes: int, response_bytes: int, burst: int
+) -> None:
+    """One byte or megabytes, one in flight or a thousand: no deadlock, and whole answers."""
+    sizes = {"request_bytes": request_bytes, "response_bytes": response_bytes, "burst": burst}
+    recorded = await record(plan_of(Workload.RR, Direction.DUPLEX, **sizes), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    found = replay(recorded.events).summary().total
+    assert found
+    assert found.transactions
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+async def test_a_fetch_moves_payload_in_each_mode(far_end: Peer, record: Recorder, mode: Mode) -> None:
+    """Copy, sendfile and discard carry the same answers."""
+    recorded = await record(plan_of(Workload.FETCH, mode=mode, block_bytes=100_000), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    found = replay(recorded.events).summary().total
+    assert found
+    assert found.transactions
+
+
+@pytest.mark.parametrize(("request_bytes", "response_bytes"), [(32, 1), (64, 8_192), (300_000, 3_000_000)])
+async def test_each_connection_of_crr_carries_a_whole_answer(
+    far_end: Peer, record: Recorder, request_bytes: int, response_bytes: int
+) -> None:
+    """What fits in a segment and what needs waiting for room."""
+    sizes = {"request_bytes": request_bytes, "response_bytes": response_bytes}
+    recorded = await record(plan_of(Workload.CRR, Direction.DUPLEX, **sizes), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    found = replay(recorded.events).summary().total
+    assert found
+    assert found.transactions
+
+
+async def test_crr_takes_the_options_of_a_plan(far_end: Peer, record: Recorder) -> None:
+    """Window, congestion control, marks and the near end's source are those of every connection."""
+    options = SocketOptions("reno", dscp=10, source="127.0.0.1", device="lo")
+    settings = Settings(Direction.DUPLEX, 1, 65_536)
+    recorded = await record(Plan(settings, Workload.CRR, SECOND_NS // 2, socket=options), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert {e.facts.congestion for e in recorded.events if isinstance(e, Opened)} == {"reno"}
+
+
+@pytest.mark.parametrize("workload", TRANSACTIONAL)
+async def test_pairs_are_added_and_taken_away_while_it_runs(
+    far_end: Peer, record: Recorder, workload: Workload
+) -> None:
+    """What is let go of in the middle of a transaction is no lost session."""
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.end is End.FAR:
+            if event.sample.index == 3:
+                run.change(Settings(Direction.DUPLEX, 4))
+            if event.sample.index == 7:
+                run.change(Settings(Direction.IN, 2, 65_536))
+
+    recorded = await record(plan_of(workload, seconds=1.4, warmup_ns=SECOND_NS // 10), far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    last = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-1]
+    assert {(s.direction, s.session) for s in last.sessions if s.transactions} == {
+        (Direction.IN, 1),
+        (Direction.IN, 2),
+    }
+
+
+class Pair:
+    """Both sides of one crr session in this process."""
+
+    def __init__(self) -> None:
+        self.counters = Counters.create()
+        self.payload = Payload(65_536)
+        self.lost: list[str] = []
+        buffer, requests = memoryview(bytearray(65_536)), memoryview(os.urandom(64))
+        supplies = Supplies(self.payload, buffer, Mode.COPY, requests, 64, 8_192)
+        with socket.create_server(("127.0.0.1", 0)) as anchor:
+            near = socket.create_connection(anchor.getsockname())
+            far, _ = anchor.accept()
+        self.listener = listen_beside(far)
+        near.setblocking(False)
+        far.setblocking(False)
+        opening = bytes(range(26))
+        self.answerer = ConnectAnswerer(
+            far, Place(self.counters, 1, 0, self.lost.append), supplies, self.listener, opening
+        )
+        address = self.listener.getsockname()
+        place = Place(self.counters, 0, 0, self.lost.append)
+        self.asker = ConnectAsker(near, place, supplies, address, opening, (None, SocketOptions()))
+
+    @property
+    def transactions(self) -> int:
+        """How many transactions the asking side counted."""
+        first = latency_base(0)
+        return sum(self.counters.words[first : first + BUCKETS])
+
+    async def until(self, transactions: int) -> None:
+        """Wait until so many are counted."""
+        while self.transactions < transactions and not self.lost:  # noqa: ASYNC110 - only looking tells
+            await asyncio.sleep(0.01)
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.asker.close()
+        self.answerer.close()
+        self.payload.close()
+        self.counters.close()
+
+
+def sockets_open() -> int:
+    """Return how many sockets this process has."""
+    return sum("socket:" in str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink())
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is_alone: bool) -> None:
+    """What was opened for a transaction is closed with it, at both ends, and both count the same."""
+    pair = Pair()
+    try:
+        before = sockets_open()
+        pair.answerer.start()
+        pair.asker.start(is_alone=is_alone)
+        async with asyncio.timeout(20):
+            await pair.until(5_000)
+        assert not pair.lost
+        assert sockets_open() <= before + 2  # the transaction under way has two ends
+        pair.asker.close()
+        words = pair.counters.words
+        asked, answered = words[Field.BYTES], words[16 + Field.BYTES]
+        assert asked == pair.transactions * 8_192
+        assert asked <= answered <= asked + 8_192
+    finally:
+        pair.close()
+
+
+async def test_a_pair_that_is_no_longer_alone_goes_on_without_its_thread() -> None:
+    """Nothing is lost on the way from the thread to the event loop, and the thread is gone."""
+    pair = Pair()
+    try:
+        threads = threading.active_count()
+        pair.answerer.start()
+        pair.asker.start(is_alone=True)
+        async with asyncio.timeout(20):
+            await pair.until(50)
+            pair.asker.share()
+            while threading.active_count() > threads:  # noqa: ASYNC110 - only looking tells
+                await asyncio.sleep(0.01)
+            await pair.until(pair.transactions + 50)
+        assert not pair.lost
+    finally:
+        pair.close()
+
+
+async def test_a_stranger_at_the_port_of_crr_gets_no_answer() -> None:
+    """Whoever does not begin with the session's own words is cut off, and the session goes on."""
+    pair = Pair()
+    try:
+        pair.answerer.start()
+        loop = asyncio.get_running_loop()
+        with socket.socket() as stranger:
+            stranger.setblocking(False)
+            async with asyncio.timeout(10):
+                await loop.sock_connect(stranger, pair.listener.getsockname())
+                await loop.sock_sendall(stranger, b"GET / HTTP/1.1\r\n\r\n")
+                with contextlib.suppress(ConnectionResetError):  # with what it said unread the kernel says so
+                    assert await loop.sock_recv(stranger, 100) == b""
+        pair.asker.start()
+        async with asyncio.timeout(10):
+            await pair.until(3)
+        assert not pair.lost
+    finally:
+        pair.close()
+
+
+async def test_no_port_that_is_left_is_told_with_how_to_widen_the_range(monkeypatch: Any) -> None:
+    """The kernel's refusal names the remedy."""
+    pair = Pair()
+    try:
+        pair.answerer.start()
+        monkeypatch.setattr(socket.socket, "connect_ex", lambda *_: 99)
+        pair.asker.start()
+        assert len(pair.lost) == 1
+        assert "ip_local_port_range" in pair.lost[0]
+    finally:
+        pair.close()
+
+
+async def test_a_port_that_cannot_be_reached_is_told_by_the_end_that_listens_there() -> None:
+    """It says who could not reach whom, and what helps; no listener is left."""
+    with socket.create_server(("127.0.0.1", 0)) as anchor:
+        near = socket.create_connection(anchor.getsockname())
+        far, _ = anchor.accept()
+    message = {"direction": "in", "window_bytes": None}
+    text = r"the far end cannot connect to the near end's 127\.0\.0\.1 port \d+ .*--direction out"
+    with near, far:
+        near.setblocking(False)
+        far.setblocking(False)
+        answering = asyncio.create_task(meet(near, Opening(End.NEAR, Workload.CRR, SocketOptions()), message))
+        async with asyncio.timeout(10):
+            await asyncio.get_running_loop().sock_recv(far, 2)
+            far.close()
+            with pytest.raises(OSError, match=text):
+                await answering
+
+
+async def test_an_asking_end_that_is_refused_says_so() -> None:
+    """The port it was told is closed by the time it tries."""
+    with socket.create_server(("127.0.0.1", 0)) as anchor:
+        near = socket.create_connection(anchor.getsockname())
+        far, _ = anchor.accept()
+        port = anchor.getsockname()[1]
+    with near, far:
+        near.setblocking(False)
+        far.send(port.to_bytes(2, "big"))
+        opening = Opening(End.NEAR, Workload.CRR, SocketOptions())
+        async with asyncio.timeout(10):
+            with pytest.raises(OSError, match=r"near end cannot connect .*refused.*--direction in"):
+                await meet(near, opening, {"direction": "out", "window_bytes": None})

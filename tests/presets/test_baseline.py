@@ -1,0 +1,125 @@
+"""A preset made out of a run reads back as what the run measured."""
+
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.errors import LinkgaugeError, PlanError
+from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.samples import (
+    CpuSummary,
+    Expectation,
+    Measured,
+    Reason,
+    RunEnd,
+    Stretch,
+    Summary,
+    TcpSummary,
+)
+from linkgauge.presets.baseline import baseline_toml
+from linkgauge.presets.catalog import Catalog, load_catalog
+from linkgauge.presets.expect import expectation
+from linkgauge.presets.model import LinkFacts
+from linkgauge.presets.schema import Problem, read_content
+
+CPU = CpuSummary(None, None, None, None)
+TCP = TcpSummary(None, None, None, None, None, None)
+
+
+def stretch(direction: Direction, sessions: int, out: int | None = None, in_: int | None = None) -> Stretch:
+    """Return a stretch of eight seconds at these rates."""
+    rates = [None if bit_s is None else Measured(bit_s, 8 * SECOND_NS) for bit_s in (out, in_)]
+    return Stretch(Settings(direction, sessions), Expectation(), *rates)
+
+
+def run(*stretches: Stretch) -> Summary:
+    """Return a run of these stretches."""
+    end = RunEnd(Reason.COMPLETED, "its time was up")
+    return Summary(Plan(), None, None, None, Expectation(), stretches, CPU, CPU, TCP, (), end)
+
+
+def write(summary: Summary, **given_: Any) -> str:
+    """Return the file of a run's preset."""
+    named = {"preset_id": "mine", "name": "Mine", "run_id": "7", "started_utc": "2024-05-01T10:00:00Z"}
+    return baseline_toml(summary, **{**named, **given_})
+
+
+def read(text: str) -> Catalog:
+    """Return the catalogue with this file in it."""
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "mine.toml").write_text(text, encoding="utf-8")
+        return load_catalog([Path(directory)])
+
+
+def test_a_run_of_one_setting_expects_what_it_measured() -> None:
+    """To the bit, with the run as its source."""
+    catalog = read(write(run(stretch(Direction.OUT, 1, out=941_480_123))))
+    assert catalog.problems == ()
+    got = expectation(catalog.find("mine"), Settings(Direction.OUT))
+    assert got.out
+    assert (got.out.bit_s, got.out.basis) == (941_480_123, "documented")
+    assert got.out.source == "run 7 of 2024-05-01T10:00:00Z"
+    assert expectation(catalog.find("mine"), Settings(Direction.IN)) == Expectation()
+
+
+def test_every_setting_of_a_run_gives_its_rate_and_the_later_of_two_alike_counts() -> None:
+    """A run whose toggles were changed is a table of several rows."""
+    summary = run(
+        stretch(Direction.OUT, 1, out=500_000_000),
+        stretch(Direction.OUT, 5, out=900_000_000),
+        stretch(Direction.DUPLEX, 5, out=800_000_000, in_=700_000_000),
+        stretch(Direction.OUT, 1, out=600_000_000),
+    )
+    mine = read(write(summary)).find("mine")
+    assert [(r.flow, r.sessions, mine.bit_s(r)) for r in mine.rates] == [
+        ("out", 1, 600_000_000),
+        ("out", 5, 900_000_000),
+        ("duplex", 5, 1_500_000_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    "stretches",
+    [(), (stretch(Direction.OUT, 1),), (stretch(Direction.OUT, 1, out=0),), (stretch(Direction.DUPLEX, 1, out=9),)],
+)
+def test_a_run_that_measured_nothing_makes_no_preset(stretches: tuple[Stretch, ...]) -> None:
+    """Unknown and 0 are no rates to judge by, nor is half of a duplex run."""
+    with pytest.raises(LinkgaugeError, match="run 7 measured no payload"):
+        write(run(*stretches))
+
+
+@pytest.mark.parametrize("preset_id", ["", "My Link", "auto", 'a"b'])
+def test_an_id_that_cannot_be_typed_is_refused_before_anything_is_written(preset_id: str) -> None:
+    """The command line is wrong, and nothing else."""
+    with pytest.raises(PlanError, match="preset id"):
+        write(run(stretch(Direction.OUT, 1, out=9)), preset_id=preset_id)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        LinkFacts("none"),
+        LinkFacts("ethernet", 10_000_000_000, 1450, "full", timestamps=True, tunnel="vxlan"),
+        LinkFacts("atm", 155_520_000, 9180, "half"),
+    ],
+)
+def test_the_link_facts_come_back_as_they_were_given(link: LinkFacts) -> None:
+    """Those of the preset that the run was made with."""
+    text = write(run(stretch(Direction.IN, 3, in_=5_000_000)), link=link, suggested_window_bytes=57_344)
+    mine = read(text).find("mine")
+    assert mine.link == link
+    assert mine.suggested_window_bytes == 57_344
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_any_name_makes_a_file_that_reads_back(name: str, run_id: str) -> None:
+    """Quotes, backslashes, control characters, emoji: the file stays TOML, and nobody's terminal is driven."""
+    text = write(run(stretch(Direction.OUT, 1, out=5_000_000)), name=f"x{name}", run_id=run_id)
+    problems: list[Problem] = []
+    (mine,) = read_content("mine.toml", tomllib.loads(text), problems).presets
+    assert problems == []
+    assert mine.name.isprintable()

@@ -1,0 +1,170 @@
+"""What a run may be expected to reach, and how a preset is told to programs."""
+
+import json
+from enum import StrEnum
+from typing import Any, cast
+
+import pytest
+from linkgauge.engine.plan import Direction, Settings, Workload
+from linkgauge.engine.samples import Expectation
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.expect import as_json, expectation
+from linkgauge.presets.model import LinkFacts, Preset, Rate, Row, Source, Table
+from linkgauge.presets.wire import Variant
+
+STAIRS = Preset(
+    "stairs",
+    "Rates at 1, 5 and 10 sessions",
+    "Test",
+    Source("s", "the book"),
+    LinkFacts("none"),
+    tables=(Table("7", ("mbit_s", "gbit_s", "mib_s"), (Row("r", (10, 0.5, 0.7)),)),),
+    rates=(
+        Rate("simplex", "7", "mbit_s"),
+        Rate("out", "7", "gbit_s", sessions=5, note="five"),
+        Rate("in", "7", "mib_s", sessions=10),
+        Rate("in", "7", "gbit_s", workload="fetch"),
+    ),
+)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("sessions", [1, 128])
+def test_nothing_is_expected_of_loopback(direction: Direction, sessions: int) -> None:
+    """No document says what a machine should do with itself."""
+    assert expectation(load_catalog().find("loopback"), Settings(direction, sessions)) == Expectation()
+
+
+@pytest.mark.parametrize(
+    ("direction", "sessions", "bit_s"),
+    [
+        (Direction.OUT, 1, 10_000_000),
+        (Direction.OUT, 4, 10_000_000),
+        (Direction.OUT, 5, 500_000_000),
+        (Direction.OUT, 128, 500_000_000),
+        (Direction.IN, 5, 10_000_000),
+        (Direction.IN, 10, 5_872_026),
+    ],
+)
+def test_a_rate_holds_from_its_number_of_sessions_up(direction: Direction, sessions: int, bit_s: int) -> None:
+    """Between two printed numbers the lower one's rate holds."""
+    got = expectation(STAIRS, Settings(direction, sessions))
+    rate = got.out or got.in_
+    assert rate
+    assert rate.bit_s == bit_s
+
+
+def test_only_what_the_direction_asks_for_is_expected() -> None:
+    """An out run expects nothing of in, and a duplex run only a total."""
+    for preset in load_catalog().presets:
+        if preset.rates:
+            out = expectation(preset, Settings(Direction.OUT))
+            both = expectation(preset, Settings(Direction.DUPLEX))
+            assert out.in_ is out.total is both.out is both.in_ is None
+
+
+def test_a_table_without_a_name_is_called_by_its_document() -> None:
+    """A file of one's own need not name its tables."""
+    got = expectation(STAIRS, Settings(Direction.OUT, 5)).out
+    assert got
+    assert got.source == "the book, table 7 (five)"
+
+
+def test_a_rate_of_another_workload_is_not_expected() -> None:
+    """What a document says of fetch does not hold for streams, and the other way round."""
+    fetch = StrEnum("OtherWorkload", {"FETCH": "fetch"}).FETCH
+    settings = Settings(Direction.IN)
+    assert expectation(STAIRS, settings, cast("Workload", fetch)).in_ != expectation(STAIRS, settings).in_
+
+
+def test_every_preset_can_be_told_as_json() -> None:
+    """Plain JSON values, keys that name their units, unknown as null."""
+    told: list[dict[str, Any]] = json.loads(json.dumps([as_json(p) for p in load_catalog().presets]))
+    by_id = {preset["id"]: preset for preset in told}
+    loopback = by_id["loopback"]
+    assert loopback["link"]["line_rate_bit_s"] is None
+    assert loopback["facts"] == loopback["expectations"] == loopback["marks"] == []
+    gigabit = by_id["gbe-fd-1500"]
+    assert gigabit["link"] == {
+        "framing": "ethernet",
+        "line_rate_bit_s": 1_000_000_000,
+        "mtu_bytes": 1500,
+        "duplex": "full",
+        "timestamps": False,
+        "tunnel": None,
+    }
+    assert gigabit["expectations"][0] == {
+        "workload": "stream",
+        "flow": "simplex",
+        "sessions_from": 1,
+        "bit_s": 948_000_000,
+        "transactions_s": None,
+        "basis": "documented",
+        "source": "AIX table 1",
+        "computed_bit_s": 949_284_785,
+        "why": None,
+        "cpu_percent": None,
+        "cpu_msec_per_mib": None,
+        "cpu_msec_per_transaction": None,
+        "baseline": None,
+    }
+    assert gigabit["facts"][0] == {
+        "source": "aix",
+        "table": "simplex",
+        "row": "1000 Mb Ethernet, Full Duplex, MTU 1500",
+        "column": "payload_mbit_s",
+        "value": 948.0,
+    }
+    assert {(m["table"], m["column"], m["value"]) for m in gigabit["marks"]} == {
+        ("duplex", "peak_mbit_s", 1667.0),
+        ("duplex", "payload_mib_s", 215.0),
+    }
+
+
+def test_a_link_had_with_options_is_judged_by_the_model() -> None:
+    """The document measured IPv4 without tags; its rates say nothing of another link."""
+    preset = load_catalog().find("gbe-fd-1500")
+    got = expectation(preset, Settings(Direction.OUT), variant=Variant(ip=6, vlan_tags=1)).out
+    assert got
+    assert (got.bit_s, got.basis) == (933_852_140, "computed")
+    assert got.source == "the wire model (IPv6, VLAN)"
+
+
+def test_options_that_change_nothing_leave_the_documented_rate() -> None:
+    """A line rate given for a link that has just this one."""
+    preset = load_catalog().find("gbe-fd-1500")
+    same = Variant(line_rate_bit_s=1_000_000_000, timestamps=False)
+    assert expectation(preset, Settings(), variant=same) == expectation(preset, Settings())
+
+
+def test_nothing_is_computed_for_half_duplex_and_for_links_without_a_wire() -> None:
+    """Waiting for the wire, and memory, are in no model."""
+    catalog = load_catalog()
+    variant = Variant(ip=6)
+    for preset_id in ("10mb-hd", "fddi-4352", "loopback", "lpar-1500", "zvm-vctc-1500"):
+        assert expectation(catalog.find(preset_id), Settings(), variant=variant) == Expectation()
+
+
+def test_a_link_of_today_is_judged_by_the_model_in_every_direction() -> None:
+    """Whatever the number of sessions."""
+    preset = load_catalog().find("25gbe-9000")
+    out = expectation(preset, Settings(Direction.OUT, 8)).out
+    both = expectation(preset, Settings(Direction.DUPLEX, 8)).total
+    assert out
+    assert both
+    assert (out.bit_s, out.basis, out.source) == (24_751_051_118, "computed", "the wire model")
+    assert out.bit_s < both.bit_s < 2 * out.bit_s
+
+
+@pytest.mark.parametrize(("sessions", "transactions_s"), [(1, 63.61), (4, 63.61), (5, 75.31), (128, 73.15)])
+def test_transactions_are_expected_as_the_document_prints_them(sessions: int, transactions_s: float) -> None:
+    """By pairs, whoever asks; with the payload that goes with them. Of both asking at once nothing is printed."""
+    preset = load_catalog().find("zvm-hipersockets-1500")
+    for direction in (Direction.OUT, Direction.IN):
+        got = expectation(preset, Settings(direction, sessions), Workload.CRR)
+        one = got.out or got.in_
+        assert one
+        assert one.transactions_s == transactions_s
+        assert one.bit_s == round(transactions_s * 8_192 * 8)
+    assert expectation(preset, Settings(Direction.DUPLEX, sessions), Workload.CRR) == Expectation()
+    assert expectation(preset, Settings(), Workload.CRR, variant=Variant(ip=6)) == Expectation()

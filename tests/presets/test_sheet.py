@@ -1,0 +1,164 @@
+"""A preset's sheet: what is known of it, said so that it can be followed."""
+
+import pytest
+from linkgauge.engine.errors import PlanError
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.model import Preset
+from linkgauge.presets.sheet import Section, Sheet, sheet
+from linkgauge.presets.wire import Variant
+
+CATALOG = load_catalog()
+
+
+def section(of: Sheet, title: str) -> Section:
+    """Return the section whose title begins so."""
+    return next(s for s in of.sections if s.title.startswith(title))
+
+
+def lines(of: Section) -> list[str]:
+    """Return the lines as text, cells behind labels."""
+    return [" | ".join(filter(None, (line.label, *line.cells))) for line in of.lines]
+
+
+def test_ten_gigabit_ethernet_is_derived_step_by_step() -> None:
+    """From the MTU to the payload, to the wire, to 9414.8."""
+    assert lines(section(sheet(CATALOG.find("10gbe-fd-1500")), "computed, one direction")) == [
+        "largest IP packet (MTU) | 1500 bytes",
+        "− IPv4 header | 20 bytes",
+        "− TCP header | 20 bytes",
+        "− TCP timestamps | 12 bytes",
+        "payload of a packet | 1448 bytes",
+        "largest IP packet (MTU) | 1500 bytes",
+        "+ preamble and start of frame | 8 bytes",
+        "+ Ethernet header | 14 bytes",
+        "+ frame check sequence | 4 bytes",
+        "+ gap between frames | 12 bytes",
+        "packet on the wire | 1538 bytes",
+        "with TCP timestamps: 10000 Mb/s × 1448 / 1538 | 9414.8 Mb/s",
+        "without TCP timestamps: 10000 Mb/s × 1460 / 1538 | 9492.8 Mb/s",
+    ]
+
+
+def test_atm_is_derived_cell_by_cell_with_and_without_timestamps() -> None:
+    """155.52 to 149.76, 192 cells, 134.3 and 134.5."""
+    told = lines(section(sheet(CATALOG.find("atm155-9180")), "computed, one direction"))
+    assert told[:3] == [
+        "line rate | 155.52 Mb/s",
+        "SONET carries cells in the rest of its frame | × 26/27",
+        "rate left for cells | 149.76 Mb/s",
+    ]
+    assert "+ headers of 192 cells | 960 bytes" in told
+    assert told[-2:] == [
+        "with TCP timestamps: 149.76 Mb/s × 9128 / 10176 | 134.3 Mb/s",
+        "without TCP timestamps: 149.76 Mb/s × 9140 / 10176 | 134.5 Mb/s",
+    ]
+
+
+def test_both_directions_are_derived_from_the_acknowledgement_on() -> None:
+    """The packet is the same as above."""
+    assert lines(section(sheet(CATALOG.find("gbe-fd-1500")), "computed, both")) == [
+        "an acknowledgement for every 2 packets shares the wire",
+        "+ IPv4 header | 20 bytes",
+        "+ TCP header | 20 bytes",
+        "+ padding to the shortest frame | 6 bytes",
+        "+ preamble and start of frame | 8 bytes",
+        "+ Ethernet header | 14 bytes",
+        "+ frame check sequence | 4 bytes",
+        "+ gap between frames | 12 bytes",
+        "acknowledgement on the wire | 84 bytes",
+        "2 × 1000 Mb/s × 2 × 1460 / (2 × 1538 + 84) | 1848.1 Mb/s",
+    ]
+
+
+def test_a_shared_medium_is_derived_once() -> None:
+    """Both directions get no more than one."""
+    titles = [s.title for s in sheet(CATALOG.find("fddi-4352")).sections]
+    assert [t for t in titles if t.startswith("computed")] == ["computed, one direction or both"]
+
+
+def test_expectations_stand_beside_source_and_model_with_the_reason_they_differ() -> None:
+    """Documented and computed, told apart by word."""
+    told = lines(section(sheet(CATALOG.find("10gbe-fd-9000")), "to expect"))
+    assert told[0] == (
+        "one direction, 1 session | 9631 Mb/s | documented | AIX table 1 | computed 9900.4 Mb/s, 2.7 % below it"
+    )
+    assert told[1].startswith("One TCP session")
+    assert told[2].startswith("one direction, 2 sessions and more | 9891 Mb/s | documented | AIX table 1 (peak)")
+
+
+def test_transactions_cpu_and_baseline_are_told() -> None:
+    """What z/VM prints beyond throughput."""
+    told = lines(section(sheet(CATALOG.find("zvm-vctc-1500")), "to expect"))
+    assert told[-1] == (
+        "rr, ask and answer, 10 sessions and more | 1866.83 transactions/s | documented | "
+        "z/VM table 18 (level 430, 10 pairs) | baseline 1680.3 transactions/s (420 x10) | CPU 99 % | "
+        "1.06 cpu_msec/trans"
+    )
+
+
+def test_slips_are_marked_by_word_in_the_table_and_explained_below() -> None:
+    """A person without colours sees them."""
+    shown = sheet(CATALOG.find("gbe-fd-1500"))
+    table = section(shown, "AIX table 2, as printed")
+    assert [(line.label, line.cells) for line in table.lines if line.kind == "slip"] == [
+        ("payload_mib_s", ("215 (slip)",)),
+        ("peak_mbit_s", ("1667 (slip)",)),
+    ]
+    (peak,) = [line for line in section(shown, "slips").lines if line.label == "AIX table 2, peak_mbit_s"]
+    assert peak.cells[0] == "1667"
+    assert "222 MB/s" in peak.cells[1]
+
+
+def test_a_table_of_many_rows_has_its_rows_side_by_side() -> None:
+    """Columns are the many, so they go downwards."""
+    table = section(sheet(CATALOG.find("zvm-qdio-8992")), "z/VM table 10")
+    assert table.lines[0].kind == "head"
+    assert table.lines[0].cells == ("420 x1", "420 x5", "420 x10", "430 x1", "430 x5", "430 x10")
+    assert table.lines[1].label == "MB/sec"
+    assert table.lines[1].cells == ("46.53", "53.15", "49.99", "60.16", "66.67", "61.89")
+
+
+def test_a_tunnel_put_in_by_option_shows_what_it_takes_of_the_mtu() -> None:
+    """And the documents' rates are not shown for a link that they did not measure."""
+    shown = sheet(CATALOG.find("gbe-fd-1500"), Variant(tunnel="vxlan", ip=6))
+    told = lines(section(shown, "computed, one"))
+    assert told[0] == "MTU of the link | 1500 bytes"
+    assert "MTU inside the tunnel | 1450 bytes" in told
+    assert "with options | IPv6, VXLAN" in lines(section(shown, "link"))
+    assert lines(section(shown, "to expect")) == [
+        "one direction | 903.8 Mb/s | computed | the wire model (IPv6, VXLAN)",
+        "both directions, total | 1724.6 Mb/s | computed | the wire model (IPv6, VXLAN)",
+        "the document's own rates are for the link without these options",
+    ]
+
+
+def test_options_that_a_link_cannot_have_are_refused() -> None:
+    """No cell carries a VLAN tag."""
+    with pytest.raises(PlanError, match="VLAN"):
+        sheet(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
+
+
+def test_loopback_says_that_nothing_is_expected() -> None:
+    """An empty section would leave a person guessing."""
+    shown = sheet(CATALOG.find("loopback"))
+    assert lines(section(shown, "to expect"))[0].startswith("nothing")
+    assert not any(s.title.startswith("computed") for s in shown.sections)
+
+
+def test_the_suggested_window_is_on_the_sheet() -> None:
+    """HP asks for 56 KB."""
+    told = lines(section(sheet(CATALOG.find("hp-atm622-clip-9180")), "link"))
+    assert "suggested window | 57344 bytes (56 KB)" in told
+
+
+def test_the_name_is_japanese_where_it_is_asked_for() -> None:
+    """Its numbers are the same in every language."""
+    assert sheet(CATALOG.find("10mb-hd"), language="ja").name == "10 Mb イーサネット、半二重"
+
+
+@pytest.mark.parametrize("preset", CATALOG.presets, ids=lambda preset: preset.id)
+def test_every_preset_has_a_sheet_without_empty_sections(preset: Preset) -> None:
+    """Whatever it lacks."""
+    shown = sheet(preset)
+    assert shown.sections
+    assert all(s.lines for s in shown.sections)

@@ -1,0 +1,161 @@
+"""The verdict: its word, and the sentence that carries the numbers."""
+
+from typing import Any
+
+import pytest
+from linkgauge.engine.errors import PlanError
+from linkgauge.engine.plan import SECOND_NS, Plan
+from linkgauge.engine.samples import (
+    CpuSummary,
+    Expectation,
+    Expected,
+    Measured,
+    Reason,
+    RunEnd,
+    Summary,
+    TcpSummary,
+)
+from linkgauge.presets.verdict import judge
+
+CPU = CpuSummary(None, None, None, None)
+GIGABIT = Expected(948_000_000, "documented", "AIX table 1")
+TOTAL = Expected(1_936_000_000, "documented", "AIX table 2")
+
+
+def rate(bit_s: float) -> Measured:
+    """Return a measurement of eight seconds."""
+    return Measured(round(bit_s), 8 * SECOND_NS)
+
+
+def run(expectation: Expectation, reason: Reason = Reason.COMPLETED, **measured: Any) -> Summary:
+    """Return a run that measured this and expected that."""
+    rates = {"out": None, "in_": None, "total": None} | measured
+    end = RunEnd(reason, "its time was up" if reason is Reason.COMPLETED else "the far end vanished")
+    tcp = TcpSummary(None, None, None, None, None, None)
+    rest: dict[str, Any] = {"stretches": (), "near_cpu": CPU, "far_cpu": CPU, "tcp": tcp, "warnings": ()}
+    return Summary(Plan(), **rates, expectation=expectation, end=end, **rest)
+
+
+def test_a_run_at_its_rate_passes_with_the_numbers_and_their_source() -> None:
+    """What was measured, what was expected, and who says so."""
+    verdict = judge(run(Expectation(out=GIGABIT), out=rate(941.2e6)))
+    assert verdict.word == "pass"
+    assert verdict.text == "PASS: out 941.2 Mb/s is 99.3 % of the 948 Mb/s that AIX table 1 expects."
+
+
+@pytest.mark.parametrize(
+    ("percent", "word"),
+    [(100.0, "pass"), (95.0, "pass"), (94.99, "short"), (50.0, "short"), (49.99, "fail"), (0.001, "fail")],
+)
+def test_the_word_follows_the_percentage(percent: float, word: str) -> None:
+    """95 passes, under it is short, under half of it fails."""
+    assert judge(run(Expectation(in_=GIGABIT), in_=rate(9.48e6 * percent))).word == word
+
+
+def test_a_percentage_just_under_the_mark_does_not_read_as_the_mark() -> None:
+    """94.96 % is cut to 94.9 %, beside a pass mark of 95 %."""
+    text = judge(run(Expectation(in_=GIGABIT), in_=rate(9.48e6 * 94.96))).text
+    assert text == (
+        "SHORT: in 900.2 Mb/s is 94.9 % of the 948 Mb/s that AIX table 1 expects; the pass mark is 95 %."
+    )
+
+
+def test_the_pass_mark_can_be_chosen() -> None:
+    """The same run, two marks, one of them under half."""
+    summary = run(Expectation(out=GIGABIT), out=rate(9.48e6 * 45))
+    assert [judge(summary, pass_percent=mark).word for mark in (45, 45.1)] == ["pass", "fail"]
+
+
+@pytest.mark.parametrize("mark", [0, -1, 100.1, float("nan"), float("inf")])
+def test_a_pass_mark_that_means_nothing_is_refused(mark: float) -> None:
+    """0 would pass anything, more than 100 nothing that a link can do."""
+    with pytest.raises(PlanError, match="pass mark"):
+        judge(run(Expectation()), pass_percent=mark)
+
+
+def test_a_duplex_run_is_judged_by_its_total() -> None:
+    """One direction may be the slower, so long as both together are not."""
+    summary = run(Expectation(total=TOTAL), out=rate(990e6), in_=rate(910e6), total=rate(1900e6))
+    assert judge(summary).text == (
+        "PASS: duplex total 1900 Mb/s is 98.1 % of the 1936 Mb/s that AIX table 2 expects."
+    )
+
+
+def test_the_worst_of_several_rates_gives_the_word() -> None:
+    """Where several are expected each one is told."""
+    verdict = judge(run(Expectation(out=GIGABIT, in_=GIGABIT), out=rate(940e6), in_=rate(700e6)))
+    assert verdict.word == "short"
+    assert verdict.text.startswith("SHORT: out 940 Mb/s is 99.2 %")
+    assert "in 700 Mb/s is 73.8 %" in verdict.text
+
+
+def test_with_nothing_to_expect_the_rate_is_told_all_the_same() -> None:
+    """Loopback has no verdict and a figure."""
+    verdict = judge(run(Expectation(), out=rate(46.04e9)))
+    assert verdict.word == "none"
+    assert verdict.text == "NONE: the preset expects nothing of this run. Measured: out 46040 Mb/s."
+
+
+@pytest.mark.parametrize("expectation", [Expectation(), Expectation(out=GIGABIT)])
+def test_no_payload_at_all_fails_whatever_was_expected(expectation: Expectation) -> None:
+    """0 is measured: the link is dead."""
+    assert judge(run(expectation, out=rate(0))).word == "fail"
+
+
+def test_a_run_stopped_in_its_warm_up_has_no_verdict() -> None:
+    """Nothing measured is unknown, and not 0."""
+    verdict = judge(run(Expectation(out=GIGABIT), Reason.STOPPED))
+    assert verdict.word == "none"
+    assert verdict.text == "NONE: nothing was measured of out after the warm-up."
+
+
+@pytest.mark.parametrize("reason", [r for r in Reason if not r.is_regular])
+def test_a_run_that_did_not_run_to_its_end_is_told_and_not_judged(reason: Reason) -> None:
+    """What it measured until then may be of the very trouble that ended it."""
+    verdict = judge(run(Expectation(out=GIGABIT), reason, out=rate(94.15e6)))
+    assert verdict.word == "none"
+    assert verdict.text == ("NONE: the run did not run to its end: the far end vanished. Measured: out 94.2 Mb/s.")
+
+
+def test_a_slip_of_the_source_is_warned_of_with_the_rate() -> None:
+    """A person sees that the number judged by is not the one the table prints."""
+    peak = Expected(1_862_270_976, "documented", "AIX table 2 (peak; the 1667 Mb beside it is a slip)")
+    assert (
+        "is a slip) expects"
+        in judge(run(Expectation(total=peak), out=rate(1e9), in_=rate(1e9), total=rate(2e9))).text
+    )
+
+
+def test_a_rate_well_above_the_expected_one_is_asked_about() -> None:
+    """Loopback judged as Gigabit Ethernet passes, and may be the wrong preset."""
+    assert "another link" in judge(run(Expectation(out=GIGABIT), out=rate(46e9))).text
+
+
+@pytest.mark.parametrize(
+    ("bit_s", "text"),
+    [
+        (940, "0 Mb/s"),
+        (9.48e6, "9.48 Mb/s"),
+        (94.15e6, "94.2 Mb/s"),
+        (999.95e6, "1000 Mb/s"),
+        (9.4148e9, "9415 Mb/s"),
+    ],
+)
+def test_a_rate_has_as_many_digits_as_it_needs(bit_s: float, text: str) -> None:
+    """From 10 Mb Ethernet to beyond 10 Gb."""
+    assert f"out {text}." in judge(run(Expectation(), out=rate(bit_s))).text
+
+
+def test_transactions_are_judged_by_transactions() -> None:
+    """The bytes of a run with other sizes would say something else; the numbers and their unit are told."""
+    expected = Expected(800_000, "documented", "z/VM table 4", 100.0)
+    measured = Measured(1, 8 * SECOND_NS, 776)
+    verdict = judge(run(Expectation(out=expected), out=measured, total=measured))
+    assert verdict.word == "pass"
+    assert "out 97 transactions/s is 97.0 % of the 100 transactions/s that z/VM table 4 expects" in verdict.text
+
+
+def test_a_run_of_transactions_without_a_preset_tells_both_rates() -> None:
+    """Transactions first, the payload of their answers behind."""
+    measured = Measured(8_000_000, 8 * SECOND_NS, 80_000)
+    assert "out 10000 transactions/s (8 Mb/s)" in judge(run(Expectation(), out=measured, total=measured)).text

@@ -1,0 +1,261 @@
+"""The wire model: known rates by hand, and what must hold of every link."""
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from linkgauge.engine.errors import PlanError
+from linkgauge.presets.model import Framing, LinkFacts, Tunnel
+from linkgauge.presets.wire import PLAIN, Derivation, Variant, derive
+
+GIGABIT = LinkFacts("ethernet", 1_000_000_000, 1500, "full")
+TEN_GIGABIT = LinkFacts("ethernet", 10_000_000_000, 1500, "full", timestamps=True)
+OC3 = LinkFacts("atm", 155_520_000, 9180, "full")
+OC12 = LinkFacts("atm", 622_080_000, 9180, "full")
+
+framings = st.sampled_from([f for f in get_args(Framing) if f != "none"])
+tunnels = st.none() | st.sampled_from(get_args(Tunnel))
+links = st.builds(
+    LinkFacts,
+    framing=framings,
+    line_rate_bit_s=st.integers(1_000_000, 800_000_000_000),
+    mtu_bytes=st.integers(576, 65_536),
+    duplex=st.sampled_from(["full", "half"]),
+    timestamps=st.booleans(),
+    tunnel=tunnels,
+)
+variants = st.builds(
+    Variant,
+    ip=st.sampled_from([4, 6]),
+    timestamps=st.none() | st.booleans(),
+    tcp_option_bytes=st.sampled_from(range(0, 29, 4)),
+    outer_ip=st.sampled_from([4, 6]),
+)
+flows = st.sampled_from(["simplex", "out", "in", "duplex"])
+
+
+def rate(link: LinkFacts, flow: Any = "simplex", variant: Variant = PLAIN) -> Derivation:
+    """Derive a rate that there must be."""
+    derived = derive(link, flow, variant)
+    assert derived is not None
+    return derived
+
+
+@pytest.mark.parametrize(
+    ("link", "variant", "mbit_s"),
+    [
+        (TEN_GIGABIT, PLAIN, 9414.8),
+        (TEN_GIGABIT, Variant(timestamps=False), 9492.8),
+        (replace(TEN_GIGABIT, mtu_bytes=9000), PLAIN, 9900.4),
+        (GIGABIT, PLAIN, 949.3),
+        (GIGABIT, Variant(timestamps=True), 941.5),
+        (GIGABIT, Variant(timestamps=True, vlan_tags=1), 939.0),
+        (GIGABIT, Variant(timestamps=True, vlan_tags=2), 936.6),
+        (GIGABIT, Variant(ip=6, timestamps=True), 928.5),
+        (GIGABIT, Variant(line_rate_bit_s=100_000_000, timestamps=True), 94.1),
+        (GIGABIT, Variant(mtu_bytes=9000), 991.4),
+        (OC3, PLAIN, 134.5),
+        (OC3, Variant(timestamps=True), 134.3),
+        (replace(OC3, mtu_bytes=1500), Variant(timestamps=True), 127.9),
+        (OC12, PLAIN, 538.1),
+        (LinkFacts("atm-lane", 155_520_000, 4528, "full"), PLAIN, 133.5),
+        (LinkFacts("atm-lane", 155_520_000, 1500, "full"), PLAIN, 128.9),
+        (LinkFacts("fddi", 100_000_000, 4352, "half", timestamps=True), PLAIN, 97.0),
+    ],
+)  # fmt: skip
+def test_rates_that_can_be_worked_out_by_hand(link: LinkFacts, variant: Variant, mbit_s: float) -> None:
+    """Documented, measured on emulated links, or done with a pencil."""
+    assert round(rate(link, "simplex", variant).bit_s / 1e6, 1) == mbit_s
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "outer_ip", "mtu", "wire"),
+    [
+        ("vxlan", 4, 1450, 1538),
+        ("vxlan", 6, 1430, 1538),
+        ("wireguard", 4, 1440, 1538),
+        ("wireguard", 6, 1420, 1538),
+        ("gre", 4, 1476, 1538),
+        ("pppoe", 4, 1492, 1538),
+    ],
+)
+def test_a_tunnel_put_into_a_link_fills_its_mtu(tunnel: Any, outer_ip: Any, mtu: int, wire: int) -> None:
+    """The well-known MTUs of tunnels over Ethernet follow from their headers."""
+    derived = rate(GIGABIT, "simplex", Variant(tunnel=tunnel, outer_ip=outer_ip))
+    assert (derived.mtu_bytes, derived.wire_bytes) == (mtu, wire)
+
+
+def test_a_tunnel_with_its_own_mtu_is_not_squeezed_again() -> None:
+    """WireGuard's 1420 inside 1500 over IPv4 leaves 20 bytes of the outer MTU unused."""
+    derived = rate(replace(GIGABIT, mtu_bytes=1420, tunnel="wireguard"))
+    assert (derived.mtu_bytes, derived.wire_bytes) == (1420, 1518)
+    assert derived.squeezed == ()
+
+
+def test_duplex_carries_an_acknowledgement_for_every_two_packets_each_way() -> None:
+    """2 x 1460 bytes of every 2 x 1538 + 84, in both directions."""
+    derived = rate(GIGABIT, "duplex")
+    assert derived.ack_bytes == 84
+    assert derived.bit_s == round(2e9 * 2 * 1460 / (2 * 1538 + 84))
+
+
+def test_half_duplex_shares_one_wire() -> None:
+    """Both directions together get what one gets, acknowledgements and all."""
+    link = replace(GIGABIT, duplex="half")
+    assert rate(link, "duplex").bit_s == rate(link, "simplex").bit_s == round(1e9 * 2920 / 3160)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        LinkFacts("none", 1_000_000_000, 1500, "full"),
+        LinkFacts("ethernet", None, 1500, "full"),
+        LinkFacts("ethernet", 1_000_000_000, None, "full"),
+    ],
+)
+def test_a_link_that_lacks_a_fact_has_no_computed_rate(link: LinkFacts) -> None:
+    """Unknown stays unknown."""
+    assert derive(link, "simplex") is None
+
+
+def test_an_exchange_of_transactions_has_no_computed_rate() -> None:
+    """Its rate is one of round trips."""
+    assert derive(GIGABIT, "exchange") is None
+
+
+@pytest.mark.parametrize(
+    ("link", "variant", "match"),
+    [
+        (OC3, Variant(vlan_tags=1), "VLAN tags"),
+        (replace(GIGABIT, tunnel="gre"), Variant(tunnel="vxlan"), "already"),
+        (TEN_GIGABIT, Variant(tcp_option_bytes=32), "room for 28"),
+        (GIGABIT, Variant(mtu_bytes=40), "headers alone"),
+        (GIGABIT, Variant(mtu_bytes=80, tunnel="vxlan"), "headers alone"),
+    ],
+)
+def test_a_link_that_cannot_be_had_so_is_refused(link: LinkFacts, variant: Variant, match: str) -> None:
+    """With what was given, and why not."""
+    with pytest.raises(PlanError, match=match):
+        derive(link, "simplex", variant)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tcp_option_bytes": 3},
+        {"tcp_option_bytes": 44},
+        {"tcp_option_bytes": 32, "timestamps": True},
+        {"tcp_option_bytes": -4},
+        {"vlan_tags": 3},
+        {"vlan_tags": -1},
+        {"line_rate_bit_s": 0},
+    ],
+)
+def test_options_that_no_packet_can_have_are_refused(options: dict[str, Any]) -> None:
+    """TCP has room for 40 bytes of options, QinQ for two tags."""
+    with pytest.raises(PlanError):
+        Variant(**options)
+
+
+def test_options_are_told_in_words() -> None:
+    """They stand behind the source of a rate."""
+    variant = Variant(6, False, 8, 2, "vxlan", 6, 2_500_000_000, 9000)
+    assert variant.words == (
+        "IPv6, no TCP timestamps, 8 bytes of TCP options, QinQ, VXLAN, outer IPv6, line rate 2500 Mb/s, MTU 9000"
+    )
+    assert PLAIN.words == ""
+
+
+@given(links, flows, variants)
+def test_the_payload_never_exceeds_the_line(link: LinkFacts, flow: Any, variant: Variant) -> None:
+    """Nor what the line leaves for cells; a duplex total twice that."""
+    derived = rate(link, flow, variant)
+    assert link.line_rate_bit_s
+    assert 0 < derived.bit_s < derived.usable_bit_s * derived.directions
+    assert derived.usable_bit_s <= link.line_rate_bit_s
+
+
+@given(links, flows, variants, st.integers(1, 9000))
+def test_the_rate_rises_with_the_mtu(link: LinkFacts, flow: Any, variant: Variant, more: int) -> None:
+    """Strictly, where a packet is not cut into cells: the same headers for more payload."""
+    assume(link.framing in {"ethernet", "fddi"})
+    assert link.mtu_bytes
+    larger = replace(link, mtu_bytes=link.mtu_bytes + more)
+    low, high = rate(link, flow, variant), rate(larger, flow, variant)
+    assert low.payload_bytes * high.wire_bytes < high.payload_bytes * low.wire_bytes
+    assert low.bit_s <= high.bit_s
+
+
+@given(links, flows, st.integers(12, 1300), st.integers(1, 60))
+def test_the_rate_rises_with_an_mtu_that_fills_its_cells(link: LinkFacts, flow: Any, cells: int, more: int) -> None:
+    """Over ATM one byte may cost a cell, so that only MTUs that leave no padding compare."""
+    assume(link.framing in {"atm", "atm-lane"} and link.tunnel is None)
+    around = 16 if link.framing == "atm" else 24
+    low = rate(replace(link, mtu_bytes=48 * cells - around), flow)
+    high = rate(replace(link, mtu_bytes=48 * (cells + more) - around), flow)
+    assert low.bit_s <= high.bit_s
+    assert low.payload_bytes * high.wire_bytes < high.payload_bytes * low.wire_bytes
+
+
+@given(links, flows, variants)
+def test_the_rate_falls_with_each_header(link: LinkFacts, flow: Any, variant: Variant) -> None:
+    """A larger IP header, timestamps, options, a tag, a tunnel: each takes its share of payload."""
+    assume(variant.ip == 4 and not variant.timestamps and variant.tcp_option_bytes <= 24)
+    plain = replace(variant, timestamps=False)
+    heavier = [
+        replace(plain, ip=6),
+        replace(plain, timestamps=True),
+        replace(plain, tcp_option_bytes=plain.tcp_option_bytes + 4),
+    ]
+    if link.framing == "ethernet":
+        heavier += [replace(plain, vlan_tags=1), replace(plain, vlan_tags=2)]
+    if link.tunnel is None and link.framing in {"ethernet", "fddi"}:
+        heavier += [replace(plain, tunnel=tunnel) for tunnel in get_args(Tunnel)]
+    base = rate(link, flow, plain)
+    for option in heavier:
+        heavy = rate(link, flow, option)
+        assert heavy.payload_bytes * base.wire_bytes < base.payload_bytes * heavy.wire_bytes, option
+        assert heavy.bit_s <= base.bit_s, option
+
+
+@given(links, variants)
+def test_duplex_carries_more_than_one_direction_and_less_than_twice(link: LinkFacts, variant: Variant) -> None:
+    """On a full duplex wire, where each direction pays for the other's acknowledgements."""
+    assume(link.duplex == "full")
+    one, both = rate(link, "simplex", variant).bit_s, rate(link, "duplex", variant).bit_s
+    assert one < both < 2 * one
+
+
+@given(links, flows, variants)
+def test_the_arithmetic_adds_up(link: LinkFacts, flow: Any, variant: Variant) -> None:
+    """Every byte between payload and wire has a name."""
+    derived = rate(link, flow, variant)
+    named = sum(part.bytes for part in (*derived.headers, *derived.framing))
+    assert derived.payload_bytes + named == derived.wire_bytes
+    assert all(part.bytes > 0 and part.name for part in (*derived.headers, *derived.framing, *derived.ack))
+
+
+@given(st.integers(40, 65_536), st.booleans())
+def test_atm_sends_whole_cells(mtu: int, lane: bool) -> None:
+    """53 bytes each, whatever the packet."""
+    link = LinkFacts("atm-lane" if lane else "atm", 155_520_000, mtu + 20, "full")
+    assert rate(link, "duplex").wire_bytes % 53 == 0
+    assert rate(link, "duplex").ack_bytes % 53 == 0
+
+
+def test_a_variant_that_says_what_the_link_says_changes_nothing() -> None:
+    """Then the documents' rates still hold."""
+    same = Variant(timestamps=True, line_rate_bit_s=10_000_000_000, mtu_bytes=1500, outer_ip=6)
+    assert not same.changes(TEN_GIGABIT)
+    assert Variant(timestamps=False).changes(TEN_GIGABIT)
+    assert same.changes(GIGABIT)
+
+
+def test_options_that_are_asked_for_go_over_those_that_were_found() -> None:
+    """What is not asked for stays as found."""
+    found = Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=1400)
+    asked = Variant(ip=6, timestamps=False, mtu_bytes=9000)
+    assert asked.over(found) == Variant(ip=6, timestamps=False, line_rate_bit_s=2_500_000_000, mtu_bytes=9000)
+    assert PLAIN.over(found) == found

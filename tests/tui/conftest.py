@@ -1,0 +1,282 @@
+"""A scripted source of events: what the app meets in its tests instead of a network.
+
+It is a real source in every way the app can see: events come in order, changes and stops are answered by
+events, a real meter is fed with all of them. Only the numbers are made up, the same ones each time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.errors import PeerError
+from linkgauge.engine.meter import Meter
+from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, End, Peer, Plan, Settings, Workload, sender_of
+from linkgauge.engine.samples import (
+    Changed,
+    CoreTimes,
+    Ended,
+    Event,
+    HostFacts,
+    Opened,
+    Reason,
+    RunEnd,
+    Sample,
+    Sampled,
+    SessionSample,
+    SocketFacts,
+    Started,
+)
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.expect import expectation
+from linkgauge.presets.model import Preset
+from linkgauge.tui.app import LinkgaugeApp
+from textual.pilot import Pilot
+
+INTERVAL_NS = SECOND_NS // 4
+NEAR = HostFacts("web-07", "Linux 6.18", 8, "linkgauge 0.1.0", "uvloop")
+FAR = HostFacts("db-02", "Linux 6.12", 16, "linkgauge 0.1.0", "uvloop")
+
+
+def flutter(index: int) -> float:
+    """Return a factor a little around one, always the same for an index."""
+    return 1 + ((index * 7919) % 13 - 6) / 400
+
+
+def cores(of: int, hot: int, busy: float) -> tuple[CoreTimes, ...]:
+    """Return an interval of a host with one hot core; the others do a fraction of its work."""
+    made: list[CoreTimes] = []
+    for core in range(of):
+        share = busy if core == hot else busy * ((core * 37) % 11) / 22
+        whole = int(INTERVAL_NS * share)
+        made.append(CoreTimes(whole // 5, whole * 3 // 5, whole // 5, 0, INTERVAL_NS - whole))
+    return tuple(made)
+
+
+class Script:
+    """Makes the events of a run at a given rate, interval by interval, and hands them to the app."""
+
+    def __init__(self, preset: Preset, plan: Plan) -> None:
+        self.preset = preset
+        self.plan = plan
+        self.settings = plan.settings
+        self.index = 0
+        self.warm_until = plan.settle_ns
+        self.queue: asyncio.Queue[Event] = asyncio.Queue()
+        self.changes: list[Settings] = []
+        self.stops: list[Reason] = []
+        self.run_id = "20261121-014629-7f3a"
+        self.meter = Meter()
+        self.notices: list[str] = []
+        self.closed = False
+
+    # What the app may do.
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Yield events until Ended."""
+        while True:
+            event = await self.queue.get()
+            self.meter.feed(event)
+            yield event
+            self.queue.task_done()
+            if isinstance(event, Ended):
+                return
+
+    def change(self, settings: Settings) -> None:
+        """Answer with a Changed event, as the engine does."""
+        self.changes.append(settings)
+        self.settings = settings
+        self.warm_until = self.elapsed_ns + self.plan.settle_ns
+        self.emit(Changed(self.elapsed_ns, settings, expectation(self.preset, settings)))
+
+    def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
+        """Answer with Ended."""
+        self.stops.append(reason)
+        self.end(reason, detail or "you stopped the run")
+
+    # What the test may do.
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The end of the newest interval."""
+        return self.index * INTERVAL_NS
+
+    def emit(self, *events: Event) -> None:
+        """Let these events happen."""
+        for event in events:
+            self.queue.put_nowait(event)
+
+    def start(self, peer: Peer) -> None:
+        """Let the run start, with a socket opened at each end."""
+        expected = expectation(self.preset, self.settings)
+        self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, FAR, self.plan, expected))
+        for end in End:
+            self.emit(
+                Opened(
+                    SocketFacts(end, Direction.OUT, 1, "cubic", self.settings.window_bytes, 1448, True, True, True)
+                )
+            )
+
+    def run_for(self, intervals: int, bit_s: float, *, far_busy: float = 0.61, near_busy: float = 0.97) -> None:
+        """Let intervals pass in which each direction carries about `bit_s`."""
+        for _ in range(intervals):
+            self.index += 1
+            for end, busy, hosts in ((End.NEAR, near_busy, NEAR), (End.FAR, far_busy, FAR)):
+                sample = Sample(
+                    end,
+                    self.index - 1,
+                    self.elapsed_ns,
+                    INTERVAL_NS,
+                    tuple(self._sessions(end, bit_s)),
+                    cores(hosts.cores, 3, busy * flutter(self.index)),
+                    int(INTERVAL_NS * busy * 0.4),
+                )
+                self.emit(Sampled(sample, self.settings, self.elapsed_ns <= self.warm_until))
+
+    def end(self, reason: Reason = Reason.COMPLETED, detail: str = "the duration was up") -> None:
+        """Let the run end."""
+        self.emit(Ended(RunEnd(reason, detail)))
+
+    def _sessions(self, end: End, bit_s: float) -> Iterable[SessionSample]:
+        of = self.settings.sessions
+        for flow in self.settings.direction.flows:
+            for session in range(1, of + 1):
+                share = flutter(self.index + session * 3) * bit_s / of
+                carried = int(share * INTERVAL_NS / SECOND_NS / 8)
+                if sender_of(flow, Workload.STREAM) is end:
+                    sent = int(self.index % 16 == 5 and session == 2)
+                    rtt = 212 + (session * 31 + self.index) % 90
+                    yield SessionSample(flow, session, carried, sent, rtt, 1_448 * (420 + session), 1448)
+                else:
+                    yield SessionSample(flow, session, carried)
+
+
+class Cockpit:
+    """The app under test, as somebody in front of it: presses keys and reads the screen."""
+
+    def __init__(self, world: "World", app: LinkgaugeApp, pilot: Pilot[None]) -> None:
+        self.world = world
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and let all they bring about happen."""
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until every event that was emitted is on the screen."""
+        await self.pilot.pause()
+        waiting = [script for script in self.world.scripts if not script.closed]
+        for script in waiting:
+            await script.queue.join()
+        if waiting:
+            await self.pilot.pause()
+
+    async def end(self) -> None:
+        """Wait until the workers are done, and what they posted is on the screen."""
+        await self.app.workers.wait_for_complete()
+        await self.settle()
+
+    def text(self) -> str:
+        """Return what is on the screen, with plain spaces."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
+
+    def line(self, number: int) -> str:
+        """Return one line of the screen."""
+        return self.text().splitlines()[number]
+
+
+class World:
+    """The three ports of the app, scripted; and a clock that stands still."""
+
+    def __init__(self) -> None:
+        self.catalog = load_catalog()
+        self.scripts: list[Script] = []
+        self.exports: list[tuple[str, Path]] = []
+        self.probed: list[Peer] = []
+        self.refusal: PeerError | None = None
+        self.now_ns = 0
+        self.on_start: Callable[[Script], None] = lambda _script: None
+
+    @property
+    def script(self) -> Script:
+        """The newest run."""
+        return self.scripts[-1]
+
+    @asynccontextmanager
+    async def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AsyncIterator[Script]:
+        """Open a run, or refuse it."""
+        if self.refusal is not None:
+            raise self.refusal
+        script = Script(preset, plan)
+        self.scripts.append(script)
+        script.start(peer)
+        self.on_start(script)
+        try:
+            yield script
+        finally:
+            script.closed = True
+
+    async def probe(self, peer: Peer) -> HostFacts:
+        """Answer as the far end, or refuse."""
+        self.probed.append(peer)
+        if self.refusal is not None:
+            raise self.refusal
+        return FAR
+
+    def export(self, run_id: str, path: Path) -> Path:
+        """Write the run's name, which is all a test needs to see."""
+        self.exports.append((run_id, path))
+        path.write_text(f"run_id\n{run_id}\n")
+        return path
+
+    def script_of(self, preset: Preset, plan: Plan) -> Script:
+        """Return a script that has started, for a test without an app."""
+        script = Script(preset, plan)
+        script.start(LOOPBACK)
+        return script
+
+    def app(self, preset: str = "10gbe-fd-1500", peer: Peer = LOOPBACK, plan: Plan | None = None) -> LinkgaugeApp:
+        """Return the real app in this world. Its clock leaps, so that no frame is put off."""
+        return LinkgaugeApp(
+            self.catalog,
+            peer,
+            start_run=self.start_run,
+            probe=self.probe,
+            export=self.export,
+            initial_plan=plan or Plan(duration_ns=30 * SECOND_NS),
+            initial_preset=self.catalog.find(preset),
+            clock=self._leap,
+        )
+
+    @asynccontextmanager
+    async def cockpit(
+        self, size: tuple[int, int] = (80, 24), app: LinkgaugeApp | None = None, **of: Any
+    ) -> AsyncIterator[Cockpit]:
+        """Run the app without a terminal, for half a minute at most."""
+        app = app or self.app(**of)
+        async with asyncio.timeout(30), app.run_test(size=size) as pilot:
+            cockpit = Cockpit(self, app, pilot)
+            await cockpit.settle()
+            yield cockpit
+
+    def _leap(self) -> int:
+        self.now_ns += SECOND_NS
+        return self.now_ns
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Textual runs on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """Make a fresh scripted world, whatever the terminal of the person who runs the tests can do."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return World()

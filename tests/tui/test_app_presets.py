@@ -1,0 +1,230 @@
+"""The list of presets in the app: families, filter, details, and what is wrong with a person's own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.screens.presets import PresetList, PresetScreen, by_family, matches, shortened
+from rich.cells import cell_len
+from textual.containers import VerticalScroll
+from textual.widgets import Input
+
+pytestmark = pytest.mark.anyio
+both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+BAD = """
+[source]
+id = "own"
+title = "the office"
+
+[[preset]]
+id = "office"
+name = "The office"
+family = "Own"
+
+[preset.link]
+framing = "ether"
+"""
+
+
+def headings(cockpit: Any) -> list[str]:
+    """Return the headings of the list, top down."""
+    options = cockpit.app.screen.query_one(PresetList).options
+    return [str(option.prompt) for option in options if option.id is None]
+
+
+def ids(cockpit: Any) -> list[str]:
+    """Return the ids in the list, top down."""
+    return [option.id for option in cockpit.app.screen.query_one(PresetList).options if option.id]
+
+
+def test_presets_of_one_family_stand_together_whichever_document_they_are_of() -> None:
+    """ATM is in two documents."""
+    families = by_family(load_catalog().presets)
+    assert [preset.id for preset in families["ATM"]][3:6] == [
+        "atm622-9180",
+        "hp-atm155-clip-9180",
+        "hp-atm155-lane-9218",
+    ]
+    assert sum(map(len, families.values())) == len(load_catalog().presets)
+
+
+@both_sizes
+async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) -> None:
+    """In the order of their first preset; every preset is below one of them."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("p")
+        assert headings(cockpit) == list(by_family(world.catalog.presets))
+        assert sorted(ids(cockpit)) == sorted(preset.id for preset in world.catalog.presets)
+
+
+@both_sizes
+async def test_the_filter_leaves_headings_only_above_what_it_leaves(world: Any, size: tuple[int, int]) -> None:
+    """Every word counts, in id, name, family or document; the number of what is left is told."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("p", *"hp 9180")
+        assert headings(cockpit) == ["ATM"]
+        assert ids(cockpit) == ["hp-atm155-clip-9180", "hp-atm622-clip-9180"]
+        assert f"2 of {len(world.catalog.presets)} presets" in cockpit.text()
+        await cockpit.press(*["backspace"] * 4, "enter")
+        assert cockpit.app.cockpit.preset.source.id == "hp"
+
+
+@pytest.mark.parametrize("text", ["イーサネット 10 gb", "ＭＴＵ RFC1323", "ETHERNET 10gbe", "aix 10 gb", ""])
+def test_a_preset_is_found_by_any_of_its_names(text: str) -> None:
+    """English and Japanese, wide letters and narrow ones."""
+    assert matches(load_catalog().find("10gbe-fd-1500"), text, "ja")
+
+
+def test_a_name_that_is_not_shown_finds_nothing() -> None:
+    """`1000 Mb` is what the Japanese document calls 1 Gb."""
+    preset = load_catalog().find("gbe-fd-1500")
+    assert matches(preset, "1000", "ja")
+    assert not matches(preset, "1000")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("FDDI", "FDDI              "),
+        ("LPAR to LPAR, without largesend", "LPAR to LP…rgesend"),
+        ("10 Gb イーサネット、全二重、MTU 1500", "10 Gb イー…TU 1500"),
+        ("全二重、半二重、全二重、半二重", "全二重、半 …半二重"),
+    ],
+)
+def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> None:
+    """By which it is told from its neighbours; of a wide character no half is shown."""
+    assert shortened(name, 18) == shown
+    assert cell_len(shown) == 18
+
+
+def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
+    """All words must be there."""
+    assert not matches(load_catalog().find("10gbe-fd-1500"), "ethernet 9000")
+
+
+@both_sizes
+async def test_no_line_of_the_list_is_broken(world: Any, size: tuple[int, int]) -> None:
+    """Each preset takes one row, and its rate is whole; also after the window has changed its size."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("p")
+        for width in (size[0], 100, 160):
+            await cockpit.pilot.resize_terminal(width, size[1])
+            await cockpit.settle()
+            shown = cockpit.app.screen.query_one(PresetList)
+            assert shown.virtual_size.height == len(shown.options)
+            row = next(
+                line for line in cockpit.text().splitlines() if "10 Gb Ethernet, full duplex, MTU 9000" in line
+            )
+            assert "9 631" in row
+
+
+@both_sizes
+async def test_presets_that_differ_at_the_end_of_their_names_are_told_apart(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """With and without largesend, even where the list has no room for the names."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("p", *"lpar")
+        for end in ("without largesend ", " with largesend "):
+            assert end in cockpit.text()
+
+
+async def test_details_stand_beside_the_list_where_there_is_room(world: Any) -> None:
+    """The sheet that `presets show` prints, following the arrows."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("p")
+        assert "10gbe-fd-1500" in cockpit.text()
+        assert "to expect" in cockpit.text()
+        await cockpit.press("down")
+        assert "10gbe-fd-9000" in cockpit.text()
+        assert "10gbe-fd-1500" not in cockpit.text()
+
+
+async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(world: Any) -> None:
+    """Arrows then scroll it; typing, the same key and escape go back to the list."""
+    async with world.cockpit((80, 24)) as cockpit:
+        await cockpit.press("p")
+        assert "to expect" not in cockpit.text()
+        assert "tab details" in cockpit.text()
+        for back in ("tab", "escape", "x"):
+            await cockpit.press("tab")
+            assert "to expect" in cockpit.text()
+            assert "100 Mb Ethernet" not in cockpit.text()
+            await cockpit.press(back)
+            assert "to expect" not in cockpit.text()
+            assert isinstance(cockpit.app.screen, PresetScreen)
+        assert cockpit.app.screen.query_one(Input).value == "x"
+
+
+@both_sizes
+async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[int, int]) -> None:
+    """From the link to the slips, and enter chooses from there as well."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("p", "down", "tab")
+        seen = cockpit.text()
+        pane = cockpit.app.screen.query_one("#sheet", VerticalScroll)
+        while pane.scroll_offset.y < pane.max_scroll_y:
+            before = pane.scroll_offset.y
+            await cockpit.press("pagedown")
+            await cockpit.pilot.wait_for_scheduled_animations()
+            assert pane.scroll_offset.y > before
+            seen += cockpit.text()
+        for words in (
+            "line rate",
+            "9900.4 Mb/s",
+            "AIX table 2, as printed",
+            "▲ payload_mbit_s",
+            "(slip)",
+            "slips of",
+        ):
+            assert words in seen
+        await cockpit.press("enter")
+        assert cockpit.app.cockpit.preset.id == "10gbe-fd-9000"
+
+
+@both_sizes
+async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """Each of their characters takes two cells."""
+    app = world.app()
+    app.cockpit._language = "ja"
+    async with world.cockpit(size, app=app) as cockpit:
+        await cockpit.press("p")
+        rows = [line for line in cockpit.text().splitlines() if "イーサネット、" in line and "二重" in line]
+        assert len(rows) >= 6
+        shown = cockpit.app.screen.query_one(PresetList)
+        assert shown.virtual_size.height == len(shown.options)
+
+
+@both_sizes
+async def test_what_is_wrong_with_ones_own_presets_is_told_and_can_be_read_whole(
+    world: Any, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    """In a notification, in a line of the list's screen, and at the list's end: file, key, what was expected."""
+    (tmp_path / "bad.toml").write_text(BAD)
+    (tmp_path / "torn.toml").write_text("[source")
+    world.catalog = load_catalog([tmp_path])
+    async with world.cockpit(size, app=world.app()) as cockpit:
+        (told,) = cockpit.app._notifications
+        assert f"{tmp_path / 'bad.toml'}: office.link.framing" in told.message
+        assert "1 more" in told.message
+        await cockpit.press("p")
+        assert "▲ 2 problems in your own presets" in cockpit.text()
+        assert not list(cockpit.app._notifications)
+        await cockpit.press(*"framing")
+        assert headings(cockpit) == ["not usable"]
+        await cockpit.press("enter")
+        assert isinstance(cockpit.app.screen, PresetScreen)
+        for words in ("office.link.framing", "expected one of ethernet", "'ether'"):
+            assert words in cockpit.text()
+
+
+async def test_without_problems_nothing_is_said_of_them(world: Any) -> None:
+    """Neither in a notification nor in the list."""
+    async with world.cockpit((120, 40)) as cockpit:
+        assert not list(cockpit.app._notifications)
+        await cockpit.press("p")
+        assert "problem" not in cockpit.text()
+        assert "not usable" not in headings(cockpit)

@@ -1,0 +1,226 @@
+"""What the cockpit shows when things do not go as they should, and what it never does."""
+
+import os
+from typing import Any
+
+import pytest
+from linkgauge.engine.errors import PeerForeign, PeerRefused, PeerUnreachable, PeerVersion, WorkerError
+from linkgauge.engine.plan import Peer, Plan, Settings
+from linkgauge.engine.samples import HostFacts, Reason, Started, Warned
+from linkgauge.tui.widgets.session_table import SessionTable
+from linkgauge.tui.widgets.values import Phase
+from linkgauge.tui.widgets.verdict_panel import VerdictPanel
+from textual.widgets import Input
+
+pytestmark = pytest.mark.anyio
+FAR = Peer("db-02")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        PeerUnreachable("db-02:5820 cannot be reached: the name does not resolve"),
+        PeerRefused("db-02:5820 declined: it serves 8 clients already"),
+        PeerVersion("db-02:5820 speaks protocol 2, this is 1: use the same linkgauge at both ends"),
+        PeerForeign("db-02:5820 is no linkgauge endpoint: it said nothing for 5 s"),
+    ],
+    ids=lambda refusal: type(refusal).__name__,
+)
+async def test_a_far_end_that_cannot_be_used_is_told_with_what_to_do(
+    world: Any, size: tuple[int, int], refusal: Exception
+) -> None:
+    """The reason, the key that tries again, the key that goes elsewhere; and it goes on once it is back."""
+    world.refusal = refusal
+    async with world.cockpit(size, peer=FAR) as cockpit:
+        await cockpit.end()
+        text = " ".join(cockpit.text().split())
+        assert "NO FAR END" in cockpit.line(0)
+        assert str(refusal)[:40] in text
+        assert "try again" in text
+        assert "connect to another peer" in text
+        world.refusal = None
+        await cockpit.press("r")
+        await cockpit.end()
+        assert "READY" in cockpit.line(0)
+
+
+async def test_going_to_loopback_after_a_refusal_needs_no_far_end(world: Any) -> None:
+    """What the message offers as a way out is one: nobody is asked before a run brings its own far end."""
+    world.refusal = PeerUnreachable("db-02:5820 refused the connection")
+    async with world.cockpit(peer=FAR) as cockpit:
+        await cockpit.end()
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = "loopback"
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert "READY" in cockpit.line(0)
+        assert world.probed == [FAR]
+
+
+async def test_a_run_that_is_refused_leaves_the_app_ready_for_the_next_one(world: Any) -> None:
+    """The far end may go away between its answer and the start."""
+    async with world.cockpit(peer=FAR) as cockpit:
+        world.refusal = PeerUnreachable("db-02:5820 refused the connection")
+        await cockpit.press("space")
+        await cockpit.end()
+        assert "refused the connection" in cockpit.text()
+        world.refusal = None
+        await cockpit.press("space")
+        assert cockpit.app.cockpit.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("error", [WorkerError("a worker ended by itself"), ZeroDivisionError("by zero")], ids=repr)
+async def test_a_fault_is_a_message_and_never_a_traceback(world: Any, error: Exception) -> None:
+    """Whatever a run raises is told where a person can read it."""
+    async with world.cockpit() as cockpit:
+        world.refusal = error
+        await cockpit.press("space")
+        await cockpit.end()
+        assert "NO RUN" in cockpit.line(0)
+        assert str(error) in cockpit.text()
+        assert cockpit.app.is_running
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+async def test_a_run_that_breaks_says_why_and_what_it_measured(world: Any, size: tuple[int, int]) -> None:
+    """The summary of what was measured until then stays on the screen."""
+    async with world.cockpit(size, peer=FAR) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 7.1e9)
+        world.script.end(Reason.PEER_LOST, "db-02 has not been heard of for 5 s")
+        await cockpit.end()
+        assert "BROKE OFF" in cockpit.line(0)
+        said = str(cockpit.app.cockpit.query_one(VerdictPanel).query_one("Static").render())
+        assert "FAR END LOST" in said
+        assert "db-02 has not been heard of for 5 s" in said
+        assert "GiB" in said
+
+
+async def test_warnings_and_notices_are_shown_as_they_are_written(world: Any) -> None:
+    """Brackets of a peer's text are no markup, escape sequences are no commands."""
+    async with world.cockpit((120, 40)) as cockpit:
+        world.on_start = lambda script: script.notices.append("this run is not kept: disk [full]")
+        await cockpit.press("space")
+        world.script.emit(Warned("far granted [red]212K[/red]\x1b[2J, less than the 4M asked for"))
+        world.script.run_for(4, 7.1e9)
+        await cockpit.settle()
+        text = " ".join(cockpit.text().split())
+        assert "[red]212K[/red] [2J, less than" in text
+        assert "disk [full]" in text
+        assert "\x1b" not in text
+
+
+async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
+    """Neither by markup nor by its length."""
+    async with world.cockpit((80, 24), peer=FAR) as cockpit:
+        await cockpit.press("space")
+        facts = HostFacts("[bold]x[/]" * 30, "Linux", 4, "linkgauge", "uvloop")
+        plan = cockpit.app.cockpit.plan
+        expected = world.script.meter.summary().expectation
+        world.script.emit(Started("2026-11-21T01:46:29Z", "db-02:5820", facts, facts, plan, expected))
+        await cockpit.settle()
+        assert "[bold]x[/]" in cockpit.line(0)
+        assert "RUNNING" in cockpit.line(0)
+        assert len(cockpit.line(0)) == 80
+
+
+async def test_the_far_end_is_not_exchanged_under_a_run(world: Any) -> None:
+    """Peer, retry and export wait until the run has ended; the preset is for the next run."""
+    async with world.cockpit(peer=FAR) as cockpit:
+        await cockpit.press("space", "c")
+        assert cockpit.app.screen is cockpit.app.cockpit
+        await cockpit.press("r", "e")
+        assert len(world.probed) == 1
+        assert cockpit.app.screen is cockpit.app.cockpit
+
+
+async def test_a_stop_before_the_run_is_open_still_stops_it(world: Any) -> None:
+    """A person who thinks better of it need not wait for the far end."""
+    async with world.cockpit() as cockpit:
+        cockpit.app.cockpit.action_toggle_run()
+        cockpit.app.cockpit.action_toggle_run()
+        await cockpit.settle()
+        await cockpit.end()
+        assert world.script.stops == [Reason.STOPPED]
+        assert cockpit.app.cockpit.phase is Phase.DONE
+
+
+async def test_leaving_the_app_by_force_gives_the_run_back(world: Any) -> None:
+    """However the app ends, the run's context is left."""
+    async with world.cockpit() as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(4, 7.1e9)
+        await cockpit.settle()
+    assert world.script.closed
+
+
+async def test_a_loopback_run_has_no_percentage_and_no_line(world: Any) -> None:
+    """A percentage of nothing is nothing."""
+    async with world.cockpit((120, 40), preset="loopback") as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 50e9)
+        world.script.end()
+        await cockpit.end()
+        text = cockpit.text()
+        assert "nothing to expect" in text
+        assert "of expected" not in text
+        assert "━ ━ expected" not in text
+        assert "DONE" in cockpit.line(0)
+
+
+async def test_a_hundred_and_twenty_eight_sessions_scroll(world: Any) -> None:
+    """All of them have a row, and the last can be scrolled to with the keyboard."""
+    plan = Plan(Settings(sessions=128))
+    async with world.cockpit((120, 40), plan=plan) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(8, 9e9)
+        await cockpit.settle()
+        assert "sessions 128" in cockpit.text()
+        table = cockpit.app.cockpit.query_one(SessionTable)
+        table.focus()
+        await cockpit.press("end")
+        table.scroll_end(animate=False)
+        await cockpit.settle()
+        assert "→128" in cockpit.text()
+
+
+async def test_the_screen_survives_any_size(world: Any) -> None:
+    """Down to 20 x 5 and back, while a run goes on."""
+    async with world.cockpit((80, 24)) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(12, 7.1e9)
+        for size in ((20, 5), (300, 90), (40, 12), (80, 24)):
+            await cockpit.pilot.resize_terminal(*size)
+            await cockpit.settle()
+        assert "RUNNING" in cockpit.line(0)
+        assert "Mb/s" in cockpit.text()
+
+
+async def test_it_reads_without_colour(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks and words say what colours say."""
+    monkeypatch.setitem(os.environ, "NO_COLOR", "1")
+    async with world.cockpit((80, 24)) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(40, 6e9)
+        world.script.end()
+        await cockpit.end()
+        text = cockpit.text()
+        assert "▼ SHORT" in text
+        assert "▼ short" in text
+        assert "┃" in text
+
+
+async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
+    """With a clock that stands still one frame is drawn, and the board still has every event."""
+    app = world.app()
+    app.cockpit._clock = lambda: 1
+    async with world.cockpit(app=app) as cockpit:
+        await cockpit.press("space")
+        drawn = []
+        paint = app.cockpit.paint
+        app.cockpit.paint = lambda: (drawn.append(1), paint())
+        world.script.run_for(40, 7e9)
+        await cockpit.settle()
+        assert len(drawn) <= 1
+        assert app.cockpit.board.elapsed_ns == world.script.elapsed_ns

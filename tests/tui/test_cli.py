@@ -1,0 +1,219 @@
+"""The command line without a network: what it loads, what it prints, what it refuses."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEADLINE_S = 30.0
+
+PRESETS = [
+    "10mb-hd", "10mb-fd", "100mb-hd", "100mb-fd", "gbe-fd-1500", "gbe-fd-9000", "10gbe-fd-1500",
+    "10gbe-fd-9000", "fddi-4352", "atm155-1500", "atm155-9180", "atm622-1500", "atm622-9180", "loopback",
+]  # fmt: skip
+
+
+def cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Carry a command out, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "linkgauge", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        env={**os.environ, "PYTHONWARNINGS": "error", **environment},
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the modules that a fresh interpreter has loaded after some code, whatever status it exits with."""
+    script = f"""
+import sys
+try:
+    exec({code!r})
+except SystemExit:
+    pass
+print("LOADED", *sorted(sys.modules))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=DEADLINE_S, check=True
+    )
+    return set(done.stdout.rpartition("LOADED ")[2].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["presets", "list"], ["--version"]])
+def test_a_command_that_opens_no_app_does_not_load_the_libraries_of_the_app(arguments: list[str]) -> None:
+    """Help is quick because it loads neither Textual nor the live line, the plot or the event loop."""
+    loaded = loaded_by(f"import sys; sys.argv[1:] = {arguments!r}; from linkgauge.__main__ import main; main()")
+    assert "linkgauge.tui.cli.main" in loaded
+    assert not loaded & {"textual", "plotext", "textual_plotext", "rich.live", "uvloop", "asyncio", "sqlite3"}
+
+
+def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
+    """Sessions live in workers; a worker is small and starts at once."""
+    loaded = loaded_by("import linkgauge.engine.dataplane.worker")
+    assert "linkgauge.engine.dataplane.worker" in loaded
+    assert not loaded & {"textual", "rich", "typer", "platformdirs", "plotext", "linkgauge.tui"}
+
+
+def test_the_help_names_every_command_and_what_a_peer_is() -> None:
+    """And the exit statuses, which scripts live on."""
+    done = cli("--help")
+    assert done.returncode == 0
+    for word in ("check", "run", "endpoint", "presets", "runs", "[PEER", "loopback", "Exit status"):
+        assert word in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    """Data, so on stdout."""
+    import linkgauge
+
+    assert cli("--version").stdout == f"linkgauge {linkgauge.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["presets"], ["presets", "list"]])
+def test_presets_without_a_subcommand_lists_them(arguments: list[str]) -> None:
+    """Every preset has a line that begins with its id."""
+    done = cli(*arguments)
+    assert done.returncode == 0
+    first_words = [line.split()[0] for line in done.stdout.splitlines() if line[:1] not in {"", " "}]
+    assert set(PRESETS) <= set(first_words)
+
+
+@pytest.mark.parametrize("arguments", [["presets", "--json"], ["presets", "list", "--json"]])
+def test_presets_list_as_json_has_every_fact(arguments: list[str]) -> None:
+    """For programs: one list, each preset with its id, its link and its document's numbers."""
+    presets = json.loads(cli(*arguments).stdout)
+    by_id = {preset["id"]: preset for preset in presets}
+    assert set(PRESETS) <= set(by_id)
+    assert {"source", "table", "row", "column", "value"} <= set(by_id["gbe-fd-1500"]["facts"][0])
+
+
+def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numbers() -> None:
+    """Slips of the document included, and marked as such."""
+    done = cli("presets", "show", "gbe-fd-1500")
+    assert done.returncode == 0
+    for words in ("1 Gb Ethernet, full duplex, MTU 1500", "948", "AIX table 1", "1667", "slip"):
+        assert words in done.stdout
+
+
+def test_presets_show_as_json_is_one_preset() -> None:
+    """The same that the list has."""
+    assert json.loads(cli("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["presets", "show", "gbe-fd-150"], "gbe-fd-1500"),
+        (["check", "gbe-fd-150", "loopback"], "gbe-fd-1500"),
+        (["check", "auto", "loopback", "--line-rate", "fast"], "2.5G"),
+        (["run", "loopback", "--line-rate", "2.5G"], "--preset auto"),
+        (["check", "lpar-1500", "loopback", "--line-rate", "2.5G"], "without a line"),
+        (["check", "gbe-fd-1500"], "PEER"),
+        (["check", "gbe-fd-1500", "loopback", "--sessions", "0"], "1 to 128"),
+        (["check", "gbe-fd-1500", "loopback", "--sessions", "129"], "1 to 128"),
+        (["check", "gbe-fd-1500", "loopback", "--sessions", "-5"], "1 to 128"),
+        (["check", "gbe-fd-1500", "loopback", "--sessions", "many"], "1 to 128"),
+        (["run", "loopback", "--window", "-1"], "window"),
+        (["run", "loopback", "--window", "0"], "2K to 1G"),
+        (["run", "loopback", "--window", "2G"], "2K to 1G"),
+        (["run", "loopback", "--window", "9" * 400], "window"),
+        (["run", "loopback", "--seconds", "-1"], "duration"),
+        (["run", "loopback", "--seconds", "0"], "0.5 s to 86400 s"),
+        (["run", "loopback", "--seconds", "nan"], "duration"),
+        (["run", "loopback", "--seconds", "inf"], "duration"),
+        (["run", "loopback", "--seconds", "1e400"], "duration"),
+        (["run", "loopback", "--seconds", "99999999"], "86400"),
+        (["run", "loopback", "--warmup", "11"], "warm-up"),
+        (["run", "loopback", "--warmup", "nan"], "warm-up"),
+        (["run", "loopback", "--interval", "0"], "interval"),
+        (["run", "loopback", "--block", "1"], "block size"),
+        (["run", "loopback", "--pass-mark", "101"], "pass mark"),
+        (["run", "loopback", "--direction", "up"], "direction"),
+        (["run", "loopback", "--congestion", "a b"], "congestion"),
+        (["run", "loopback", "--preset", "nope"], "presets list"),
+        (["run", "localhost:0"], "1 to 65535"),
+        (["run", "localhost:65536"], "1 to 65535"),
+        (["run", "localhost:http"], "1 to 65535"),
+        (["run", "ssh://db-02"], "not yet available"),
+        (["ssh://db-02"], "not yet available"),
+        (["run", "http://db-02/"], "HOST"),
+        (["run", ""], "HOST"),
+        (["db-02"], "needs a terminal"),
+        (["endpoint", "--port", "65536"], "65535"),
+        (["endpoint", "--port", "-1"], "65535"),
+        (["endpoint", "--port", "x"], "65535"),
+        (["runs", "show", "nope"], "runs list"),
+        (["runs", "export", "nope"], "runs list"),
+        (["runs", "delete", "nope"], "runs list"),
+        (["runs", "export", "all", "--json", "--csv", "x.csv"], "one of them"),
+        (["run", "loopback", "--nope"], "--nope"),
+        (["presets", "list", "too", "many"], "extra"),
+    ],
+)
+def test_a_wrong_command_line_exits_2_and_says_what_is_possible(
+    arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    """On stderr, in a line or two; nothing on stdout, and nothing is made anywhere."""
+    data_dir = tmp_path / "data"
+    done = cli(*arguments, LINKGAUGE_DATA_DIR=str(data_dir))
+    assert done.returncode == 2, done
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+    assert done.stdout == ""
+    assert not data_dir.exists()
+
+
+def test_an_endpoint_that_cannot_listen_exits_3_and_says_why() -> None:
+    """An address that is not this host's."""
+    done = cli("endpoint", "--bind", "192.0.2.1")
+    assert done.returncode == 3
+    assert "192.0.2.1" in done.stderr
+
+
+def test_control_characters_of_an_argument_do_not_reach_the_terminal() -> None:
+    """What is wrong is quoted, never passed on as it is."""
+    done = cli("run", "loopback", "--window", "\x1b[2J")
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["presets", "list"], ["presets", "list", "--json"], ["--help"], ["runs"]])
+def test_a_reader_that_goes_away_is_no_error(arguments: list[str], tmp_path: Path) -> None:
+    """`linkgauge presets list | head -0` is quiet."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "linkgauge", *arguments],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=DEADLINE_S,
+        env={**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path)},
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert done.stderr in {"", "linkgauge: no run is kept yet\n"}
+
+
+def test_a_terminal_without_unicode_gets_question_marks_and_no_traceback() -> None:
+    """The text of a sheet has dashes and arrows in it."""
+    done = cli("presets", "show", "gbe-fd-1500", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+
+
+def test_closed_standard_streams_are_no_reason_to_fail() -> None:
+    """A daemon's child may have been started without them."""
+    command = f"exec {sys.executable} -m linkgauge presets list <&- >&- 2>&-"
+    done = subprocess.run(["/bin/sh", "-c", command], timeout=DEADLINE_S, check=False)
+    assert done.returncode == 0

@@ -1,0 +1,89 @@
+"""`linkgauge runs delete` asks a person, and not a script."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import Ended, Reason, RunEnd
+
+DEADLINE_S = 30.0
+RUN_ID = "20261121-014629-7f3a"
+
+
+def keep_run(data_dir: Path) -> None:
+    """Keep a run without events; what it measured does not matter here."""
+    with RunLog.open(data_dir) as log:
+        log.begin(RUN_ID, "gbe-fd-1500", "db-02")
+        log.add(RUN_ID, Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
+        log.finish(RUN_ID, "pass", {})
+
+
+def kept(data_dir: Path) -> list[str]:
+    """Return the runs that are kept."""
+    with RunLog.open(data_dir, create=False) as log:
+        return [row.run_id for row in log.runs()]
+
+
+def delete(data_dir: Path, *options: str, answer: str | None = None) -> tuple[int, str]:
+    """Delete the run, on a terminal where there is an answer to give; return status and what was told."""
+    command = [sys.executable, "-m", "linkgauge", "runs", "delete", RUN_ID, *options]
+    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(data_dir)}
+    if answer is None:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=DEADLINE_S,
+            check=False,
+        )  # fmt: skip
+        return done.returncode, done.stderr
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    done = subprocess.run(
+        command,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    os.set_blocking(ours, False)
+    told = os.read(ours, 65_536).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert done.stdout == b""
+    return done.returncode, told
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", []), ("n\n", [RUN_ID]), ("\n", [RUN_ID])])
+def test_on_a_terminal_a_run_is_deleted_only_after_a_yes(tmp_path: Path, answer: str, left: list[str]) -> None:
+    """The question names the run, its peer and its preset."""
+    keep_run(tmp_path)
+    status, told = delete(tmp_path, answer=answer)
+    assert status == 0
+    for words in (RUN_ID, "db-02", "gbe-fd-1500", "[y/N]", "is kept" if left else "is deleted"):
+        assert words in told
+    assert kept(tmp_path) == left
+
+
+def test_the_end_of_input_is_no_yes(tmp_path: Path) -> None:
+    """Ctrl-D keeps the run."""
+    keep_run(tmp_path)
+    status, told = delete(tmp_path, answer="\x04")
+    assert "Traceback" not in told
+    assert status == 0
+    assert kept(tmp_path) == [RUN_ID]
+
+
+@pytest.mark.parametrize(("options", "answer"), [(("--yes",), "n\n"), ((), None)])
+def test_with_yes_or_without_a_terminal_nothing_is_asked(
+    tmp_path: Path, options: tuple[str, ...], answer: str | None
+) -> None:
+    """A script has said what it wants."""
+    keep_run(tmp_path)
+    status, told = delete(tmp_path, *options, answer=answer)
+    assert status == 0
+    assert "[y/N]" not in told
+    assert kept(tmp_path) == []

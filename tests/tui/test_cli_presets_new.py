@@ -1,0 +1,161 @@
+"""`linkgauge presets new`: a kept run made into a preset, that later runs are held against."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Plan, Settings
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import Event
+from linkgauge.presets.catalog import load_catalog
+
+DEADLINE_S = 40.0
+RUN_ID = "20261121-014629-7f3a"
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Give a function that carries a command out, with data and configuration directories of the test's own."""
+
+    def carry_out(*arguments: str) -> subprocess.CompletedProcess[str]:
+        folders = {"LINKGAUGE_DATA_DIR": str(tmp_path / "data"), "LINKGAUGE_CONFIG_DIR": str(tmp_path / "config")}
+        done = subprocess.run(
+            [sys.executable, "-m", "linkgauge", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            env={**os.environ, "PYTHONWARNINGS": "error", **folders},
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return carry_out
+
+
+def keep_run(world: Any, data_dir: Path, *, preset: str = "10gbe-fd-1500", ended: bool = True) -> None:
+    """Keep a scripted run: ten seconds of one session, then ten of five with a window of 256K."""
+    found = world.catalog.find(preset if preset in {p.id for p in world.catalog.presets} else "loopback")
+    script = world.script_of(found, Plan(Settings(window_bytes=262_144), duration_ns=20 * SECOND_NS))
+    script.run_for(40, 6.9e9)
+    script.change(script.settings.changed(sessions=5))
+    script.run_for(40, 9.38e9)
+    if ended:
+        script.end()
+    events: list[Event] = []
+    while not script.queue.empty():
+        events.append(script.queue.get_nowait())
+    with RunLog.open(data_dir) as log:
+        log.begin(RUN_ID, preset, str(LOOPBACK.host))
+        for event in events:
+            log.add(RUN_ID, event)
+        if ended:
+            log.finish(RUN_ID, "pass", {})
+
+
+def test_a_run_becomes_a_preset_with_the_link_of_the_runs_own(world: Any, tmp_path: Path, cli: Cli) -> None:
+    """The path is what comes out; what to do with it is told beside."""
+    keep_run(world, tmp_path / "data")
+    made = cli("presets", "new", "uplink", "--from-run", RUN_ID[:12])
+    path = tmp_path / "config" / "presets" / "uplink.toml"
+    assert (made.returncode, made.stdout) == (0, f"{path}\n")
+    assert "linkgauge check uplink loopback" in made.stderr
+    catalog = load_catalog([path.parent])
+    assert catalog.problems == ()
+    mine = catalog.find("uplink")
+    assert mine.link == catalog.find("10gbe-fd-1500").link
+    assert mine.suggested_window_bytes == 262_144
+    assert [(rate.flow, rate.sessions, round((mine.bit_s(rate) or 0) / 1e9)) for rate in mine.rates] == [
+        ("out", 1, 7),
+        ("out", 5, 9),
+    ]
+    assert [entry.name for entry in path.parent.iterdir()] == ["uplink.toml"]
+
+
+def test_a_check_against_a_preset_of_ones_own_is_judged_by_it(cli: Cli) -> None:
+    """Of a real run over loopback, which the next one is held against."""
+    short = ("--seconds", "1", "--interval", "100ms")
+    run_id = json.loads(cli("run", "loopback", *short, "--json").stdout)["run_id"]
+    assert cli("presets", "new", "here", "--from-run", run_id).returncode == 0
+    checked = cli("check", "here", "loopback", *short, "--pass-mark", "1", "--json")
+    document = json.loads(checked.stdout)
+    assert (checked.returncode, document["verdict"], document["preset"]) == (0, "pass", "here")
+    assert f"run {run_id}" in document["expected"]["out"]["source"]
+
+
+def test_a_preset_is_replaced_only_by_force(world: Any, tmp_path: Path, cli: Cli) -> None:
+    """What a person edited is not lost by a slip of theirs."""
+    keep_run(world, tmp_path / "data")
+    path = tmp_path / "config" / "presets" / "uplink.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("# mine\n")
+    refused = cli("presets", "new", "uplink", "--from-run", RUN_ID)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"{path} exists already" in refused.stderr
+    assert "--force" in refused.stderr
+    assert path.read_text() == "# mine\n"
+    made = cli("presets", "new", "uplink", "--from-run", RUN_ID, "--force", "--json")
+    assert json.loads(made.stdout) == {"id": "uplink", "path": str(path)}
+    assert tomllib.loads(path.read_text())["preset"][0]["id"] == "uplink"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["My Link", "--from-run", RUN_ID], "small letters"),
+        (["../up", "--from-run", RUN_ID], "small letters"),
+        (["auto", "--from-run", RUN_ID], "small letters"),
+        (["gbe-fd-1500", "--from-run", RUN_ID], "linkgauge's own"),
+        (["gbe-fd-1500", "--from-run", RUN_ID, "--force"], "linkgauge's own"),
+        (["uplink", "--from-run", "nope"], "runs list"),
+        (["uplink"], "--from-run"),
+    ],
+)
+def test_a_name_or_a_run_that_will_not_do_exits_2_and_makes_nothing(
+    arguments: list[str], said: str, world: Any, tmp_path: Path, cli: Cli
+) -> None:
+    """The directory is not made either."""
+    keep_run(world, tmp_path / "data")
+    done = cli("presets", "new", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert not (tmp_path / "config").exists()
+
+
+def test_an_id_that_another_of_ones_own_files_has_is_refused(world: Any, tmp_path: Path, cli: Cli) -> None:
+    """Two files with one id would be a problem from then on."""
+    keep_run(world, tmp_path / "data")
+    made = cli("presets", "new", "uplink", "--from-run", RUN_ID)
+    path = Path(made.stdout.strip())
+    path.rename(path.with_name("renamed.toml"))
+    refused = cli("presets", "new", "uplink", "--from-run", RUN_ID)
+    assert refused.returncode == 2
+    assert "has a preset uplink already" in refused.stderr
+    assert not path.exists()
+
+
+def test_a_run_whose_preset_is_gone_gives_no_link_and_says_so(world: Any, tmp_path: Path, cli: Cli) -> None:
+    """The rates are measured all the same."""
+    keep_run(world, tmp_path / "data", preset="no-more")
+    made = cli("presets", "new", "uplink", "--from-run", RUN_ID)
+    assert made.returncode == 0
+    assert "no-more is not known any more" in made.stderr
+    assert tomllib.loads(Path(made.stdout.strip()).read_text())["preset"][0]["link"] == {"framing": "none"}
+
+
+def test_a_directory_that_cannot_be_made_exits_3(world: Any, tmp_path: Path, cli: Cli) -> None:
+    """With the path and the reason."""
+    keep_run(world, tmp_path / "data")
+    (tmp_path / "config").write_text("")
+    done = cli("presets", "new", "uplink", "--from-run", RUN_ID)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert str(tmp_path / "config") in done.stderr

@@ -1,0 +1,162 @@
+"""The summary and the live line as text, and what the shell is told."""
+
+import io
+
+import pytest
+from linkgauge.engine.meter import Interval
+from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.samples import (
+    CoreTimes,
+    CpuSummary,
+    Expectation,
+    Expected,
+    HostFacts,
+    Measured,
+    Reason,
+    RunEnd,
+    Sample,
+    Sampled,
+    SessionSample,
+    Started,
+    Stretch,
+    Summary,
+    TcpSummary,
+)
+from linkgauge.presets.verdict import Verdict, Word, judge
+from linkgauge.tui.cli.live import live_text
+from linkgauge.tui.cli.status import status_of_test
+from linkgauge.tui.cli.summary_text import summary_parts
+from rich.console import Console
+
+UNKNOWN_CPU = CpuSummary(None, None, None, None)
+UNKNOWN_TCP = TcpSummary(None, None, None, None, None, None)
+EXPECTED = Expected(941_000_000, "documented", "a table")
+RATE = Measured(1_176_250_000, 10 * SECOND_NS)  # 941 Mb/s
+
+
+def summary(
+    *,
+    out: Measured | None = RATE,
+    expectation: Expectation | None = None,
+    stretches: tuple[Stretch, ...] = (),
+    tcp: TcpSummary = UNKNOWN_TCP,
+    warnings: tuple[str, ...] = (),
+    end: RunEnd | None = None,
+) -> Summary:
+    """Return a summary of a run out."""
+    return Summary(
+        plan=Plan(),
+        out=out,
+        in_=None,
+        total=out,
+        expectation=expectation or Expectation(out=EXPECTED),
+        stretches=stretches,
+        near_cpu=CpuSummary(12.5, 97.04, 31.0, 0.314),
+        far_cpu=UNKNOWN_CPU,
+        tcp=tcp,
+        warnings=warnings,
+        end=end or RunEnd(Reason.COMPLETED, "its duration is up"),
+    )
+
+
+def text_of(found: Summary, started: Started | None = None, width: int = 100) -> str:
+    """Return what a person reads."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, highlight=False, markup=False)
+    for part in summary_parts(found, judge(found), preset_id="gbe-fd-1500", started=started):
+        console.print(part)
+    return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
+    """Rate, expected rate and its source, CPU of both ends, why it ended."""
+    text = text_of(summary())
+    assert text.startswith("✓ PASS")
+    for words in ("941.0", "112.2", "100.0 %", "documented: a table", "97.0 %", "0.31 ms/MiB", "completed"):
+        assert words in text
+
+
+def test_what_is_unknown_is_a_dash_and_never_a_nought() -> None:
+    """The far end told nothing of its CPU."""
+    far = next(line for line in text_of(summary()).splitlines() if line.split()[:1] == ["far"])
+    assert "0" not in far
+    assert far.count("–") == 4
+
+
+def test_a_rate_just_under_the_mark_does_not_look_like_the_mark() -> None:
+    """94.96 % is short of 95 %, and is not written as 95.0 %."""
+    text = text_of(summary(out=Measured(1_176_250_000 * 9_496 // 10_000, 10 * SECOND_NS)))
+    assert text.startswith("▼ SHORT")
+    assert "95.0 %" not in text
+
+
+def test_a_run_whose_settings_changed_lists_each_stretch() -> None:
+    """Each with its settings, its rate, and its share of what was expected under them."""
+    parts = (
+        Stretch(Settings(), Expectation(out=EXPECTED), RATE, None),
+        Stretch(Settings(Direction.DUPLEX, 5, 57_344), Expectation(), RATE, None),
+    )
+    text = text_of(summary(stretches=parts))
+    assert "1. out, 1 session, window auto" in text
+    assert "2. duplex, 5 sessions, window 56K" in text
+
+
+def test_nothing_measured_is_said_in_words() -> None:
+    """Without tables of dashes."""
+    text = text_of(summary(out=None, end=RunEnd(Reason.PEER_LOST, "the far end is gone")))
+    assert "nothing was measured" in text
+    assert "far end lost: the far end is gone" in text
+
+
+def test_warnings_and_names_of_a_peer_cannot_drive_the_terminal() -> None:
+    """Text of the far end is text."""
+    evil = HostFacts("db\x1b[2J[red]02", "Linux", 2, "x", "uvloop")
+    started = Started("2026-01-01T00:00:00+00:00", "db-02:5820", evil, evil, Plan(), Expectation())
+    text = text_of(summary(warnings=("window\x1b]0;owned\x07 of 4K",)), started)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "[red]02" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_summary_fits_the_terminal(width: int) -> None:
+    """It wraps, and loses no number."""
+    tcp = TcpSummary(12, 210, 1_448, "cubic", 57_344, 28_672)
+    text = text_of(summary(tcp=tcp, warnings=("the window is less than was asked for " * 5,)), width=width)
+    assert all(len(line.rstrip()) <= width for line in text.splitlines())
+    assert "12 retransmits" in text
+    assert "941.0" in text
+
+
+@pytest.mark.parametrize(
+    ("word", "reason", "total", "status"),
+    [
+        ("pass", Reason.COMPLETED, RATE, 0),
+        ("none", Reason.COMPLETED, RATE, 0),
+        ("none", Reason.STOPPED, RATE, 0),
+        ("short", Reason.COMPLETED, RATE, 1),
+        ("fail", Reason.COMPLETED, RATE, 1),
+        ("none", Reason.COMPLETED, None, 3),
+        ("none", Reason.INTERRUPTED, RATE, 3),
+        ("none", Reason.PEER_LOST, RATE, 3),
+        ("none", Reason.PEER_STOPPED, RATE, 3),
+        ("none", Reason.WORKER_LOST, None, 3),
+    ],
+)
+def test_the_exit_status_tells_a_bad_link_from_a_test_that_was_none(
+    word: Word, reason: Reason, total: Measured | None, status: int
+) -> None:
+    """0 pass or nothing to judge, 1 short or fail, 3 not run to its end or nothing measured."""
+    assert status_of_test(summary(out=total, end=RunEnd(reason, "")), Verdict(word, "")) == status
+
+
+def test_the_live_line_shows_time_rates_and_load_of_both_ends() -> None:
+    """A far end that has not told yet is a dash."""
+    core = CoreTimes(100_000_000, 0, 0, 0, 150_000_000)
+    sent = SessionSample(Direction.IN, 1, 31_250_000)
+    sample = Sample(End.NEAR, 3, SECOND_NS, SECOND_NS // 4, (sent,), (core, core), 0)
+    near = Sampled(sample, Settings(Direction.IN), warmup=True)
+    text = live_text(Interval(3, near, None), Plan(duration_ns=10 * SECOND_NS))
+    assert text.replace("\N{NO-BREAK SPACE}", " ") == (
+        "00:01 / 00:10  in ←    1 000 Mb/s  cpu near  40 %, far   – %  warming up"
+    )

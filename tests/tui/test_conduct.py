@@ -1,0 +1,159 @@
+"""A run from its plan to its verdict, over a real embedded endpoint: what is kept, and when."""
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.errors import PlanError, WorkerError
+from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Peer, Plan, Settings
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import Changed, Ended, Reason, Sampled, Started
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.conduct import conduct, open_log
+
+pytestmark = pytest.mark.anyio
+
+DEADLINE_S = 30.0
+BRIEF = Plan(duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10)
+ENDLESS = Plan(duration_ns=None, warmup_ns=0, interval_ns=SECOND_NS // 10)
+PRESET = load_catalog().find("10mb-fd")
+
+
+async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tmp_path: Path) -> None:
+    """What a person has seen is kept, whatever happens next."""
+    path = tmp_path / "rows.csv"
+    with RunLog.open(tmp_path) as log:
+        seen = 0
+        async with (
+            asyncio.timeout(DEADLINE_S),
+            conduct(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as conducted,
+        ):
+            rows = 0
+            async for event in conducted:
+                seen += 1
+                assert list(log.events(conducted.run_id))[seen - 1] == event
+                rows += len(conducted.intervals) * 2  # one session: its row, and the row of the sum
+                assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + rows
+        assert conducted.outcome is not None
+        row = log.find(conducted.run_id)
+        assert row.document == conducted.outcome.document
+        assert (row.preset, row.peer, row.verdict) == ("10mb-fd", "loopback", "pass")
+        assert row.reason is Reason.COMPLETED
+        assert conducted.notices == []
+
+
+async def test_settings_change_while_it_runs_and_the_expectation_with_them(tmp_path: Path) -> None:
+    """The preset tells what to expect under the new settings."""
+    async with asyncio.timeout(DEADLINE_S), conduct(ENDLESS, PRESET, LOOPBACK, log=None) as conducted:
+        wanted = Settings(Direction.DUPLEX, 2)
+        samples = 0
+        async for event in conducted:
+            if isinstance(event, Sampled):
+                samples += 1
+                if samples == 4:
+                    conducted.change(wanted)
+                elif samples == 30:
+                    conducted.stop()
+            if isinstance(event, Changed):
+                assert event.settings == wanted == conducted.settings
+                assert event.expectation.total is not None
+                assert event.expectation.out is None
+        assert conducted.outcome is not None
+        assert [part.settings.direction for part in conducted.outcome.summary.stretches] == [
+            Direction.OUT,
+            Direction.DUPLEX,
+        ]
+        assert conducted.outcome.summary.end.reason is Reason.STOPPED
+
+
+async def test_a_block_that_is_left_early_ends_the_run_in_order(tmp_path: Path) -> None:
+    """The last samples are taken in, and the log has the end."""
+    with RunLog.open(tmp_path) as log:
+        async with asyncio.timeout(DEADLINE_S), conduct(ENDLESS, PRESET, LOOPBACK, log=log) as conducted:
+            async for event in conducted:
+                if isinstance(event, Started):
+                    break
+        row = log.find(conducted.run_id)
+        events = list(log.events(conducted.run_id))
+    assert isinstance(events[-1], Ended)
+    assert row.reason is Reason.STOPPED
+    assert conducted.outcome is not None
+    assert row.document == conducted.outcome.document
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+async def test_an_abandoned_run_is_closed_in_the_log_with_what_was_measured(tmp_path: Path, stopped: bool) -> None:
+    """An exception in the block does not wait for the far end; a stop that was given before stands."""
+
+    async def abandon(log: RunLog) -> None:
+        samples = 0
+        async with conduct(ENDLESS, PRESET, LOOPBACK, log=log) as conducted:
+            async for event in conducted:
+                samples += isinstance(event, Sampled)
+                if samples == 8:
+                    if stopped:
+                        conducted.stop(Reason.INTERRUPTED, "interrupted by SIGTERM")
+                    raise ZeroDivisionError
+
+    with RunLog.open(tmp_path) as log:
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(abandon(log), DEADLINE_S)
+        [row] = log.runs()
+        events = list(log.events(row.run_id))
+    assert isinstance(events[-1], Ended)
+    assert row.reason is (Reason.INTERRUPTED if stopped else Reason.FAILED)
+    assert row.verdict == "none"
+    assert row.document is not None
+    assert row.document["measured"]["total"]["bytes"] > 0
+
+
+async def test_a_csv_that_can_no_longer_be_written_becomes_a_notice_and_the_run_goes_on(tmp_path: Path) -> None:
+    """Its reader has gone: a pipe stands for every file that fails in the middle."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def read_the_header() -> None:
+        with path.open("rb") as pipe:
+            assert pipe.readline().startswith(b"run_id,")
+
+    reader = threading.Thread(target=read_the_header)
+    reader.start()
+    with RunLog.open(tmp_path / "data") as log:
+        async with asyncio.timeout(DEADLINE_S), conduct(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as conducted:
+            await asyncio.to_thread(reader.join)
+            async for _event in conducted:
+                pass
+        assert conducted.outcome is not None
+        assert conducted.outcome.summary.end.reason is Reason.COMPLETED
+        assert [text for text in conducted.notices if str(path) in text and conducted.run_id in text]
+        assert log.find(conducted.run_id).verdict == "pass"
+
+
+async def test_a_csv_path_is_looked_at_before_anything_is_started(tmp_path: Path) -> None:
+    """No endpoint is started, and no peer is connected to, for a run that could not be written."""
+    peer = Peer("host.invalid")
+    with pytest.raises(PlanError, match="CSV file"):
+        async with conduct(BRIEF, PRESET, peer, log=None, csv=tmp_path / "no" / "rows.csv"):
+            raise AssertionError("the run must not start")
+
+
+async def test_an_endpoint_that_the_caller_has_is_used_for_loopback() -> None:
+    """The app keeps one for all its runs. This one is none, and that is found out."""
+    with pytest.raises(Exception, match=r"127\.0\.0\.1:1") as caught:
+        async with conduct(BRIEF, None, LOOPBACK, log=None, embedded=Peer("127.0.0.1", 1)):
+            raise AssertionError("the run must not start")
+    assert not isinstance(caught.value, WorkerError)
+
+
+def test_a_log_that_cannot_be_opened_is_told_and_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file stands where the data directory should be."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path / "file"))
+    told: list[str] = []
+    assert open_log(told.append) is None
+    assert "not kept" in told[0]
+    assert str(tmp_path / "file") in told[0]

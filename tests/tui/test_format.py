@@ -1,0 +1,184 @@
+"""Text for people: one function, one kind of value."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.plan import Direction, Plan, Settings, Workload
+from linkgauge.engine.samples import Expected, Reason
+from linkgauge.tui import format as words
+
+SECOND_NS = 1_000_000_000
+
+
+def spaced(text: str) -> str:
+    """Return text with the no-break spaces written as spaces."""
+    return text.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("bit_s", "text"),
+    [
+        (None, "– Mb/s"),
+        (0, "0.00 Mb/s"),
+        (9_420_000, "9.42 Mb/s"),
+        (94_150_000, "94.15 Mb/s"),
+        (941_480_000, "941.5 Mb/s"),
+        (9_389_000_000, "9 389 Mb/s"),
+        (123_456_000_000, "123 456 Mb/s"),
+    ],
+)
+def test_a_rate_has_four_significant_digits_and_its_unit(bit_s: float | None, text: str) -> None:
+    """Mb is 1,000,000 bits; unknown is a dash, zero is zero."""
+    assert spaced(words.rate(bit_s)) == text
+
+
+def test_a_rate_of_given_width_keeps_its_unit_in_place() -> None:
+    """Numbers are right-aligned, so that the unit does not move when digits come and go."""
+    texts = [words.rate(r, width=7, places=1) for r in (None, 0, 9.4e6, 941.48e6, 9_389e6)]
+    assert {len(text) for text in texts} == {len("1 234.5 Mb/s")}
+
+
+@pytest.mark.parametrize(
+    ("bit_s", "text"),
+    [(None, "– MiB/s"), (8_388_608, "1.00 MiB/s"), (941_480_000, "112.2 MiB/s"), (9_389e6, "1 119 MiB/s")],
+)
+def test_a_rate_in_mib_counts_1048576_bytes(bit_s: float | None, text: str) -> None:
+    """MiB/s are binary, as in the table of words."""
+    assert spaced(words.mib_rate(bit_s)) == text
+
+
+def test_percents_keep_their_width_and_unknown_is_a_dash() -> None:
+    """A percentage of nothing is nothing."""
+    assert spaced(words.percent(99.72)) == "99.7 %"
+    assert spaced(words.percent(94.96)) == "95.0 %"
+    assert spaced(words.percent(94.96, mark=95.0)) == "94.9 %"
+    assert spaced(words.percent(92.47, mark=95.0)) == "92.5 %"
+    assert spaced(words.percent(None)) == "– %"
+    assert spaced(words.percent(5, places=0, width=3)) == "  5 %"
+    assert words.share(1.0, None) is None
+    assert words.share(1.0, 0) is None
+    assert words.share(None, 3) is None
+    assert words.share(1, 4) == 25
+
+
+@pytest.mark.parametrize(
+    ("window_bytes", "text"),
+    [(None, "auto"), (57_344, "56K"), (65_535, "65535"), (4_194_304, "4M"), (1 << 30, "1G"), (2_048, "2K")],
+)
+def test_a_window_is_written_as_it_is_typed(window_bytes: int | None, text: str) -> None:
+    """What is on the screen can be given on the command line."""
+    assert words.window(window_bytes) == text
+
+
+@given(st.integers(min_value=0, max_value=1 << 50))
+def test_a_size_never_takes_more_than_five_cells(value: int) -> None:
+    """The column of the session table is five cells wide."""
+    assert len(words.size(value)) <= 5
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0, "0 B"), (1_023, "1023 B"), (1_342_177_280, "1.25 GiB"), (1 << 45, "32.0 TiB")],
+)
+def test_an_amount_of_payload_has_a_binary_unit(value: int | None, text: str) -> None:
+    """KiB, MiB, GiB, TiB."""
+    assert spaced(words.payload(value)) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "until stopped"), (0.5, "0.5 s"), (30, "30 s"), (60, "60 s"), (300, "5 min"), (150, "150 s")],
+)
+def test_a_duration_is_in_seconds_until_whole_minutes_read_better(seconds: float | None, text: str) -> None:
+    """A minute is still 60 s, as on the command line."""
+    assert spaced(words.duration(None if seconds is None else int(seconds * SECOND_NS))) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(None, "--:--"), (0, "00:00"), (12.9, "00:12"), (754, "12:34"), (3_723, "1:02:03")]
+)
+def test_the_stopwatch_shows_whole_seconds(seconds: float | None, text: str) -> None:
+    """Seconds that have passed, not rounded up."""
+    assert words.clock(None if seconds is None else int(seconds * SECOND_NS)) == text
+
+
+@pytest.mark.parametrize(
+    ("value_us", "text"),
+    [(None, "– ms"), (0, "0.00 ms"), (212, "0.21 ms"), (12_340, "12.3 ms"), (2_500_000, "2 500 ms")],
+)
+def test_a_round_trip_is_in_milliseconds(value_us: int | None, text: str) -> None:
+    """Three digits are enough to see a queue fill."""
+    assert spaced(words.milliseconds(value_us)) == text
+
+
+def test_counts_and_costs_have_their_units() -> None:
+    """Singular and plural, groups of three, unknown is a dash."""
+    assert spaced(words.sessions(1)) == "1 session"
+    assert spaced(words.sessions(5)) == "5 sessions"
+    assert spaced(words.many(1_000, "segment")) == "1 000 segments"
+    assert spaced(words.count(None)) == "–"
+    assert spaced(words.cost(0.314)) == "0.31 ms/MiB"
+    assert spaced(words.cost(None)) == "– ms/MiB"
+
+
+def test_a_change_names_what_changed_and_nothing_else() -> None:
+    """The words beside the vertical line in the plot."""
+    before = Settings()
+    assert words.change(before, before) == ""
+    assert spaced(words.change(before, before.changed(sessions=5))) == "5 sessions"
+    after = Settings(Direction.DUPLEX, 2, 57_344)
+    assert spaced(words.change(before, after)) == "duplex, 2 sessions, window 56K"
+    assert spaced(words.settings(after)) == "duplex, 2 sessions, window 56K"
+
+
+def test_an_expected_rate_says_where_it_comes_from() -> None:
+    """Documented or computed, and by whom."""
+    assert words.expected(None) == "nothing to expect"
+    text = words.expected(Expected(9_415_000_000, "documented", "AIX table 1"))
+    assert spaced(text) == "9 415 Mb/s (documented: AIX table 1)"
+
+
+def test_every_reason_and_verdict_has_words() -> None:
+    """No end of a run is without a word, and each verdict has a mark of its own."""
+    assert all(words.reason(reason) for reason in Reason)
+    marks = {words.verdict(word)[0] for word in ("pass", "short", "fail", "none")}
+    assert len(marks) == 4
+
+
+def test_text_of_a_peer_cannot_steer_the_terminal() -> None:
+    """Control characters, escape sequences and text direction marks become spaces."""
+    assert words.plain("db\x1b[31m-02\n\u202eevil") == "db [31m-02  evil"
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (None, "–"),
+        (1_024, "1.02 µs"),
+        (17_792, "17.8 µs"),
+        (999_400, "999 µs"),
+        (1_250_000, "1.25 ms"),
+        (2_000_000_000, "2.00 s"),
+    ],
+)
+def test_latency_has_three_digits_and_the_unit_that_fits(ns: int | None, text: str) -> None:
+    """From microseconds to seconds."""
+    assert spaced(words.latency(ns)) == text
+
+
+def test_a_workload_is_told_with_its_sizes() -> None:
+    """A stream has none; who closes is named where a connection ends with each transaction."""
+    told = [spaced(words.workload(Plan(workload=workload))) for workload in Workload]
+    assert told == [
+        "stream",
+        "rr 200/1 000 bytes",
+        "crr 64/8 192 bytes, closed by the answering end",
+        "fetch 20/20 000 000 bytes",
+    ]
+    assert "4 in flight" in words.workload(Plan(workload=Workload.RR, burst=4))
+
+
+def test_transactions_keep_four_digits() -> None:
+    """Small rates have decimals, large ones groups."""
+    told = [spaced(words.transactions(rate)) for rate in (None, 7.5, 123.45, 54_320.9)]
+    assert told == ["– trans/s", "7.50 trans/s", "123.5 trans/s", "54 321 trans/s"]

@@ -1,0 +1,120 @@
+"""What a person types: windows, durations, pass marks, peers, and the words for what cannot be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.errors import PlanError
+from linkgauge.engine.plan import SECOND_NS, Peer
+from linkgauge.tui.cli import parse
+
+ABSURD = ["", " ", "-1", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "½", "٣", "9" * 5_000, "1\n2", "ten"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("auto", None),
+        ("AUTO", None),
+        ("65536", 65_536),
+        ("56K", 57_344),
+        ("56k", 57_344),
+        ("64KiB", 65_536),
+        ("64KB", 65_536),
+        ("1M", 1_048_576),
+        ("1.5M", 1_572_864),
+        ("1 GiB", 1 << 30),
+    ],
+)
+def test_windows_are_read_as_people_write_them(text: str, expected: int | None) -> None:
+    """K, M and G are powers of 1,024, with or without iB."""
+    assert parse.window_bytes(text) == expected
+
+
+@pytest.mark.parametrize("text", [*ABSURD, "56T", "K", "1.0000000001K", "0.3"])
+def test_a_window_that_cannot_be_names_what_was_given_and_what_is_allowed(text: str) -> None:
+    """The error is a PlanError of the window."""
+    with pytest.raises(PlanError, match="window") as caught:
+        parse.window_bytes(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10", 10 * SECOND_NS),
+        ("1.5", 1_500_000_000),
+        (".5", SECOND_NS // 2),
+        ("10s", 10 * SECOND_NS),
+        ("2m", 120 * SECOND_NS),
+        ("2 min", 120 * SECOND_NS),
+        ("1h", 3_600 * SECOND_NS),
+        ("750ms", 750_000_000),
+        ("0.1", 100_000_000),
+        ("none", None),
+        ("until stopped", None),
+    ],
+)
+def test_durations_are_read_exactly(text: str, expected: int | None) -> None:
+    """Nanoseconds come from decimal digits, not from a binary fraction."""
+    assert parse.duration_ns(text) == expected
+
+
+@pytest.mark.parametrize("text", [*ABSURD, "10 parsecs", "1:30", "--"])
+def test_a_duration_that_cannot_be_is_a_plan_error(text: str) -> None:
+    """No text makes another error, or a number without an end."""
+    with pytest.raises(PlanError, match="duration"):
+        parse.duration_ns(text)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("95", 95.0), ("97.5", 97.5), ("90%", 90.0), ("100", 100.0)])
+def test_pass_marks_are_percents(text: str, expected: float) -> None:
+    """With or without the sign."""
+    assert parse.pass_percent(text) == expected
+
+
+@pytest.mark.parametrize("text", [*ABSURD, "0", "100.1", "9500"])
+def test_a_pass_mark_outside_of_0_to_100_is_refused(text: str) -> None:
+    """A mark that no rate can reach, or that every rate reaches, is a slip."""
+    with pytest.raises(PlanError, match="pass mark"):
+        parse.pass_percent(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("db-02", Peer("db-02", 5820)),
+        ("db-02:99", Peer("db-02", 99)),
+        ("[::1]:99", Peer("::1", 99)),
+        ("fe80::1", Peer("fe80::1", 5820)),
+        ("loopback", Peer("loopback")),
+    ],
+)
+def test_peers_are_hosts_with_or_without_a_port(text: str, expected: Peer) -> None:
+    """An IPv6 address with a port stands in brackets."""
+    assert parse.peer(text) == expected
+
+
+@pytest.mark.parametrize("text", ["ssh://db-02", "SSH://me@db-02"])
+def test_a_peer_over_ssh_is_told_to_be_not_yet_available(text: str) -> None:
+    """And what to do instead."""
+    with pytest.raises(PlanError, match=r"not yet available.*linkgauge endpoint"):
+        parse.peer(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "http://db-02/", "db-02:0", "db-02:65536", "db-02:http", "[::1", "[::1]99", "a b", "db-02:-1"]
+)
+def test_a_peer_that_cannot_be_is_a_plan_error(text: str) -> None:
+    """Ports out of range and web addresses among them."""
+    with pytest.raises(PlanError):
+        parse.peer(text)
+
+
+@given(st.text(max_size=40))
+def test_no_text_raises_anything_but_a_plan_error(text: str) -> None:
+    """Whatever is typed."""
+    for read in (parse.window_bytes, parse.duration_ns, parse.pass_percent, parse.peer, parse.sessions):
+        try:
+            read(text)
+        except PlanError as error:
+            assert str(error).isprintable()  # noqa: PT017 - most texts raise, a few do not

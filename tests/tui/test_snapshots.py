@@ -1,0 +1,119 @@
+"""Pictures of the main states, from a script of events: a change of looks is a change of these files."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from linkgauge.engine.errors import PeerUnreachable
+from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Peer, Plan, Settings
+from linkgauge.engine.samples import Warned
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+FAR = Peer("db-02")
+
+
+Before = Callable[[Any], Awaitable[None]]
+
+
+def driven(world: Any, drive: Callable[[Any], object] | None, *, ends: bool = True) -> Before:
+    """Return what a snapshot runs first: start a run, and let the script happen."""
+
+    async def run(pilot: Any) -> None:
+        await pilot.pause()
+        if drive is None:
+            return
+        await pilot.press("space")
+        await pilot.pause()
+        drive(world.script)
+        if ends:
+            await pilot.app.workers.wait_for_complete()
+        else:
+            await asyncio.wait_for(world.script.queue.join(), 30)
+        await pilot.pause()
+
+    return run
+
+
+def half_way(script: Any) -> None:
+    """Five seconds of one session, then seven of five."""
+    script.emit(Warned("far granted a window of 212K, less than the 4M asked for"))
+    script.run_for(20, 6.9e9)
+    script.change(script.settings.changed(sessions=5))
+    script.run_for(28, 9.38e9)
+
+
+@SIZES
+def test_idle(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """First steps, and what the preset expects."""
+    app = world.app(peer=FAR)
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, None))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_running(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """A change of sessions in the plot, one core busy, a warning."""
+    app = world.app(peer=FAR)
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, half_way, ends=False))
+
+
+@SIZES
+def test_running_duplex(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Three gauges, and the total judged."""
+    plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS)
+    app = world.app(peer=FAR, plan=plan)
+    before = driven(world, lambda script: script.run_for(60, 7.2e9), ends=False)
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@SIZES
+def test_finished_pass(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """The whole duration, as fast as it should be."""
+    app = world.app(peer=FAR, plan=Plan(Settings(sessions=5), duration_ns=30 * SECOND_NS))
+    before = driven(world, lambda script: (script.run_for(120, 9.38e9), script.end()))
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@SIZES
+def test_finished_short(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Under the pass mark, told by number, mark and word."""
+    app = world.app(peer=FAR, plan=Plan(Settings(window_bytes=57_344), duration_ns=30 * SECOND_NS))
+    before = driven(world, lambda script: (script.run_for(120, 5.5e9), script.end()))
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@SIZES
+def test_no_expectation(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Loopback: measured, not judged."""
+    app = world.app("loopback", LOOPBACK, Plan(duration_ns=None))
+    before = driven(world, lambda script: script.run_for(50, 61e9), ends=False)
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@SIZES
+def test_peer_refused(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """A message with what to do."""
+    world.refusal = PeerUnreachable("db-02:5820 refused the connection: start linkgauge endpoint there")
+    app = world.app(peer=FAR)
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, None))
+
+
+@SIZES
+def test_help(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Every key, made from the registry."""
+    app = world.app(peer=FAR)
+    assert snap_compare(app, press=["question_mark"], terminal_size=size, run_before=driven(world, None))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_presets(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """The list by family, and beside it, where there is room, the sheet of what is highlighted."""
+    app = world.app(peer=FAR)
+    press = ["p", *"ethernet 1500", "down"]
+    assert snap_compare(app, press=press, terminal_size=size, run_before=driven(world, None))
+
+
+def test_a_presets_sheet(snap_compare: Any, world: Any) -> None:
+    """On a small screen it takes the list's place."""
+    app = world.app(peer=FAR)
+    assert snap_compare(app, press=["p", "tab"], terminal_size=(80, 24), run_before=driven(world, None))
