@@ -1,0 +1,80 @@
+"""What a process and all it started cost, read from outside: the same yardstick for every tool."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid: int) -> list[str]:
+    """Return /proc/PID/stat's fields from the third on (proc(5)); empty where the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def tree(root: int) -> list[int]:
+    """Return a process and all its living descendants."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        fields = _stat(int(folder.name))
+        if fields:
+            children.setdefault(int(fields[1]), []).append(int(folder.name))
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        pid = todo.pop()
+        found.append(pid)
+        todo.extend(children.get(pid, []))
+    return found
+
+
+def cpu_s(root: int) -> float:
+    """Return user and system seconds of a process and its living descendants."""
+    total = 0
+    for pid in tree(root):
+        fields = _stat(pid)
+        if fields:
+            total += int(fields[11]) + int(fields[12])
+    return total * _TICK_S
+
+
+def resident_mib(root: int) -> float:
+    """Return the proportional set size of a process and its descendants, MiB."""
+    total = 0
+    for pid in tree(root):
+        with suppress(OSError):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1])
+    return total / 1024
+
+
+@contextmanager
+def running(command: list[str], *, settle_s: float = 0.0) -> Generator[subprocess.Popen[str]]:
+    """Give a started process; end it, by its group, when the block does."""
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        time.sleep(settle_s)
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()

@@ -1,0 +1,241 @@
+"""Side by side: linkgauge and every other tester on this machine, interleaved, as ratios of one run.
+
+Usage: make bench [ARGS="--rounds 7 --seconds 3 --only copy-128K"]
+
+Everything runs on loopback, in a network namespace of its own where one can be made, with cubic congestion control.
+Each case runs its entries one after the other, round after round, so that a machine whose speed drifts moves all of
+them alike. Rates are each tool's own; CPU is read from outside, the same way for all, over the steady part of a
+round. Prints medians and ratios with a 95 % bootstrap interval; writes bench/results/bench.csv and bench.png.
+"""
+
+import argparse
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import tools
+from processes import cpu_s, running
+from ratios import ratio_interval
+from tools import IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, Entry, Tool
+
+RESULTS = Path(__file__).parent / "results"
+_FIRST_PORT = 5900
+_INSIDE = "LINKGAUGE_BENCH_INSIDE"
+_CUBIC = ("--congestion", "cubic")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A comparison: our entry first, the others after it. `at_least` is what we mean to reach."""
+
+    name: str
+    ours: Entry
+    others: tuple[Entry, ...]
+    at_least: float
+
+
+@dataclass
+class Rounds:
+    """What the rounds of one entry measured: rates in the tool's unit, and CPU ms for each MiB or transaction."""
+
+    unit: str
+    rates: list[float] = field(default_factory=list[float])
+    cpu_ms: list[float] = field(default_factory=list[float])
+
+
+def _ours(*options: str) -> Entry:
+    return Entry(" ".join(("linkgauge", *options)), LINKGAUGE, tools.linkgauge(*_CUBIC, *options))
+
+
+def _iperf3(*options: str) -> Entry:
+    return Entry(" ".join(("iperf3", *options)), IPERF3, tools.iperf3("-C", "cubic", *options))
+
+
+def _our_transactions(*options: str) -> Entry:
+    command = tools.linkgauge(*_CUBIC, *options)
+    return Entry(" ".join(("linkgauge", *options)), tools.LINKGAUGE_TRANSACTIONS, command)
+
+
+def _netperf(test: str, *options: str) -> Entry:
+    label = " ".join(("netperf", test, *options))
+    return Entry(label, tools.NETPERF_TRANSACTIONS, tools.netperf_transactions(test, *options))
+
+
+def _neper(test: str, *options: str) -> Entry:
+    return Entry(" ".join(("neper", test, *options)), *tools.neper(test, *options))
+
+
+CASES = (
+    Case("copy-128K", _ours("--mode", "copy", "--block", "128K"), (_iperf3(),), 1.0),
+    Case("copy-1M", _ours("--mode", "copy", "--block", "1M"), (_iperf3("-l", "1M"),), 1.0),
+    Case("best", _ours(), (_iperf3("-l", "1M"), _iperf3("-Z", "-l", "1M")), 1.15),
+    Case("xfr", _ours(), (Entry("xfr", XFR, tools.xfr("--congestion", "cubic")),), 1.0),
+    Case("discard", _ours("--mode", "discard"), (_iperf3("-l", "1M", "--skip-rx-copy"),), 1.0),
+    Case("sessions-8", _ours("--sessions", "8"), (_iperf3("-P", "8"),), 1.0),
+    Case(
+        "others",
+        _ours("--mode", "copy", "--block", "128K"),
+        (
+            Entry("iperf -l 128K", IPERF, tools.iperf("-l", "128K", "-Z", "cubic")),
+            Entry("nuttcp -l 128K", NUTTCP, tools.nuttcp("-l128K")),
+            Entry("qperf -m 128K", QPERF, tools.qperf("-m", "128K")),
+            Entry("netperf -m 128K", NETPERF, tools.netperf("-m", "128K", "-M", "128K")),
+        ),
+        1.0,
+    ),
+    Case(
+        "rr-1",
+        _our_transactions("--workload", "rr"),
+        (
+            _netperf("TCP_RR", "-r", "200,1000"),
+            Entry("qperf tcp_lat -m 200", tools.QPERF_TRANSACTIONS, tools.qperf_transactions("-m", "200")),
+        ),
+        1.0,
+    ),
+    Case(
+        "rr-10",
+        _our_transactions("--workload", "rr", "--sessions", "10"),
+        (_neper("tcp_rr", "-F", "10", "-T", "1", "-Q", "200", "-R", "1000"),),
+        1.0,
+    ),
+    Case("crr-1", _our_transactions("--workload", "crr"), (_netperf("TCP_CRR", "-r", "64,8192"),), 1.0),
+    Case(
+        "crr-10",
+        _our_transactions("--workload", "crr", "--sessions", "10"),
+        (_neper("tcp_crr", "-F", "10", "-T", "1", "-Q", "64", "-R", "8192"),),
+        0.9,
+    ),
+)
+
+
+def _round(entry: Entry, port: int, server_pid: int, seconds: int) -> tuple[float, float] | str:
+    """Run an entry once; return (its rate, CPU ms of both ends for each MiB or transaction), or why not."""
+    with running(entry.client(port, seconds), settle_s=tools.WARMUP_S) as client:
+        started, before = time.monotonic(), cpu_s(client.pid) + cpu_s(server_pid)
+        time.sleep(seconds * 0.7)
+        cpu = cpu_s(client.pid) + cpu_s(server_pid) - before
+        span = time.monotonic() - started
+        try:
+            output, errors = client.communicate(timeout=seconds + 20)
+        except subprocess.TimeoutExpired:
+            return "did not end"
+    try:
+        rate = entry.tool.parse(output)
+    except (ValueError, KeyError, IndexError, TypeError):
+        return (errors or output).strip().splitlines()[-1][:90] if (errors or output).strip() else "said nothing"
+    each_s = rate if entry.tool.unit == tools.TRANSACTIONS else rate / 8 / 1_048_576
+    return rate, cpu * 1e3 / (each_s * span)
+
+
+def _run_case(case: Case, servers: dict[Tool, tuple[int, int]], rounds: int, seconds: int) -> dict[str, Rounds]:
+    results: dict[str, Rounds] = {}
+    entries = [case.ours, *case.others]
+    for number in range(rounds):
+        for entry in list(entries):
+            if entry.tool not in servers:
+                if number == 0:
+                    print(f"  {entry.label}: {entry.tool.name} is not on PATH, left out")
+                entries.remove(entry)
+                continue
+            measured = _round(entry, *servers[entry.tool], seconds)
+            if isinstance(measured, str):
+                print(f"  {entry.label}: left out: {measured}")
+                entries.remove(entry)
+                results.pop(entry.label, None)
+                continue
+            one = results.setdefault(entry.label, Rounds(entry.tool.unit))
+            one.rates.append(measured[0])
+            one.cpu_ms.append(measured[1])
+    return results
+
+
+def _report(case: Case, results: dict[str, Rounds]) -> list[dict[str, str]]:
+    ours = results.get(case.ours.label)
+    rows: list[dict[str, str]] = []
+    for label, rounds in results.items():
+        row = {
+            "case": case.name,
+            "entry": label,
+            **dict.fromkeys(("gbit_s", "cpu_ms_per_mib", "transactions_s", "cpu_ms_per_transaction"), ""),
+            "ratio": "",
+            "ratio_low": "",
+            "ratio_high": "",
+            "cpu_ratio": "",
+        }
+        if rounds.unit == tools.TRANSACTIONS:
+            row["transactions_s"] = f"{median(rounds.rates):.0f}"
+            row["cpu_ms_per_transaction"] = f"{median(rounds.cpu_ms):.4f}"
+            told = f"{row['transactions_s']:>7} /s    {row['cpu_ms_per_transaction']:>7} ms each"
+        else:
+            row["gbit_s"] = f"{median(rounds.rates) / 1e9:.2f}"
+            row["cpu_ms_per_mib"] = f"{median(rounds.cpu_ms):.3f}"
+            told = f"{row['gbit_s']:>7} Gb/s  {row['cpu_ms_per_mib']:>7} ms/MiB"
+        if ours is not None and label != case.ours.label and len(ours.rates) == len(rounds.rates):
+            ratio, low, high = ratio_interval(ours.rates, rounds.rates)
+            costs = all(ours.cpu_ms) and all(rounds.cpu_ms)
+            cpu = ratio_interval(ours.cpu_ms, rounds.cpu_ms)[0] if costs else float("nan")
+            row |= {"ratio": f"{ratio:.2f}", "ratio_low": f"{low:.2f}", "ratio_high": f"{high:.2f}"}
+            row["cpu_ratio"] = f"{cpu:.2f}"
+        rows.append(row)
+        against = f"ours is {row['ratio']} of it ({row['ratio_low']}–{row['ratio_high']})" if row["ratio"] else ""
+        cost = f", its CPU {row['cpu_ratio']}" if row["ratio"] else ""
+        print(f"  {label:44} {told}  {against}{cost}")
+    return rows
+
+
+def _enter_namespace() -> None:
+    """Run again in a network namespace of our own: cubic is then the default of every tool, and nobody else's.
+
+    Where that cannot be, go on here and say so.
+    """
+    if os.environ.get(_INSIDE) or not shutil.which("unshare") or not shutil.which("ip"):
+        return
+    script = 'ip link set lo up && sysctl -qw net.ipv4.tcp_congestion_control=cubic; exec "$@"'
+    namespace = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
+    if subprocess.run([*namespace, "true"], check=False, capture_output=True).returncode:
+        print("no network namespace can be made here: tools without an option for it use the machine's default")
+        return
+    command = [*namespace, "sh", "-c", script, "sh", sys.executable, *sys.argv]
+    os.environ[_INSIDE] = "1"
+    os.execvp(command[0], command)
+
+
+def main() -> None:
+    """Measure, print, and write what was printed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--only", help="cases, separated by commas", default="")
+    options = parser.parse_args()
+    _enter_namespace()
+    wanted = [c for c in CASES if not options.only or c.name in options.only.split(",")]
+    programs = {e.tool for c in wanted for e in (c.ours, *c.others)}
+    rows: list[dict[str, str]] = []
+    with ExitStack() as stack:
+        servers: dict[Tool, tuple[int, int]] = {}
+        for number, tool in enumerate(sorted((t for t in programs if t.found), key=lambda t: t.name)):
+            port = _FIRST_PORT + number
+            servers[tool] = (port, stack.enter_context(running(tool.server(port), settle_s=1.0)).pid)
+        print(f"{os.cpu_count()} cores, {options.rounds} rounds of {options.seconds} s")
+        for case in wanted:
+            print(f"{case.name} (at least {case.at_least})")
+            rows += _report(case, _run_case(case, servers, options.rounds, options.seconds))
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "bench.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    print(f"written: {RESULTS / 'bench.csv'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""The tools that are measured side by side: how each is started, and where its output says the rate."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+WARMUP_S = 1
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tester on this machine. `server(port)` keeps listening; `parse(output)` gives its rate.
+
+    That is bits per second, or transactions a second where `unit` says so.
+    """
+
+    name: str
+    program: str
+    server: Callable[[int], list[str]]
+    parse: Callable[[str], float]
+    unit: str = "bit/s"
+
+    @property
+    def found(self) -> str | None:
+        """The path of its program, None where it is not on PATH."""
+        return shutil.which(self.program)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One way of running a tool: `client(port, seconds)`, the seconds without its warm-up."""
+
+    label: str
+    tool: Tool
+    client: Callable[[int, int], list[str]]
+
+
+def _linkgauge_rate(output: str) -> float:
+    return json.loads(output)["measured"]["total"]["mbit_s"] * 1e6
+
+
+def _iperf3_rate(output: str) -> float:
+    return json.loads(output)["end"]["sum_received"]["bits_per_second"]
+
+
+def _iperf_rate(output: str) -> float:
+    # -y C: the last line is the sum; bits per second is its last column.
+    return float(output.strip().splitlines()[-1].split(",")[8])
+
+
+def _nuttcp_rate(output: str) -> float:
+    found = re.search(r"=\s*([\d.]+) Mbps", output)
+    if found is None:
+        raise ValueError(output)
+    return float(found[1]) * 1e6
+
+
+def _qperf_rate(output: str) -> float:
+    found = re.search(r"bw\s*=\s*([\d.,]+)\s*(\w+)/sec", output)
+    if found is None:
+        raise ValueError(output)
+    return float(found[1].replace(",", "")) * {"KB": 8e3, "MB": 8e6, "GB": 8e9}[found[2]]
+
+
+def _netperf_rate(output: str) -> float:
+    return float(output.split("\n")[-2].rsplit(maxsplit=1)[-1]) * 1e6
+
+
+def _xfr_rate(output: str) -> float:
+    result = json.loads(output[output.index("{") :])
+    return float(result["throughput_mbps"]) * 1e6
+
+
+def _linkgauge_transactions(output: str) -> float:
+    return json.loads(output)["measured"]["total"]["transactions_s"]
+
+
+def _netperf_transactions(output: str) -> float:
+    # -P 0: sizes, seconds and the rate on the line before the last, which only has the other end's sizes.
+    return float(next(line for line in output.splitlines() if len(line.split()) == 6).split()[-1])
+
+
+def _qperf_transactions(output: str) -> float:
+    # qperf's latency is one way: half of a round trip.
+    found = re.search(r"latency\s*=\s*([\d.,]+)\s*(\w+)", output)
+    if found is None:
+        raise ValueError(output)
+    return 1 / (2 * float(found[1].replace(",", "")) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[found[2]])
+
+
+def _neper_transactions(output: str) -> float:
+    found = re.search(r"^throughput=([\d.]+)", output, re.MULTILINE)
+    if found is None:
+        raise ValueError(output)
+    return float(found[1])
+
+
+_SELF = [sys.executable, "-m", "linkgauge"]
+LINKGAUGE = Tool(
+    "linkgauge",
+    sys.executable,
+    lambda p: [*_SELF, "endpoint", "--bind", "127.0.0.1", "--port", str(p)],
+    _linkgauge_rate,
+)
+IPERF3 = Tool("iperf3", "iperf3", lambda p: ["iperf3", "-s", "-p", str(p)], _iperf3_rate)
+IPERF = Tool("iperf", "iperf", lambda p: ["iperf", "-s", "-p", str(p)], _iperf_rate)
+NUTTCP = Tool("nuttcp", "nuttcp", lambda p: ["nuttcp", "-S", "--nofork", f"-P{p}"], _nuttcp_rate)
+QPERF = Tool("qperf", "qperf", lambda p: ["qperf", "-lp", str(p)], _qperf_rate)
+NETPERF = Tool("netperf", "netperf", lambda p: ["netserver", "-D", "-p", str(p)], _netperf_rate)
+TRANSACTIONS = "transactions/s"
+LINKGAUGE_TRANSACTIONS = Tool(
+    "linkgauge-transactions", sys.executable, LINKGAUGE.server, _linkgauge_transactions, TRANSACTIONS
+)
+NETPERF_TRANSACTIONS = Tool("netperf-transactions", "netperf", NETPERF.server, _netperf_transactions, TRANSACTIONS)
+QPERF_TRANSACTIONS = Tool("qperf-transactions", "qperf", QPERF.server, _qperf_transactions, TRANSACTIONS)
+XFR = Tool("xfr", "xfr", lambda p: ["xfr", "serve", "--port", str(p)], _xfr_rate)
+
+
+def linkgauge(*options: str) -> Callable[[int, int], list[str]]:
+    """Return linkgauge's client with options."""
+
+    def command(port: int, seconds: int) -> list[str]:
+        timing = ["--seconds", str(seconds + WARMUP_S), "--warmup", str(WARMUP_S)]
+        return [*_SELF, "run", f"127.0.0.1:{port}", "--json", *timing, *options]
+
+    return command
+
+
+def iperf3(*options: str) -> Callable[[int, int], list[str]]:
+    """Return iperf3's client with options."""
+
+    def command(port: int, seconds: int) -> list[str]:
+        base = ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-J"]
+        return [*base, "-t", str(seconds), "-O", str(WARMUP_S), *options]
+
+    return command
+
+
+def iperf(*options: str) -> Callable[[int, int], list[str]]:
+    """Return iperf 2's client with options; it has no warm-up to leave out."""
+    return lambda port, seconds: [
+        "iperf",
+        "-c",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "-y",
+        "C",
+        "-t",
+        str(seconds),
+        *options,
+    ]
+
+
+def nuttcp(*options: str) -> Callable[[int, int], list[str]]:
+    """Return nuttcp's client with options."""
+    return lambda port, seconds: ["nuttcp", f"-P{port}", f"-T{seconds}", *options, "127.0.0.1"]
+
+
+def qperf(*options: str) -> Callable[[int, int], list[str]]:
+    """Return qperf's client with options."""
+    return lambda port, seconds: ["qperf", "127.0.0.1", "-lp", str(port), "-t", str(seconds), *options, "tcp_bw"]
+
+
+def netperf(*options: str) -> Callable[[int, int], list[str]]:
+    """Return netperf's client with options."""
+    base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", "TCP_STREAM"]
+    return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds), "--", *options]
+
+
+def xfr(*options: str) -> Callable[[int, int], list[str]]:
+    """Return xfr's client with options."""
+    base = ["xfr", "127.0.0.1", "--json", "--no-tui"]
+    return lambda port, seconds: [*base, "--port", str(port), "-t", f"{seconds}s", *options]
+
+
+def netperf_transactions(test: str, *options: str) -> Callable[[int, int], list[str]]:
+    """Return netperf's client for TCP_RR or TCP_CRR with options."""
+    base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", test]
+    return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds), "--", *options]
+
+
+def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
+    """Return qperf's client for tcp_lat with options; its answer is as large as its request."""
+    return lambda port, seconds: ["qperf", "127.0.0.1", "-lp", str(port), "-t", str(seconds), *options, "tcp_lat"]
+
+
+def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str]]]:
+    """Return neper's tcp_rr or tcp_crr with options, its server and its client alike.
+
+    Its server serves one client and ends: it is started again for each.
+    """
+    sizes = ["--logtostderr", *options]
+    tool = Tool(
+        f"neper-{test}",
+        test,
+        lambda p: ["sh", "-c", 'while "$@"; do :; done', "sh", test, "-C", str(p), *sizes],
+        _neper_transactions,
+        TRANSACTIONS,
+    )
+    return tool, lambda port, seconds: [test, "-c", "-H", "127.0.0.1", "-C", str(port), "-l", str(seconds), *sizes]
