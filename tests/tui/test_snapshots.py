@@ -16,23 +16,32 @@ FAR = Peer("db-02")
 Before = Callable[[Any], Awaitable[None]]
 
 
-def driven(world: Any, drive: Callable[[Any], object] | None, *, ends: bool = True) -> Before:
-    """Return what a snapshot runs first: start a run, and let the script happen."""
+def driven(world: Any, drive: Callable[[Any], object] | None, *press: str, ends: bool = True) -> Before:
+    """Return what a snapshot runs first: start a run, let the script happen, press keys, and let it all settle."""
 
     async def run(pilot: Any) -> None:
         await pilot.pause()
-        if drive is None:
-            return
-        await pilot.press("space")
-        await pilot.pause()
-        drive(world.script)
-        if ends:
-            await pilot.app.workers.wait_for_complete()
-        else:
-            await asyncio.wait_for(world.script.queue.join(), 30)
-        await pilot.pause()
+        if drive is not None:
+            await pilot.press("space")
+            await pilot.pause()
+            drive(world.script)
+            if ends:
+                await pilot.app.workers.wait_for_complete()
+            else:
+                await asyncio.wait_for(world.script.queue.join(), 30)
+        await pilot.press(*press)
+        await still(pilot)
 
     return run
+
+
+async def still(pilot: Any) -> None:
+    """Wait until the screen is the same a few times over: one message may bring another, and a new layout."""
+    seen: list[list[Any]] = []
+    async with asyncio.timeout(30):
+        while len(seen) < 4 or any(seen[-1] != earlier for earlier in seen[-4:-1]):
+            await pilot.pause()
+            seen.append(pilot.app.screen._compositor.render_strips())
 
 
 def half_way(script: Any) -> None:
@@ -102,18 +111,18 @@ def test_peer_refused(snap_compare: Any, world: Any, size: tuple[int, int]) -> N
 def test_help(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """Every key, made from the registry."""
     app = world.app(peer=FAR)
-    assert snap_compare(app, press=["question_mark"], terminal_size=size, run_before=driven(world, None))
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, None, "question_mark"))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
 def test_presets(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The list by family, and beside it, where there is room, the sheet of what is highlighted."""
     app = world.app(peer=FAR)
-    press = ["p", *"ethernet 1500", "down"]
-    assert snap_compare(app, press=press, terminal_size=size, run_before=driven(world, None))
+    before = driven(world, None, "p", *"ethernet 1500", "down")
+    assert snap_compare(app, terminal_size=size, run_before=before)
 
 
 def test_a_presets_sheet(snap_compare: Any, world: Any) -> None:
     """On a small screen it takes the list's place."""
     app = world.app(peer=FAR)
-    assert snap_compare(app, press=["p", "tab"], terminal_size=(80, 24), run_before=driven(world, None))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=driven(world, None, "p", "tab"))

@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from ...engine.errors import PlanError
 from ...engine.plan import Peer
+from ..widgets.field import Field
 
 
 class AskScreen(ModalScreen[str | None]):
@@ -49,7 +50,7 @@ class AskScreen(ModalScreen[str | None]):
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("enter  esc")
-            yield Input(self._value, select_on_focus=True, compact=False)
+            yield Field(self._value, select_on_focus=True, compact=False)
             yield Static(Content(self._hint), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -26,6 +26,7 @@ from ...presets.model import Preset
 from ...presets.sheet import sheet
 from .. import format as words
 from ..sheet_text import sheet_parts
+from ..widgets.field import Field
 from ..widgets.styles import MUTED, SHORT
 from ..widgets.values import expected_of
 
@@ -105,7 +106,7 @@ class PresetScreen(ModalScreen[Preset | None]):
         """Lay out the filter, the list and the sheet."""
         with Vertical() as box:
             box.border_title = Content(f"presets, and what they expect: {words.settings(self._settings)}")
-            yield Input(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
+            yield Field(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
             if self._catalog.problems:
                 yield Static(self._problem_words(), id="problems", markup=False)
             yield Static(id="legend", markup=False)

@@ -1,0 +1,10 @@
+"""A line to type into."""
+
+from textual.reactive import reactive
+from textual.widgets import Input
+
+
+class Field(Input):
+    """An input whose cursor stands still: blinking is bytes over SSH, and a screen that changes by itself."""
+
+    cursor_blink = reactive(False, init=False)
