@@ -29,7 +29,9 @@ _TABLES: Final = (
         reason TEXT,
         detail TEXT,
         verdict TEXT,
-        document TEXT
+        document TEXT,
+        note TEXT,
+        grp TEXT
     )""",
     """CREATE TABLE events (
         run_id TEXT NOT NULL,
@@ -38,6 +40,9 @@ _TABLES: Final = (
         UNIQUE (run_id, seq)
     )""",
 )
+
+# What version 1 has gained: columns that a file may lack, and gets when it is next written to.
+_GAINED: Final = ("note", "grp")
 
 _REMEDIES: Final = {
     sqlite3.SQLITE_NOTADB: "it is no run log; move it away, or choose another data directory",
@@ -104,7 +109,10 @@ def prepare(path: Path, *, create: bool) -> None:
         if create:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN IMMEDIATE")  # one process makes the tables; a read-only file is found out
-            if not _check(path, connection):
+            if _check(path, connection):
+                for name in missing_columns(connection):
+                    connection.execute(f"ALTER TABLE runs ADD COLUMN {name} TEXT")
+            else:
                 for statement in _TABLES:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
@@ -125,6 +133,12 @@ def _check(path: Path, connection: sqlite3.Connection) -> bool:
             f"{SCHEMA_VERSION}); upgrade linkgauge, or choose another data directory"
         )
     return True
+
+
+def missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the columns of `runs` that a file of an older linkgauge lacks; nothing is known in them."""
+    there = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
+    return tuple(name for name in _GAINED if name not in there)
 
 
 def has_tables(path: Path) -> bool:

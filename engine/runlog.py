@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Final, Self, cast, get_args
 
 from .codec import DecodeError, decode_tagged, encode_tagged, printable
-from .database import FILE_NAME, has_tables, prepare, reading
+from .database import FILE_NAME, has_tables, missing_columns, prepare, reading
 from .errors import PlanError, StoreError
 from .logwriter import CAPACITY, LogWriter, Parameters, Write
 from .owner import is_alive, owner
+from .remarks import checked_label, checked_note, cut_label
 from .samples import Ended, Event, Reason, RunEnd, Started, Warned
 
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
@@ -25,7 +26,10 @@ _PAGE: Final = 256
 _LONGEST_TEXT: Final = 4_000  # what the codec reads back, with room to spare
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that is mistaken for another
 _FLUSH_S: Final = 10.0
-_ROW: Final = "SELECT id, preset, peer, label, owner, started_utc, reason, detail, verdict, document FROM runs"
+_COLUMNS: Final = (
+    *("id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
+    *("note", "grp"),
+)
 
 
 def new_run_id(now: datetime, randomness: random.Random) -> str:
@@ -36,7 +40,10 @@ def new_run_id(now: datetime, randomness: random.Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as the list of runs shows it. `reason` is None while it goes on, and for good where it was cut off."""
+    """A run as the list of runs shows it. `reason` is None while it goes on, and for good where it was cut off.
+
+    `label` and `note` are a person's own words, `group` is what a series of runs has in common.
+    """
 
     run_id: str
     preset: str
@@ -48,6 +55,8 @@ class RunRow:
     verdict: str | None
     document: dict[str, Any] | None
     is_running: bool
+    note: str | None = None
+    group: str | None = None
 
     @property
     def is_interrupted(self) -> bool:
@@ -88,11 +97,14 @@ class RunLog:
         """Why the newest run that could not be kept is not kept; None while all is well."""
         return self._writer.problem
 
-    def begin(self, run_id: str, preset_id: str, peer: str, label: str | None = None) -> None:
+    def begin(
+        self, run_id: str, preset_id: str, peer: str, label: str | None = None, group: str | None = None
+    ) -> None:
         """Begin a run. Never waits, never raises; neither do `add` and `finish`."""
         self._next[run_id] = 0
-        row = (run_id, printable(preset_id), printable(peer), label and printable(label), owner())
-        sql = "INSERT INTO runs (id, preset, peer, label, owner) VALUES (?, ?, ?, ?, ?)"
+        words = (printable(preset_id), printable(peer), cut_label(label), cut_label(group))
+        row = (run_id, *words, owner())
+        sql = "INSERT INTO runs (id, preset, peer, label, grp, owner) VALUES (?, ?, ?, ?, ?, ?)"
         self._writer.put(Write(run_id, sql, lambda: row))
 
     def add(self, run_id: str, event: Event) -> None:
@@ -150,13 +162,20 @@ class RunLog:
                 yield self._read(run_id, seq, text)
                 number = seq + 1
 
+    def set_label(self, run_id: str, label: str | None) -> None:
+        """Name a run, also one that goes on; nothing takes its label away.
+
+        Raises StoreError, and PlanError where it is too long; `set_note` does so, too.
+        """
+        self._set("UPDATE runs SET label = ? WHERE id = ?", run_id, checked_label(label))
+
+    def set_note(self, run_id: str, note: str | None) -> None:
+        """Keep what a person has to say about a run; nothing takes it away."""
+        self._set("UPDATE runs SET note = ? WHERE id = ?", run_id, checked_note(note))
+
     def delete(self, run_id: str) -> None:
         """Delete a run; raise StoreError where there is none of that id, or it still goes on."""
-        self.flush()
-        rows = self._rows("WHERE id = ?", (run_id,))
-        if not rows:
-            raise StoreError(f"there is no run {printable(run_id[:60])!r}; `linkgauge runs list` shows them")
-        if rows[0].is_running:
+        if self._exact(run_id).is_running:
             raise StoreError(f"run {run_id} still goes on; stop it first")
         with reading(self.path) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -179,7 +198,22 @@ class RunLog:
         if not has_tables(self.path):
             return []
         with reading(self.path) as connection:
-            return [_row(row) for row in connection.execute(f"{_ROW} {how}", parameters)]
+            missing = missing_columns(connection)  # reading changes no file, and a read-only one can be read
+            columns = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
+            sql = f"SELECT {columns} FROM runs {how}"  # noqa: S608 (names and conditions of ours)
+            return [_row(row) for row in connection.execute(sql, parameters)]
+
+    def _exact(self, run_id: str) -> RunRow:
+        rows = self._rows("WHERE id = ?", (run_id,))
+        if not rows:
+            raise StoreError(f"there is no run {printable(run_id[:60])!r}; `linkgauge runs list` shows them")
+        return rows[0]
+
+    def _set(self, sql: str, run_id: str, value: str | None) -> None:
+        self._exact(run_id)
+        prepare(self.path, create=True)  # an older file gets the columns that it lacks
+        with reading(self.path) as connection:
+            connection.execute(sql, (value, run_id))
 
     def _page(self, run_id: str, number: int) -> list[tuple[int, str]]:
         # A connection for each page: a reader that stops half-way leaves nothing open.
@@ -209,7 +243,7 @@ def _written(event: Event) -> str:
 
 
 def _row(row: tuple[Any, ...]) -> RunRow:
-    run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, document = row
+    run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, document, note, group = row
     known = {member.value: member for member in Reason}
     return RunRow(
         run_id=run_id,
@@ -222,6 +256,8 @@ def _row(row: tuple[Any, ...]) -> RunRow:
         verdict=verdict,
         document=_document(document),
         is_running=reason is None and is_alive(owned_by),
+        note=note,
+        group=group,
     )
 
 

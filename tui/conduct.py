@@ -65,11 +65,14 @@ async def conduct(
     embedded: Peer | None = None,
     notices: Sequence[str] = (),
     variant: Variant = PLAIN,
+    label: str | None = None,
+    group: str | None = None,
 ) -> AsyncGenerator["Conducted"]:
     """Give a run that has started, against an embedded endpoint where the peer is `loopback`.
 
     That is one of its own, or `embedded` where the caller has one. `notices` are what there is to say from
-    the beginning, `variant` the options that the preset's link is had with.
+    the beginning, `variant` the options that the preset's link is had with. `label` is a person's name for the
+    run, `group` what a series of runs has in common.
 
     Raises PlanError for a CSV file that cannot be written, before anything is connected; PeerError or
     WorkerError where the run cannot be. However the block is left, the run log has the run's end.
@@ -85,7 +88,17 @@ async def conduct(
             else partial(expectation, preset, workload=plan.workload, variant=variant)
         )
         run = await stack.enter_async_context(open_run(plan, far_end, expect=expect))
-        conducted = Conducted(run, preset, peer, log=log, writer=writer, pass_percent=pass_percent, notices=notices)
+        conducted = Conducted(
+            run,
+            preset,
+            peer,
+            log=log,
+            writer=writer,
+            pass_percent=pass_percent,
+            notices=notices,
+            label=label,
+            group=group,
+        )
         try:
             yield conducted
             await conducted.drain()
@@ -110,6 +123,8 @@ class Conducted:
         writer: CsvWriter | None,
         pass_percent: float = DEFAULT_PASS_PERCENT,
         notices: Sequence[str] = (),
+        label: str | None = None,
+        group: str | None = None,
     ) -> None:
         self.run_id = new_run_id(datetime.now(UTC), _CHANCE)
         self.meter = Meter()
@@ -118,6 +133,7 @@ class Conducted:
         self._run = run
         self._events = aiter(run)
         self._preset_id = None if preset is None else preset.id
+        self._label, self._group = label, group
         self._log = log
         self._writer = writer
         self._pass_percent = pass_percent
@@ -125,7 +141,8 @@ class Conducted:
         self._notices = list(notices)
         self._earlier_problem = None if log is None else log.problem
         if log is not None:
-            log.begin(self.run_id, self._preset_id or "", str(peer) if not peer.is_loopback else peer.host)
+            named = str(peer) if not peer.is_loopback else peer.host
+            log.begin(self.run_id, self._preset_id or "", named, label, group)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -182,7 +199,7 @@ class Conducted:
         self._write_rows()
         summary = self.meter.summary()
         verdict = judge(summary, pass_percent=self._pass_percent)
-        found = run_document(summary, verdict, self.run_id, self._preset_id)
+        found = run_document(summary, verdict, self.run_id, self._preset_id, self._label, self._group)
         if self._log is not None:
             self._log.finish(self.run_id, verdict.word, found)
         started = self.meter.started
@@ -198,7 +215,14 @@ class Conducted:
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` gives all rows")
 
 
-def run_document(summary: Summary, verdict: Verdict, run_id: str, preset_id: str | None) -> dict[str, Any]:
-    """Return the JSON document of a run; without a preset its `preset` is null."""
+def run_document(
+    summary: Summary,
+    verdict: Verdict,
+    run_id: str,
+    preset_id: str | None,
+    label: str | None = None,
+    group: str | None = None,
+) -> dict[str, Any]:
+    """Return the JSON document of a run; without a preset its `preset` is null. A new run has no note yet."""
     found = document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
-    return {**found, "preset": preset_id}
+    return {**found, "preset": preset_id, "label": label, "note": None, "group": group}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ...engine.plan import DEFAULT_PORT, LOOPBACK, SECOND_NS, Plan
+from ...engine.remarks import checked_label
 from ..language import language
 from . import options as given
 from . import parse
@@ -64,10 +65,11 @@ def check(
     link: given.LinkOptions,
     pass_mark: given.PassMarkOption = _DEFAULT_MARK,
     csv: given.CsvOption = None,
+    label: given.LabelOption = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
-    return _test(asked, preset, link, peer, pass_mark, csv, as_json=as_json)
+    return _test(asked, preset, link, peer, pass_mark, csv, label=label, as_json=as_json)
 
 
 def run(
@@ -83,10 +85,11 @@ def run(
     link: given.LinkOptions,
     pass_mark: given.PassMarkOption = _DEFAULT_MARK,
     csv: given.CsvOption = None,
+    label: given.LabelOption = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Test a link without a preset, or with one."""
-    return _test(asked, preset, link, peer, pass_mark, csv, as_json=as_json)
+    return _test(asked, preset, link, peer, pass_mark, csv, label=label, as_json=as_json)
 
 
 def endpoint(
@@ -123,6 +126,7 @@ def _test(
     pass_mark: str,
     csv: Path | None,
     *,
+    label: str | None,
     as_json: bool,
 ) -> int:
     """Look at everything that was asked for before anything is begun, then test."""
@@ -138,5 +142,6 @@ def _test(
             csv=csv,
             as_json=as_json,
             variant=variant,
+            label=checked_label(label),
         )
     )

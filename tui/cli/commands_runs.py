@@ -1,8 +1,9 @@
-"""`linkgauge runs`: what the run log keeps: listed, shown again, exported, deleted."""
+"""`linkgauge runs`: what the run log keeps: listed, shown again, labelled, exported, deleted."""
 
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="The runs that are kept: list, show, export, delete.",
+    help="The runs that are kept: list, show, label, note, export, delete.",
     subcommand_metavar="[COMMAND ...]",
 )
 
@@ -27,11 +28,39 @@ RunArgument = Annotated[
 ]
 
 
+class VerdictWord(StrEnum):
+    """What a run can have been judged as."""
+
+    PASS = "pass"  # noqa: S105 (no password)
+    SHORT = "short"
+    FAIL = "fail"
+    NONE = "none"
+
+
+def _part_of(name: str) -> Any:
+    """Return an option that lists only the runs with a text in one of their words."""
+    help_ = f"Only those with this in their {name}."
+    return typer.Option(f"--{name}", metavar="TEXT", show_default=False, help=help_)
+
+
 @app.command("list")
-def list_runs(*, as_json: given.JsonOption = False) -> int:
+def list_runs(
+    *,
+    preset: Annotated[str | None, _part_of("preset")] = None,
+    peer: Annotated[str | None, _part_of("peer")] = None,
+    verdict: Annotated[
+        VerdictWord | None, typer.Option(show_default=False, help="Only those that were judged so.")
+    ] = None,
+    label: Annotated[str | None, _part_of("label")] = None,
+    as_json: given.JsonOption = False,
+) -> int:
     """List the runs that are kept, the newest first. This is the default."""
+    from ..kept_rows import RowFilter
+
+    wanted = RowFilter(preset, peer, verdict, label)
     with kept_runs() as log:
-        rows = log.runs()
+        kept = log.runs()
+    rows = wanted.of(kept)
     if as_json:
         from .run_text import row_json
 
@@ -41,7 +70,7 @@ def list_runs(*, as_json: given.JsonOption = False) -> int:
 
         emit_rich(run_list(rows))
     else:
-        say("no run is kept yet")
+        say("no run is kept yet" if not kept else f"none of the {len(kept)} runs that are kept has all of that")
     return 0
 
 
@@ -55,12 +84,44 @@ def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
     if as_json:
         emit_json(outcome.document)
     else:
+        from ..format import plain
         from .summary_text import summary_parts
 
         emit_line(outcome.run_id)
         emit_rich(
             *summary_parts(outcome.summary, outcome.verdict, preset_id=outcome.preset_id, started=outcome.started)
         )
+        for name in ("label", "note", "group"):
+            if outcome.document[name]:
+                emit_line(f"  {name:<7}  {plain(outcome.document[name])}")
+    return 0
+
+
+@app.command("label")
+def label_run(
+    run: RunArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The label; '' takes it away.")],
+) -> int:
+    """Give a run a label, to find it by."""
+    with kept_runs() as log:
+        row = find_run(log, run)
+        log.set_label(row.run_id, text)
+        named = log.find(row.run_id).label
+    say(f"run {row.run_id} has the label {named!r}" if named else f"run {row.run_id} has no label")
+    return 0
+
+
+@app.command("note")
+def note_run(
+    run: RunArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The note; '' takes it away.")],
+) -> int:
+    """Keep a note with a run: what was changed, what the ticket is."""
+    with kept_runs() as log:
+        row = find_run(log, run)
+        log.set_note(row.run_id, text)
+        noted = log.find(row.run_id).note
+    say(f"the note is kept with run {row.run_id}" if noted else f"run {row.run_id} has no note")
     return 0
 
 

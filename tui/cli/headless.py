@@ -39,6 +39,7 @@ class Test:
     csv: Path | None = None
     as_json: bool = False
     variant: Variant = PLAIN
+    label: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse options that the preset's link cannot be had with."""
@@ -94,6 +95,7 @@ async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome
                 pass_percent=test.pass_percent,
                 notices=chosen.notices,
                 variant=chosen.variant,
+                label=test.label,
             ) as conducted:
                 signals.conducted = conducted
                 await _watch(conducted, live, told, as_json=test.as_json)

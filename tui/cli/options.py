@@ -43,6 +43,13 @@ CsvOption = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label", metavar="TEXT", show_default=False, help="A name for the run, to find it by.",
+        rich_help_panel=_OUTPUT,
+    ),
+]  # fmt: skip
 JsonOption = Annotated[
     bool, typer.Option("--json", metavar="", help="Print JSON, for programs.", rich_help_panel=_OUTPUT)
 ]

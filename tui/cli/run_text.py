@@ -22,6 +22,8 @@ def row_json(row: RunRow) -> dict[str, Any]:
         "preset": row.preset or None,
         "peer": row.peer,
         "label": row.label,
+        "note": row.note,
+        "group": row.group,
         "verdict": row.verdict,
         "ended": None if row.reason is None else {"reason": row.reason.value, "detail": row.detail},
         "is_running": row.is_running,
@@ -30,13 +32,16 @@ def row_json(row: RunRow) -> dict[str, Any]:
 
 
 def run_list(rows: Sequence[RunRow]) -> Table:
-    """Return the table of `runs list`."""
+    """Return the table of `runs list`; labels and groups have a column where there are any."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("run", "preset", "peer"):
         table.add_column(name, overflow="fold")
     table.add_column("Mb/s", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("ended", no_wrap=True)
+    words = [name for name in ("label", "group") if any(getattr(row, name) for row in rows)]
+    for name in words:
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(
             row.run_id,
@@ -45,6 +50,7 @@ def run_list(rows: Sequence[RunRow]) -> Table:
             _mbit(row),
             fmt.UNKNOWN if row.verdict is None else fmt.verdict(row.verdict),
             ended_text(row),
+            *(fmt.plain(getattr(row, name) or "") for name in words),
         )
     return table
 
@@ -65,7 +71,10 @@ def _mbit(row: RunRow) -> str:
 
 
 def shown_again(log: RunLog, row: RunRow) -> Outcome:
-    """Return what came out of a run, from its events alone; the verdict it was given then stands."""
+    """Return what came out of a run, from its events alone; the verdict it was given then stands.
+
+    Its label and its note are those of now.
+    """
     meter = replay(log.events(row.run_id))
     summary = meter.summary()
     verdict = judge(summary)
@@ -73,4 +82,5 @@ def shown_again(log: RunLog, row: RunRow) -> Outcome:
     if then != verdict.word:
         verdict = Verdict(then, f"{then.upper()}: by the pass mark of that time.")
     found = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
+    found = {**found, "label": row.label, "note": row.note, "group": row.group}
     return Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, found)

@@ -1,0 +1,46 @@
+"""Which of the kept runs a person means: the filters of the command line, and words typed in the app. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ..engine.runlog import RunRow
+
+_FIELDS: Final = ("preset", "peer", "verdict", "label", "note", "group")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """What is asked for, each part by itself; None asks for nothing. Texts are parts of a text, in any letters."""
+
+    preset: str | None = None
+    peer: str | None = None
+    verdict: str | None = None
+    label: str | None = None
+
+    def of(self, rows: Iterable[RunRow]) -> list[RunRow]:
+        """Return the rows that have all of it, in their order."""
+        return [row for row in rows if self._has(row)]
+
+    def _has(self, row: RunRow) -> bool:
+        return (
+            _is_part(self.preset, row.preset)
+            and _is_part(self.peer, row.peer)
+            and _is_part(self.label, row.label)
+            and self.verdict in {None, row.verdict}
+        )
+
+
+def has_words(row: RunRow, text: str) -> bool:
+    """Return whether every word of a text is in a run's words; `peer:db` looks for `db` in the peer alone."""
+    words = {name: (getattr(row, name) or "").casefold() for name in _FIELDS}
+    everything = " ".join((*words.values(), row.run_id, row.started_utc or ""))
+    for wanted in text.casefold().split():
+        name, colon, part = wanted.partition(":")
+        if part not in words[name] if colon and name in words else wanted not in everything:
+            return False
+    return True
+
+
+def _is_part(wanted: str | None, text: str | None) -> bool:
+    return wanted is None or wanted.casefold() in (text or "").casefold()
