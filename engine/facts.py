@@ -9,10 +9,11 @@ from .link import ControlLink
 from .loop import loop_name
 from .nic import nic_of_connection
 from .samples import HostFacts
+from .tcpfacts import read_tcp_facts
 
 
 async def describe_self(link: ControlLink) -> HostFacts:
-    """Return the facts of this host and process, and of the interface that carries a control connection."""
+    """Return the facts of this host, kernel and process, and of the interface that carries a control connection."""
     return HostFacts(
         hostname=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
@@ -20,4 +21,5 @@ async def describe_self(link: ControlLink) -> HostFacts:
         software=f"linkgauge {__version__}",
         event_loop=loop_name(),
         nic=await nic_of_connection(link),
+        tcp=read_tcp_facts(),
     )

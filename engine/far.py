@@ -35,7 +35,7 @@ from .messages import (
 )
 from .plan import SECOND_NS, Direction, End, Plan
 from .sampler import Sampler
-from .samples import Reason, RunEnd, Sample, SocketFacts
+from .samples import NicFacts, Reason, RunEnd, Sample, SocketFacts
 
 GREETING_DEADLINE_S: Final = 5.0
 IDLE_DEADLINE_S: Final = 60.0
@@ -52,11 +52,12 @@ async def serve_client(link: ControlLink, registry: Registry, log: Callable[[str
         async with asyncio.timeout(GREETING_DEADLINE_S):
             hello = await link.receive()
         assert isinstance(hello, Hello)  # noqa: S101 - the table allows nothing else
-        link.try_send(Welcome(await describe_self(link)))  # a client that broke a rule meanwhile is told below
+        facts = await describe_self(link)
+        link.try_send(Welcome(facts))  # a client that broke a rule meanwhile is told below
         async with asyncio.timeout(IDLE_DEADLINE_S):
             message = await link.receive()
         if isinstance(message, Open):
-            await _serve_run(link, message.plan, registry, log)
+            await _serve_run(link, message.plan, facts.nic, registry, log)
     except TimeoutError:
         log("a client said nothing in time")
     except LinkClosed:
@@ -67,10 +68,12 @@ async def serve_client(link: ControlLink, registry: Registry, log: Callable[[str
         await link.aclose()
 
 
-async def _serve_run(link: ControlLink, plan: Plan, registry: Registry, log: Callable[[str], None]) -> None:
+async def _serve_run(
+    link: ControlLink, plan: Plan, nic: NicFacts | None, registry: Registry, log: Callable[[str], None]
+) -> None:
     run: FarRun | None = None
     try:
-        run = FarRun(link, plan)
+        run = FarRun(link, plan, nic)
         async with run.pool:
             registry[run.token] = run
             link.send(Ready(run.token.hex()))
@@ -87,13 +90,13 @@ async def _serve_run(link: ControlLink, plan: Plan, registry: Registry, log: Cal
 class FarRun:
     """One run as the far end carries it out."""
 
-    def __init__(self, link: ControlLink, plan: Plan) -> None:
+    def __init__(self, link: ControlLink, plan: Plan, nic: NicFacts | None) -> None:
         self.token = secrets.token_bytes(TOKEN_BYTES)
         self._link = link
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self.pool = Pool(End.FAR, plan, self._worker_said, self._worker_lost)
-        self._sampler = Sampler(End.FAR, plan, self.pool.counters)
+        self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
 

@@ -16,7 +16,7 @@ from typing import Final
 from .codec import DecodeError, decode_tagged, encode_tagged
 from .errors import LinkgaugeError, RemoteProtocolError
 from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, Direction, End, Plan, Settings
-from .samples import HostFacts, RunEnd, Sample, SocketFacts
+from .samples import HostFacts, RunEnd, Sample, SessionSample, SocketFacts
 from .squeeze import squeeze, unsqueeze
 
 PROTOCOL_VERSION: Final = 1
@@ -35,8 +35,8 @@ _FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
 _TOKEN: Final = re.compile(f"[0-9a-f]{{{2 * TOKEN_BYTES}}}")
 
 _LENGTH: Final = struct.Struct(">I")
-# A far end's report of 256 connections and 256 cores is about 70 kB; nothing a near end says is near 16 KiB.
-MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 256 * 1024}
+# A far end's report of 256 connections and 256 cores is about 110 kB; nothing a near end says is near 16 KiB.
+MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 512 * 1024}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +146,34 @@ class Report:
             raise DecodeError("Report.sample.interval_ns", "1 to the time since the start", sample.interval_ns)
         for session in sample.sessions:
             _check_flow("Report.sample.sessions", session.direction, session.session)
-            if session.bytes < 0:
-                raise DecodeError("Report.sample.sessions.bytes", "0 or more", session.bytes)
+            if session.bytes < 0 or any(value is not None and value < 0 for value in _counted(session)):
+                raise DecodeError("Report.sample.sessions", "nothing below 0", session)
+        nic = sample.nic
+        if nic is not None and min(nic.received_bytes, nic.sent_bytes, nic.errors, nic.dropped, nic.collisions) < 0:
+            raise DecodeError("Report.sample.nic", "nothing below 0", nic)
         if len({(s.direction, s.session) for s in sample.sessions}) < len(sample.sessions):
             raise DecodeError("Report.sample.sessions", "each session once", "one of them twice")
         _check_latency(sample)
+
+
+def _counted(session: SessionSample) -> tuple[int | None, ...]:
+    """Return what a kernel counts and measures of a session: shares and windows are made of it."""
+    return (
+        session.retransmits,
+        session.rtt_us,
+        session.cwnd_bytes,
+        session.mss_bytes,
+        session.busy_us,
+        session.rwnd_limited_us,
+        session.sndbuf_limited_us,
+        session.bytes_retrans,
+        session.min_rtt_us,
+        session.pacing_bit_s,
+        session.delivery_bit_s,
+        session.peer_window_bytes,
+        session.out_of_order,
+        session.rcv_space_bytes,
+    )
 
 
 def _check_latency(sample: Sample) -> None:

@@ -136,6 +136,7 @@ def _facts(link: Any) -> NicFacts:
         gso=offloads.get("generic-segmentation-offload"),
         gro=offloads.get("generic-receive-offload"),
         lro=offloads.get("large-receive-offload"),
+        qdisc=link.get_attr("IFLA_QDISC"),
     )
 
 

@@ -99,7 +99,8 @@ class Run:
         self._link_watch = LinkWatch(ends.near.nic, ends.far.nic, link.ip_version)
         self.pool = Pool(End.NEAR, plan, self._worker_said, self._worker_lost)
         self._sessions = NearSessions(self.pool, link, plan.settings)
-        self._sampler = Sampler(End.NEAR, plan, self.pool.counters)
+        nic = ends.near.nic
+        self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._sampled_all = False
         self._changing: set[asyncio.Task[None]] = set()

@@ -8,8 +8,9 @@ from typing import Final
 from .cpu import elapsed_cores, read_cores
 from .dataplane.counters import NO_LATENCY, Counters, Slot
 from .latency import latency_of, merge, risen
+from .niccounts import elapsed_counts, read_nic_counts
 from .plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Workload, sender_of
-from .samples import CoreTimes, LatencyCounts, Sample, SessionSample
+from .samples import CoreTimes, LatencyCounts, NicCounts, Sample, SessionSample
 
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
@@ -20,9 +21,9 @@ _SHORTEST_SLEEP_NS: Final = 1_000_000
 
 
 class Sampler:
-    """Takes the samples of one end of one run."""
+    """Takes the samples of one end of one run. `nic` names the interface that carries it, where that is known."""
 
-    def __init__(self, end: End, plan: Plan, counters: Counters) -> None:
+    def __init__(self, end: End, plan: Plan, counters: Counters, nic: str | None = None) -> None:
         self._end = end
         self._interval_ns = plan.interval_ns
         self._counters = counters
@@ -40,6 +41,9 @@ class Sampler:
         self._latency: dict[_Key, bytes] = {}
         self._cores: tuple[CoreTimes, ...] | None = None
         self._process_ns = 0
+        self._workers_ns: list[int] = []
+        self._nic = nic
+        self._nic_counts: NicCounts | None = None
 
     def start(self) -> None:
         """Take the first reading: everything before it is not part of the run."""
@@ -47,7 +51,9 @@ class Sampler:
         self._slots = self._read_slots()
         self._latency = self._read_latency(self._slots)
         self._cores = read_cores()
-        self._process_ns = self._read_process()
+        self._nic_counts = read_nic_counts(self._nic)
+        self._workers_ns = self._counters.workers_cpu_ns()
+        self._process_ns = time.process_time_ns() + sum(self._workers_ns)
 
     @property
     def elapsed_ns(self) -> int:
@@ -78,7 +84,8 @@ class Sampler:
         interval_ns = elapsed_ns - self._elapsed_ns
         if interval_ns < self._interval_ns // _LEAST_SHARE:
             return None
-        slots, cores, process_ns = self._read_slots(), read_cores(), self._read_process()
+        slots, cores, workers_ns = self._read_slots(), read_cores(), self._counters.workers_cpu_ns()
+        process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
         latency = self._read_latency(slots)
         counts = {key: risen(self._latency.get(key, NO_LATENCY), words) for key, words in latency.items()}
         # Where this process was held up, the index skips, so that both ends' samples stay aligned in time.
@@ -96,9 +103,12 @@ class Sampler:
             cores=elapsed_cores(self._cores, cores),
             process_cpu_ns=max(0, process_ns - self._process_ns),
             latency=tuple(_merged(flow, counts) for flow in self._asked),
+            busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
+            nic=elapsed_counts(self._nic_counts, nic_counts),
         )
         self._latency = latency
         self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
+        self._workers_ns, self._nic_counts = workers_ns, nic_counts
         return sample
 
     def _read_slots(self) -> dict[tuple[Direction, int], Slot]:
@@ -112,9 +122,6 @@ class Sampler:
 
     def _read_latency(self, slots: dict[_Key, Slot]) -> dict[_Key, bytes]:
         return {key: self._counters.read_latency(*key) for key in slots if key[0] in self._asked}
-
-    def _read_process(self) -> int:
-        return time.process_time_ns() + self._counters.worker_cpu_ns()
 
 
 def _merged(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
@@ -162,4 +169,11 @@ def _difference(
         transactions=transactions,
         latency_p50_ns=latency and latency.p50_ns,
         latency_p99_ns=latency and latency.p99_ns,
+        bytes_retrans=_rise(before and before.bytes_retrans, after.bytes_retrans),
+        min_rtt_us=after.min_rtt_us,
+        pacing_bit_s=after.pacing_bit_s,
+        delivery_bit_s=after.delivery_bit_s,
+        peer_window_bytes=after.peer_window_bytes,
+        out_of_order=_rise(before and before.out_of_order, after.out_of_order),
+        rcv_space_bytes=after.rcv_space_bytes,
     )

@@ -45,7 +45,10 @@ class SessionSample:
     acknowledged where it sends. The rest is TCP_INFO (tcp(7)) of this end's socket at the interval's end;
     `retransmits` counts segments during the interval; the three `…_us` times are the interval's share in
     which this end was busy sending, was held by the peer's window, and by its own send buffer. Transactions
-    and their latency are known where they are asked for; None elsewhere, and for streams.
+    and their latency are known where they are asked for; None elsewhere, and for streams. The rest is for telling
+    why it is not faster: what was sent again during the interval, the smallest round trip, the rates at which TCP
+    sends (`pacing`) and got through (`delivery`), and the window that the peer grants; at the receiving end the
+    packets that came out of order during the interval, and what its application reads in a round trip.
     """
 
     direction: Direction
@@ -61,6 +64,13 @@ class SessionSample:
     transactions: int | None = None
     latency_p50_ns: int | None = None
     latency_p99_ns: int | None = None
+    bytes_retrans: int | None = None
+    min_rtt_us: int | None = None
+    pacing_bit_s: int | None = None
+    delivery_bit_s: int | None = None
+    peer_window_bytes: int | None = None
+    out_of_order: int | None = None
+    rcv_space_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +99,26 @@ class LatencyCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class NicCounts:
+    """What an interface counted during an interval (/proc/net/dev), everybody's traffic included.
+
+    `errors` are frames that came in broken or could not be sent, `dropped` those for which there was no room.
+    """
+
+    received_bytes: int
+    sent_bytes: int
+    errors: int
+    dropped: int
+    collisions: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.
 
     `index` counts intervals since the start and may skip where an end was held up; `elapsed_ns` is the
-    interval's end. `process_cpu_ns` is user and system time of the engine's own processes. `latency` is there
-    for each direction whose transactions this end asks for.
+    interval's end. `process_cpu_ns` is user and system time of the engine's own processes, `busiest_worker_ns` that
+    of the one worker that used most. `latency` is there for each direction whose transactions this end asks for.
     """
 
     end: End
@@ -105,6 +129,8 @@ class Sample:
     cores: tuple[CoreTimes, ...] | None = None
     process_cpu_ns: int | None = None
     latency: tuple[LatencyCounts, ...] = ()
+    busiest_worker_ns: int | None = None
+    nic: NicCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +139,9 @@ class NicFacts:
 
     `sort` is `device` for hardware or what a hypervisor presents as such, `virtual` for what the kernel
     makes up itself. `kind` is a device's driver (`ixgbe`, `virtio_net`) or a virtual interface's kind (`veth`,
-    `vlan`). `line_rate_bit_s` is None where there is no line, or none whose rate is known. The last four are
+    `vlan`). `line_rate_bit_s` is None where there is no line, or none whose rate is known. `tso` to `lro` are
     the offloads' states: segmentation by the NIC and by the kernel, merging by the kernel and by the NIC.
+    `qdisc` is the queue that packets leave by.
     """
 
     name: str
@@ -127,6 +154,7 @@ class NicFacts:
     gso: bool | None = None
     gro: bool | None = None
     lro: bool | None = None
+    qdisc: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no interface can have: expected rates are computed from these."""
@@ -136,8 +164,31 @@ class NicFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TcpFacts:
+    """What a kernel lets TCP have (tcp(7), socket(7)); None where it does not tell.
+
+    `rmem_max_bytes` and `wmem_max_bytes` bound what a program may ask for as a buffer, `tcp_rmem_max_bytes` and
+    `tcp_wmem_max_bytes` what the kernel may grow one to by itself. `congestion` is the default congestion control.
+    """
+
+    rmem_max_bytes: int | None = None
+    wmem_max_bytes: int | None = None
+    tcp_rmem_max_bytes: int | None = None
+    tcp_wmem_max_bytes: int | None = None
+    window_scaling: bool | None = None
+    timestamps: bool | None = None
+    congestion: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no kernel can say: windows are computed from these."""
+        limits = (self.rmem_max_bytes, self.wmem_max_bytes, self.tcp_rmem_max_bytes, self.tcp_wmem_max_bytes)
+        if any(limit is not None and limit < 1 for limit in limits):
+            raise ValueError(f"buffer limits of {limits} bytes")
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
-    """Who an end is, and the interface that carries its control connection, where that is known.
+    """Who an end is, the interface that carries its control connection, and its kernel's limits, where known.
 
     Text from a peer has had its control characters taken out.
     """
@@ -148,6 +199,7 @@ class HostFacts:
     software: str
     event_loop: str
     nic: NicFacts | None = None
+    tcp: TcpFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

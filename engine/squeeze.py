@@ -22,8 +22,14 @@ _DICTIONARY: Final = (
     b'"softirq_ns":0,"steal_ns":0,"idle_ns":230000000},{"user_ns":0,"system_ns":0,"softirq_ns":0,"steal_ns":0,'
     b'"idle_ns":250000000}],"sessions":[{"direction":"in","session":1,"bytes":1048576,"retransmits":0,'
     b'"rtt_us":1000,"cwnd_bytes":14480,"mss_bytes":1448,"busy_us":250000,"rwnd_limited_us":0,'
-    b'"sndbuf_limited_us":0},{"direction":"out","session":2,"bytes":1048576,"retransmits":null,"rtt_us":null,'
-    b'"cwnd_bytes":null,"mss_bytes":null,"busy_us":null,"rwnd_limited_us":null,"sndbuf_limited_us":null}'
+    b'"sndbuf_limited_us":0,"transactions":null,"latency_p50_ns":null,"latency_p99_ns":null,"bytes_retrans":0,'
+    b'"min_rtt_us":500,"pacing_bit_s":100000000,"delivery_bit_s":94000000,"peer_window_bytes":1048576,'
+    b'"out_of_order":null,"rcv_space_bytes":null}],"latency":[],"busiest_worker_ns":10000000,'
+    b'"nic":{"received_bytes":1048576,"sent_bytes":10485,"errors":0,"dropped":0,"collisions":0}},'
+    b'{"direction":"out","session":2,"bytes":1048576,"retransmits":null,"rtt_us":null,"cwnd_bytes":null,'
+    b'"mss_bytes":null,"busy_us":null,"rwnd_limited_us":null,"sndbuf_limited_us":null,"transactions":null,'
+    b'"latency_p50_ns":null,"latency_p99_ns":null,"bytes_retrans":null,"min_rtt_us":null,"pacing_bit_s":null,'
+    b'"delivery_bit_s":null,"peer_window_bytes":null,"out_of_order":0,"rcv_space_bytes":1048576}'
 )
 
 

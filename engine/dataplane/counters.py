@@ -20,7 +20,7 @@ UNKNOWN: Final = 2**64 - 1
 
 
 class Field(IntEnum):
-    """The words of one slot. All but the first and the last four only rise, over reopened connections too."""
+    """The words of one slot. What is counted only rises, over reopened connections too."""
 
     OPEN_GENERATION = 0  # 0 while no connection is open, else its generation plus one
     BYTES = 1  # received by the application, or acknowledged by the other end's kernel
@@ -31,6 +31,13 @@ class Field(IntEnum):
     RTT_US = 6
     CWND_BYTES = 7
     MSS_BYTES = 8
+    BYTES_RETRANS = 9
+    MIN_RTT_US = 10
+    PACING_BIT_S = 11
+    DELIVERY_BIT_S = 12
+    PEER_WINDOW_BYTES = 13
+    OUT_OF_ORDER = 14  # this one and the next are the receiver's
+    RCV_SPACE_BYTES = 15
 
 
 WORDS_PER_SLOT: Final = 16  # 128 bytes: two cache lines, so that workers do not share one
@@ -66,6 +73,13 @@ class Slot:
     rtt_us: int | None
     cwnd_bytes: int | None
     mss_bytes: int | None
+    bytes_retrans: int | None = 0
+    min_rtt_us: int | None = 0
+    pacing_bit_s: int | None = 0
+    delivery_bit_s: int | None = 0
+    peer_window_bytes: int | None = 0
+    out_of_order: int | None = 0
+    rcv_space_bytes: int | None = 0
 
 
 class Counters:
@@ -125,4 +139,8 @@ class Counters:
 
     def worker_cpu_ns(self) -> int:
         """Return the user and system time of all workers together, those that ended included."""
-        return sum(self.words[_CPU_BASE + worker] for worker in range(MAX_WORKERS))
+        return sum(self.workers_cpu_ns())
+
+    def workers_cpu_ns(self) -> list[int]:
+        """Return the user and system time of each worker."""
+        return self.words[_CPU_BASE : _CPU_BASE + MAX_WORKERS].tolist()

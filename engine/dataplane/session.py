@@ -174,14 +174,24 @@ class SendingSession(Session):
         self._store(Field.RTT_US, info.rtt_us or None)
         self._store(Field.CWND_BYTES, info.cwnd_bytes)
         self._store(Field.MSS_BYTES, info.mss_bytes)
+        self._accumulate(Field.BYTES_RETRANS, info.bytes_retrans)
+        self._store(Field.MIN_RTT_US, info.min_rtt_us)
+        self._store(Field.PACING_BIT_S, info.pacing_bit_s)
+        self._store(Field.DELIVERY_BIT_S, info.delivery_bit_s)
+        self._store(Field.PEER_WINDOW_BYTES, info.peer_window_bytes)
+        self._store(Field.OUT_OF_ORDER, None)
+        self._store(Field.RCV_SPACE_BYTES, None)
 
 
 class ReceivingSession(Session):
     """A session at the end that receives payload: round trips and windows are the sender's to know."""
 
     def refresh(self) -> None:
-        """Say of TCP's figures that the other end knows them."""
+        """Store in which order packets come and how much is read; the rest is the other end's to know."""
         self._forget_tcp()
+        info = read_tcp_info(self._sock)
+        self._accumulate(Field.OUT_OF_ORDER, info and info.out_of_order)
+        self._store(Field.RCV_SPACE_BYTES, info and info.rcv_space_bytes)
 
     def _count(self, took_ns: int) -> None:
         """Count a transaction by how long it took."""

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -349,7 +350,7 @@ def test_the_report_of_the_largest_far_end_fits_into_a_frame() -> None:
         day_ns,
         10**10,
         tuple(
-            SessionSample(flow, session, *[10**13] * 11)
+            SessionSample(flow, session, *[10**13] * (len(fields(SessionSample)) - 2))
             for flow in (Direction.OUT, Direction.IN)
             for session in range(1, MAX_SESSIONS + 1)
         ),
@@ -429,3 +430,19 @@ def test_latency_that_does_not_go_with_the_counts_is_refused(latency: list[Any])
     assert isinstance(decode_body(json.dumps(good).encode(), End.FAR), Report)
     with pytest.raises(RemoteProtocolError):
         decode_body(json.dumps({"type": "Report", "sample": sample | {"latency": latency}}).encode(), End.FAR)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sessions": [{"direction": "out", "session": 1, "bytes": 3, "rtt_us": -1}]},
+        {"sessions": [{"direction": "out", "session": 1, "bytes": 3, "peer_window_bytes": -1}]},
+        {"sessions": [{"direction": "out", "session": 1, "bytes": 3, "pacing_bit_s": 1.5}]},
+        {"nic": {"received_bytes": 1, "sent_bytes": 1, "errors": -1, "dropped": 0, "collisions": 0}},
+    ],
+)
+def test_what_no_kernel_counts_is_refused(wrong: dict[str, Any]) -> None:
+    """Shares of time and windows are computed from these."""
+    sample: dict[str, Any] = {"end": "far", "index": 0, "elapsed_ns": 9, "interval_ns": 9, "sessions": []}
+    with pytest.raises(RemoteProtocolError):
+        decode_body(json.dumps({"type": "Report", "sample": sample | wrong}).encode(), End.FAR)

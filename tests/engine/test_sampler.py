@@ -78,7 +78,25 @@ def test_a_sample_holds_what_was_done_since_the_last_one(clock: Clock, counters:
     sample = take(sampler)
     assert (sample.end, sample.index) == (End.FAR, 0)
     assert (sample.elapsed_ns, sample.interval_ns, sample.process_cpu_ns) == (INTERVAL_NS, INTERVAL_NS, 2_500)
-    assert sample.sessions == (SessionSample(Direction.OUT, 2, 250, 1, 70, 0, 0, 20, 0, 0),)
+    assert sample.busiest_worker_ns == 2_000
+    unset = dict.fromkeys(
+        ("bytes_retrans", "min_rtt_us", "pacing_bit_s", "delivery_bit_s", "peer_window_bytes", "out_of_order"), 0
+    )
+    expected = SessionSample(Direction.OUT, 2, 250, 1, 70, 0, 0, 20, 0, 0, **unset, rcv_space_bytes=0)
+    assert sample.sessions == (expected,)
+
+
+def test_what_was_sent_again_is_of_the_interval_and_windows_are_as_they_are(
+    clock: Clock, counters: Counters
+) -> None:
+    """Counters are told as what they rose by, everything else as it stands."""
+    put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES_RETRANS=1_448, OUT_OF_ORDER=3, MIN_RTT_US=90)
+    sampler = started(counters)
+    put(counters, Direction.OUT, 1, BYTES_RETRANS=4_344, OUT_OF_ORDER=5, MIN_RTT_US=80, PEER_WINDOW_BYTES=65_535)
+    clock.now_ns += INTERVAL_NS
+    (session,) = take(sampler).sessions
+    assert (session.bytes_retrans, session.out_of_order) == (2_896, 2)
+    assert (session.min_rtt_us, session.peer_window_bytes) == (80, 65_535)
 
 
 def test_what_is_unknown_stays_unknown(clock: Clock, counters: Counters) -> None:

@@ -47,7 +47,8 @@ def layout(length: int = 232) -> bytes:
     head = struct.pack("=8B", 1, 0, 0, 0, 0, 0b101, 0, 0)
     words = struct.pack("=24I", *range(8, 104, 4))
     tail = struct.pack("=4Q6I4Q", *range(104, 136, 8), *range(136, 160, 4), *range(160, 192, 8))
-    return (head + words + tail + bytes(64))[:length]
+    newest = struct.pack("=2I2Q4I", 192, 196, 200, 208, *range(216, 232, 4))
+    return (head + words + tail + newest + bytes(64))[:length]
 
 
 def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
@@ -59,6 +60,20 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
     assert (info.cwnd_bytes, info.retransmits) == (80 * 16, 100)
     assert (info.bytes_acked, info.min_rtt_us) == (120, 148)
     assert (info.busy_us, info.rwnd_limited_us, info.sndbuf_limited_us) == (168, 176, 184)
+    assert (info.pacing_bit_s, info.delivery_bit_s) == (104 * 8, 160 * 8)
+    assert (info.bytes_retrans, info.out_of_order, info.peer_window_bytes) == (208, 224, 228)
+    assert info.rcv_space_bytes == 96
+
+
+@pytest.mark.parametrize(
+    ("at", "length", "value"), [(104, 8, 2**64 - 1), (104, 8, 0), (148, 4, 2**32 - 1), (148, 4, 0)]
+)
+def test_no_limit_and_nothing_measured_yet_are_unknown(at: int, length: int, value: int) -> None:
+    """A pacing rate of all ones is no rate, nor is a round trip of all ones or of nothing."""
+    data = layout()
+    info = parse_tcp_info(data[:at] + value.to_bytes(length, sys.byteorder) + data[at + length :])
+    assert info is not None
+    assert (info.pacing_bit_s if at == 104 else info.min_rtt_us) is None
 
 
 @pytest.mark.parametrize("length", [0, 1, 103])
@@ -74,6 +89,16 @@ def test_an_older_kernels_layout_leaves_the_newer_fields_unknown(length: int) ->
     assert info is not None
     assert info.retransmits == 100
     assert info.bytes_acked is info.busy_us is info.rwnd_limited_us is info.sndbuf_limited_us is None
+    assert info.pacing_bit_s is info.bytes_retrans is info.peer_window_bytes is None
+
+
+@pytest.mark.parametrize("length", [192, 231])
+def test_a_kernel_before_5_4_tells_the_limits_and_not_what_was_sent_again(length: int) -> None:
+    """Each part of the structure is known or not by itself."""
+    info = parse_tcp_info(layout(length))
+    assert info is not None
+    assert info.rwnd_limited_us == 176
+    assert info.bytes_retrans is info.out_of_order is info.peer_window_bytes is None
 
 
 @only_linux

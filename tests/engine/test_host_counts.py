@@ -1,0 +1,66 @@
+"""What the kernel tells of its limits and its interfaces' counters, read from text as it writes it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.niccounts import elapsed_counts, parse_net_dev, read_nic_counts
+from linkgauge.engine.samples import NicCounts, TcpFacts
+from linkgauge.engine.tcpfacts import read_tcp_facts
+
+DEV = """Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier comp
+    lo: 11 1 0 0 0 0 0 0 11 1 0 0 0 0 0 0
+  eth0: 1000 9 2 3 1 1 0 0 500 8 4 5 1 6 2 0
+eth0.5: 7 9 0 0 0 0 0 0 7 8 0 0 0 0 0 0
+  bad0: 7 9
+"""
+
+
+def test_an_interfaces_line_is_found_by_its_whole_name() -> None:
+    """And its columns are those of proc(5)."""
+    counts = parse_net_dev(DEV, "eth0")
+    assert counts == NicCounts(received_bytes=1_000, sent_bytes=500, errors=6, dropped=8, collisions=6)
+
+
+@pytest.mark.parametrize("name", ["eth", "eth1", "bad0", "face |bytes    packets errs drop fifo frame", ""])
+def test_an_interface_that_is_not_there_has_no_counts(name: str) -> None:
+    """Nothing is guessed, and a line that is cut short is none."""
+    assert parse_net_dev(DEV, name) is None
+
+
+def test_counts_of_an_interval_never_fall_below_nothing() -> None:
+    """An interface that was taken down and up starts anew."""
+    before, after = NicCounts(10, 10, 1, 0, 5), NicCounts(30, 5, 1, 2, 5)
+    assert elapsed_counts(before, after) == NicCounts(20, 0, 0, 2, 0)
+    assert elapsed_counts(None, after) is elapsed_counts(before, None) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_this_machines_loopback_counts() -> None:
+    """A name that no interface has is unknown."""
+    counts = read_nic_counts("lo")
+    assert counts is not None
+    assert counts.received_bytes >= 0
+    assert read_nic_counts("no-such-nic") is read_nic_counts(None) is None
+
+
+def test_limits_are_the_last_of_three_and_what_is_not_there_is_unknown(tmp_path: Path) -> None:
+    """A namespace may lack an entry that its machine has."""
+    (tmp_path / "ipv4").mkdir()
+    (tmp_path / "ipv4/tcp_rmem").write_text("4096\t131072\t6291456\n")
+    (tmp_path / "ipv4/tcp_timestamps").write_text("0\n")
+    (tmp_path / "ipv4/tcp_window_scaling").write_text("1\n")
+    (tmp_path / "ipv4/tcp_wmem").write_text("what is this\n")
+    (tmp_path / "ipv4/tcp_congestion_control").write_text("cubic\n")
+    assert read_tcp_facts(tmp_path) == TcpFacts(
+        tcp_rmem_max_bytes=6_291_456, window_scaling=True, timestamps=False, congestion="cubic"
+    )
+    assert read_tcp_facts(tmp_path / "nowhere") is None
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_that_no_kernel_has_is_refused(limit: int) -> None:
+    """Windows are computed from it."""
+    with pytest.raises(ValueError, match="buffer limits"):
+        TcpFacts(rmem_max_bytes=limit)
