@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from .latency import Latency
 from .plan import MIB, SECOND_NS, Direction, Plan, Workload
-from .samples import CpuSummary, Expectation, Expected, Measured, Summary
+from .samples import CpuSummary, Expectation, Expected, Measured, Probed, ProbeSummary, Summary
 
 SCHEMA: Final = 1
 
@@ -25,6 +25,7 @@ def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str)
             "window_bytes": plan.settings.window_bytes,
             "duration_s": None if plan.duration_ns is None else plan.duration_ns / SECOND_NS,
             "warmup_s": plan.settle_ns / SECOND_NS,
+            "probe": plan.probe,
             **_transactions(plan),
         },
         "expected": {
@@ -37,6 +38,7 @@ def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str)
             "in": _measured(summary.in_, expected.in_),
             "total": _measured(summary.total, expected.total),
         },
+        "latency": _under_load(summary.probe),
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
         "tcp": {
             "retransmits": summary.tcp.retransmits,
@@ -110,6 +112,27 @@ def _transactions(plan: Plan) -> dict[str, Any]:
     request, response = plan.sizes
     closed_by = "answering end" if plan.workload is Workload.CRR else None
     return {"request_bytes": request, "response_bytes": response, "burst": plan.burst, "closed_by": closed_by}
+
+
+def _under_load(probe: ProbeSummary | None) -> dict[str, Any] | None:
+    """Return what the probe found, idle and under load; None where there was none."""
+    if probe is None:
+        return None
+    ends = {"idle": probe.idle, "loaded": probe.loaded}
+    return {
+        **{f"{name}_us": _latency(one.latency if one else None) for name, one in ends.items()},
+        **{f"{name}_probes": _probes(one) for name, one in ends.items()},
+    }
+
+
+def _probes(probed: Probed | None) -> dict[str, Any] | None:
+    if probed is None:
+        return None
+    return {
+        "transactions": probed.transactions,
+        "seconds": probed.span_ns / SECOND_NS,
+        "tcp_rtt_us": probed.rtt_us,
+    }
 
 
 def _latency(latency: Latency | None) -> dict[str, float] | None:

@@ -163,6 +163,7 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
             "session": ALL,
             **_rate_cells(whole, receiver, expected),
             **_all_transactions(receiver, flow),
+            **_probe_cells(interval.near),
             **cost,
             **_tcp_cells(list(sent.values())),
         }
@@ -200,6 +201,17 @@ def _all_transactions(receiver: Sampled | None, flow: Direction) -> _Row:
     return _transaction_cells(
         sum(counts.values()), receiver, latency and latency.p50_ns, latency and latency.p99_ns
     )
+
+
+def _probe_cells(near: Sampled | None) -> _Row:
+    """Return the latency under load, where a probe went beside the streams: the near end's, of any direction."""
+    if near is None or near.sample.probe is None:
+        return {}
+    told = near.sample.probe.latency
+    latency = latency_of(dict(zip(told.buckets, told.counts, strict=True)))
+    if latency is None:
+        return {}
+    return {"latency_p50_us": short(latency.p50_ns / 1_000), "latency_p99_us": short(latency.p99_ns / 1_000)}
 
 
 def _transactions(session: SessionSample | None, receiver: Sampled | None) -> _Row:

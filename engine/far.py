@@ -33,7 +33,7 @@ from .messages import (
     Stop,
     Welcome,
 )
-from .plan import SECOND_NS, Direction, End, Plan
+from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan
 from .sampler import Sampler
 from .samples import NicFacts, Reason, RunEnd, Sample, SocketFacts
 
@@ -125,6 +125,8 @@ class FarRun:
 
     async def adopt(self, sock: socket.socket, hello: DataHello) -> None:
         """Hand an accepted data connection to the worker that hosts its session."""
+        if hello.session == PROBE_SESSION and not self._plan.probe:
+            raise RemoteProtocolError("the connection of a probe that the plan does not have")
         command: WorkerEvent = {
             "command": "adopt",
             "generation": hello.generation,
@@ -187,6 +189,8 @@ class FarRun:
                 self.end(Reason.FAILED, "the near end did not stop when the run's duration was up")
 
     def _worker_said(self, event: WorkerEvent) -> None:
+        if event.get("session", event.get("facts", {}).get("session")) == PROBE_SESSION:
+            return  # the near end sees its own end of it
         if event["event"] == "opened":
             self._link.try_send(SessionOpened(decode(SocketFacts, event["facts"])))
         else:

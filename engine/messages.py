@@ -15,7 +15,7 @@ from typing import Final
 
 from .codec import DecodeError, decode_tagged, encode_tagged
 from .errors import LinkgaugeError, RemoteProtocolError
-from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, Direction, End, Plan, Settings
+from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction, End, Plan, Settings
 from .samples import HostFacts, RunEnd, Sample, SessionSample, SocketFacts
 from .squeeze import squeeze, unsqueeze
 
@@ -154,6 +154,8 @@ class Report:
         if len({(s.direction, s.session) for s in sample.sessions}) < len(sample.sessions):
             raise DecodeError("Report.sample.sessions", "each session once", "one of them twice")
         _check_latency(sample)
+        if sample.probe is not None:
+            raise DecodeError("Report.sample.probe", f"nothing: the {End.NEAR} end asks", "something")
 
 
 def _counted(session: SessionSample) -> tuple[int | None, ...]:
@@ -282,7 +284,8 @@ class DataHello:
         token, flow, session, generation, window = _DATA_HELLO.unpack(data)
         direction = next((d for d, code in _FLOW_CODES.items() if code == flow), None)
         window_bytes: int | None = window or None
-        if direction is None or not 1 <= session <= MAX_SESSIONS:
+        is_probe = session == PROBE_SESSION and direction is Direction.OUT
+        if direction is None or not (is_probe or 1 <= session <= MAX_SESSIONS):
             raise RemoteProtocolError("a data connection names no possible session")
         if window_bytes is not None and not MIN_WINDOW_BYTES <= window_bytes <= MAX_WINDOW_BYTES:
             raise RemoteProtocolError("a data connection asks for an impossible window")

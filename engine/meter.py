@@ -11,6 +11,7 @@ from typing import Final
 
 from .latency import merge
 from .plan import Direction, End, Plan, Settings, Workload, sender_of
+from .probe import ProbeSum
 from .samples import (
     Changed,
     Ended,
@@ -111,6 +112,7 @@ class Meter:
         self._expectations: dict[Settings, Expectation] = {}
         self._cpu = {End.NEAR: CpuSum(), End.FAR: CpuSum()}
         self._tcp = TcpSum()
+        self._probe = ProbeSum()
         self._warnings = Warnings()
 
     def feed(self, event: Event) -> list[Interval]:
@@ -125,6 +127,7 @@ class Meter:
             case Started():
                 self.started = event
                 self._tcp.workload = event.plan.workload
+                self._probe.idle(event.idle)
                 self._new_stretch(0, event.plan.settings, event.expectation)
             case Changed():
                 self._tcp.changed(event.settings)
@@ -167,6 +170,7 @@ class Meter:
             tcp=self._tcp.summary,
             warnings=self._warnings.texts,
             end=self._end or _CUT_OFF,
+            probe=self._probe.summary,
         )
 
     def _new_stretch(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
@@ -189,6 +193,7 @@ class Meter:
     def _add(self, event: Sampled) -> None:
         sample = event.sample
         self._cpu[sample.end].add(sample)
+        self._probe.loaded(sample.probe)
         for flow in event.settings.direction.flows:
             if sender_of(flow, self._workload) is sample.end:
                 self._tcp.add(sample, flow)

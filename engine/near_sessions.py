@@ -1,6 +1,7 @@
 """Which sessions a run should have open, seen from the near end, which opens all of them."""
 
 import asyncio
+from typing import Final
 
 from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
@@ -8,21 +9,23 @@ from .dataplane.pool import Pool
 from .errors import PeerUnreachable
 from .link import ControlLink
 from .messages import Change
-from .plan import Direction, Settings
+from .plan import PROBE_SESSION, Direction, Settings
 from .samples import SocketFacts
 
 _Key = tuple[Direction, int]
+_PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
 
 
 class NearSessions:
     """Opens, closes and reopens the sessions of a run so that they are those of its settings.
 
     Each connection carries the generation of settings it was opened under; a new window lets go of all that
-    are older. What happens to a connection that was let go of was meant to happen.
+    are older. What happens to a connection that was let go of was meant to happen. A probe stays, whatever changes.
     """
 
-    def __init__(self, pool: Pool, link: ControlLink, settings: Settings) -> None:
+    def __init__(self, pool: Pool, link: ControlLink, settings: Settings, *, has_probe: bool = False) -> None:
         self._pool = pool
+        self._has_probe = has_probe
         self._link = link
         self._settings = settings
         self._token = ""
@@ -37,7 +40,7 @@ class NearSessions:
         """Open all sessions and wait until each is; raise PeerUnreachable where one cannot be."""
         self._token = token
         self._all_open = asyncio.get_running_loop().create_future()
-        self._waiting = set(_wanted(self._settings))
+        self._waiting = set(self._wanted())
         async with self._order:
             await self._open_missing()
         try:
@@ -52,11 +55,11 @@ class NearSessions:
             if settings.window_bytes != self._settings.window_bytes:
                 self._oldest_generation = self._generation
             self._settings = settings
-            wanted = set(_wanted(settings))
+            wanted = set(self._wanted())
             self._asked = {
                 key: generation
                 for key, generation in self._asked.items()
-                if key in wanted and generation >= self._oldest_generation
+                if key == _PROBE or (key in wanted and generation >= self._oldest_generation)
             }
             change = Change(settings, self._generation, self._oldest_generation)
             self._pool.keep(change)
@@ -84,24 +87,23 @@ class NearSessions:
         return True
 
     async def _open_missing(self) -> None:
-        for direction, session in _wanted(self._settings):
+        for direction, session in self._wanted():
             if (direction, session) in self._asked:
                 continue
             self._asked[direction, session] = self._generation
             command: WorkerEvent = {
                 "command": "open",
                 "generation": self._generation,
-                "window_bytes": self._settings.window_bytes,
+                "window_bytes": None if session == PROBE_SESSION else self._settings.window_bytes,
                 "address": self._link.peer_address,
                 "family": self._link.family,
                 "token": self._token,
             }
             await self._pool.command(direction, session, command)
 
-
-def _wanted(settings: Settings) -> list[_Key]:
-    return [
-        (direction, session)
-        for session in range(1, settings.sessions + 1)
-        for direction in settings.direction.flows
-    ]
+    def _wanted(self) -> list[_Key]:
+        settings = self._settings
+        return [
+            *([_PROBE] if self._has_probe else []),
+            *((flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows),
+        ]

@@ -14,6 +14,7 @@ from .errors import PlanError
 SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
 MAX_SESSIONS: Final = 128
+PROBE_SESSION: Final = 0  # the probe's number, below those of the sessions that carry payload
 MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket(7) are a little above it
 MAX_WINDOW_BYTES: Final = 1 << 30  # TCP's largest window: 65,535 << 14 (RFC 7323, section 2.3)
 MAX_DURATION_NS: Final = 86_400 * SECOND_NS
@@ -184,7 +185,8 @@ class Plan:
     `workers` processes host the sessions of each end, None stands for as many as help; they are pinned to
     `near_cores` and `far_cores` in turn where these are given.
     `request_bytes` and `response_bytes` None are the workload's own; `burst` requests are in flight at once
-    on each connection of `rr`.
+    on each connection of `rr`. `probe` has the near end ask small things beside a stream, to know what the load
+    does to latency.
     """
 
     settings: Settings = Settings()
@@ -201,6 +203,7 @@ class Plan:
     request_bytes: int | None = None
     response_bytes: int | None = None
     burst: int = 1
+    probe: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no run can have."""
@@ -236,6 +239,8 @@ class Plan:
                 raise PlanError(field, f"{size} bytes", f"give {lowest} bytes to {most // MIB}M")
         if not 1 <= self.burst <= MAX_BURST:
             raise PlanError("burst", self.burst, f"give 1 to {MAX_BURST} requests in flight")
+        if self.probe and self.workload.is_transactional:
+            raise PlanError("probe", self.workload, "it goes beside a stream; transactions tell their own latency")
         if self.burst > 1 and self.workload is not Workload.RR:
             raise PlanError("burst", self.burst, "only rr has more than one request in flight")
         if self.burst * self.sizes[0] > MAX_REQUEST_BYTES:

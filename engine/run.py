@@ -22,7 +22,7 @@ from .messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse,
 from .messages import SessionClosed as FarSessionClosed
 from .messages import SessionOpened as FarSessionOpened
 from .near_sessions import NearSessions
-from .plan import SECOND_NS, Direction, End, Peer, Plan, Settings
+from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Peer, Plan, Settings
 from .sampler import Sampler
 from .samples import (
     Ended,
@@ -98,7 +98,7 @@ class Run:
         self._windows = WindowWatch(self.plan.workload)
         self._link_watch = LinkWatch(ends.near.nic, ends.far.nic, link.ip_version)
         self.pool = Pool(End.NEAR, plan, self._worker_said, self._worker_lost)
-        self._sessions = NearSessions(self.pool, link, plan.settings)
+        self._sessions = NearSessions(self.pool, link, plan.settings, has_probe=plan.probe)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
@@ -141,6 +141,7 @@ class Run:
             async with asyncio.timeout(PREPARE_DEADLINE_S):
                 ready = await self._await_message(Ready)
                 await self._sessions.open_first(ready.token)
+                idle = await self._sampler.rest()
                 self._link.send(Start())
                 await self._await_message(Begun)
         except LinkClosed as error:
@@ -154,7 +155,7 @@ class Run:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         expectation = self._expect(self.plan.settings)
         near, far = self._ends.near, self._ends.far
-        self._events.put_nowait(Started(started, str(self._peer), near, far, self.plan, expectation))
+        self._events.put_nowait(Started(started, str(self._peer), near, far, self.plan, expectation, idle))
         self._started = True
         for event in [*map(Warned, self._link_watch.at_start()), *self._held]:
             self._emit(event)
@@ -267,7 +268,8 @@ class Run:
     def _worker_said(self, event: WorkerEvent) -> None:
         if event["event"] == "opened":
             facts = self._sessions.opened(event)
-            self._opened(facts)
+            if facts.session != PROBE_SESSION:
+                self._opened(facts)
         else:
             direction, session = Direction(event["direction"]), event["session"]
             self._session_ended(direction, session, event["generation"], event["why"])
@@ -285,6 +287,9 @@ class Run:
             return
         text = f"session {session} {direction} was lost: {why}"
         if self._sessions.fail(text):
+            return
+        if session == PROBE_SESSION:
+            self._emit(Warned(f"the probe was lost: {why}; latency under load is that of the time before"))
             return
         self._lost_session = text
         self._stop_sampling()

@@ -10,7 +10,8 @@ from .dataplane.counters import NO_LATENCY, Counters, Slot
 from .latency import latency_of, merge, risen
 from .niccounts import elapsed_counts, read_nic_counts
 from .plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Workload, sender_of
-from .samples import CoreTimes, LatencyCounts, NicCounts, Sample, SessionSample
+from .probe_reader import ProbeReader
+from .samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
 
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
@@ -39,6 +40,7 @@ class Sampler:
         # Of whole answers the count says it all: bytes that were read a moment earlier would disagree with it.
         self._answer_bytes = plan.sizes[1] if plan.workload in {Workload.RR, Workload.CRR} else None
         self._latency: dict[_Key, bytes] = {}
+        self._probe = ProbeReader(counters) if plan.probe and end is End.NEAR else None
         self._cores: tuple[CoreTimes, ...] | None = None
         self._process_ns = 0
         self._workers_ns: list[int] = []
@@ -50,10 +52,16 @@ class Sampler:
         self._started_ns = time.monotonic_ns()
         self._slots = self._read_slots()
         self._latency = self._read_latency(self._slots)
+        if self._probe is not None:
+            self._probe.take()
         self._cores = read_cores()
         self._nic_counts = read_nic_counts(self._nic)
         self._workers_ns = self._counters.workers_cpu_ns()
         self._process_ns = time.process_time_ns() + sum(self._workers_ns)
+
+    async def rest(self) -> ProbeSample | None:
+        """Return what the probe finds before payload flows; None where the plan has none."""
+        return None if self._probe is None else await self._probe.rest()
 
     @property
     def elapsed_ns(self) -> int:
@@ -105,6 +113,7 @@ class Sampler:
             latency=tuple(_merged(flow, counts) for flow in self._asked),
             busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
             nic=elapsed_counts(self._nic_counts, nic_counts),
+            probe=None if self._probe is None else self._probe.take(),
         )
         self._latency = latency
         self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns

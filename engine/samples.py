@@ -113,12 +113,22 @@ class NicCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class ProbeSample:
+    """What the probe beside a stream found in `span_ns`: how long its transactions took, and its TCP's RTT."""
+
+    latency: LatencyCounts
+    span_ns: int
+    rtt_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.
 
     `index` counts intervals since the start and may skip where an end was held up; `elapsed_ns` is the
     interval's end. `process_cpu_ns` is user and system time of the engine's own processes, `busiest_worker_ns` that
     of the one worker that used most. `latency` is there for each direction whose transactions this end asks for.
+    `probe` is the near end's, where the plan has one: its transactions are none of the run's payload.
     """
 
     end: End
@@ -131,6 +141,7 @@ class Sample:
     latency: tuple[LatencyCounts, ...] = ()
     busiest_worker_ns: int | None = None
     nic: NicCounts | None = None
+    probe: ProbeSample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +284,10 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Both ends are ready and the clocks have started. Always a run's first event."""
+    """Both ends are ready and the clocks have started. Always a run's first event.
+
+    `idle` is what the probe found before payload flowed.
+    """
 
     started_utc: str
     peer: str
@@ -281,6 +295,7 @@ class Started:
     far: HostFacts
     plan: Plan
     expectation: Expectation
+    idle: ProbeSample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +361,24 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Probed:
+    """What the probe found in some time: how many transactions, how long they took, and its TCP's median RTT."""
+
+    transactions: int
+    span_ns: int
+    latency: Latency | None
+    rtt_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSummary:
+    """Latency before payload flowed, and under load with the warm-up left out; None where that was not measured."""
+
+    idle: Probed | None
+    loaded: Probed | None
+
+
+@dataclass(frozen=True, slots=True)
 class CpuSummary:
     """CPU of one end over the measured part of a run.
 
@@ -408,3 +441,4 @@ class Summary:
     tcp: TcpSummary
     warnings: tuple[str, ...]
     end: RunEnd
+    probe: ProbeSummary | None = None

@@ -185,7 +185,7 @@ def latency(value_ns: int | None) -> str:
 def workload(plan: Plan) -> str:
     """Return what a plan's sessions carry, in words: `rr 200/1 000 bytes, 4 in flight`."""
     if not plan.workload.is_transactional:
-        return str(plan.workload)
+        return f"{plan.workload} with a latency probe" if plan.probe else str(plan.workload)
     request, response = plan.sizes
     in_flight = f", {plan.burst} in flight" if plan.burst > 1 else ""
     closed = ", closed by the answering end" if plan.workload is Workload.CRR else ""

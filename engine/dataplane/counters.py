@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final
 
 from ..latency import BUCKETS
-from ..plan import MAX_SESSIONS, MAX_WORKERS, Direction
+from ..plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
 
 UNKNOWN: Final = 2**64 - 1
 
@@ -41,15 +41,18 @@ class Field(IntEnum):
 
 
 WORDS_PER_SLOT: Final = 16  # 128 bytes: two cache lines, so that workers do not share one
-_SLOTS: Final = 2 * MAX_SESSIONS
+_SLOTS: Final = 2 * MAX_SESSIONS + 1  # the last one is the probe's
 _CPU_BASE: Final = _SLOTS * WORDS_PER_SLOT
-_LATENCY_BASE: Final = _CPU_BASE + MAX_WORKERS
+_WORKERS: Final = MAX_WORKERS + 1  # the last one hosts the probe
+_LATENCY_BASE: Final = _CPU_BASE + _WORKERS
 _SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKETS) * 8
 NO_LATENCY: Final = bytes(BUCKETS * 8)
 
 
 def slot_of(direction: Direction, session: int) -> int:
-    """Return the slot of a session (1 to 128) in a single direction."""
+    """Return the slot of a session (1 to 128) in a single direction; of the probe, which has one for itself."""
+    if session == PROBE_SESSION:
+        return 2 * MAX_SESSIONS
     return (session - 1) * 2 + (direction is Direction.IN)
 
 
@@ -143,4 +146,4 @@ class Counters:
 
     def workers_cpu_ns(self) -> list[int]:
         """Return the user and system time of each worker."""
-        return self.words[_CPU_BASE : _CPU_BASE + MAX_WORKERS].tolist()
+        return self.words[_CPU_BASE : _CPU_BASE + _WORKERS].tolist()

@@ -14,6 +14,7 @@ from . import sockets
 from .channel import Message
 from .connects import OUT_OF_PORTS, ConnectAnswerer, ConnectAsker, listen_beside
 from .fetches import FetchAnswerer, FetchAsker
+from .probe import ProbeAsker
 from .requests import RequestAnswerer, RequestAsker
 from .session import Place, Session, Supplies
 from .stream import StreamReceiver, StreamSender
@@ -151,6 +152,8 @@ def host(
     """Return the session that an open connection now is."""
     is_sender = opening.is_sender(Direction(message["direction"]))
     if beside is None:
+        if supplies.pace_ns and not is_sender:
+            return ProbeAsker(sock, place, supplies)
         return _KINDS[opening.workload][0 if is_sender else 1](sock, place, supplies)
     told = hello_of(message).pack()
     if isinstance(beside, socket.socket):

@@ -13,12 +13,14 @@ from ..codec import encode
 from ..errors import WorkerError
 from ..loop import see_through
 from ..messages import Change
-from ..plan import MAX_WORKERS, Direction, End, Plan
+from ..plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
 from .channel import Channel, Message
 from .counters import Counters
+from .probe import probe_setup
 
 START_DEADLINE_S: Final = 10.0
 END_DEADLINE_S: Final = 2.0
+_PROBE_WORKER: Final = MAX_WORKERS  # one for itself: beside a stream it would measure how busy its own loop is
 
 
 class _Member:
@@ -62,7 +64,8 @@ class Pool:
         """Start the workers that the plan's sessions need."""
         try:
             wanted = min(self._size, self._plan.settings.sessions * len(self._plan.settings.direction.flows))
-            await asyncio.gather(*(self._start(number) for number in range(wanted)))
+            numbers = [*range(wanted), *([_PROBE_WORKER] if self._plan.probe else [])]
+            await asyncio.gather(*(self._start(number) for number in numbers))
         except BaseException:
             await self.close()
             raise
@@ -77,6 +80,8 @@ class Pool:
     async def command(self, direction: Direction, session: int, message: Message, fd: int | None = None) -> None:
         """Send a session's command to the worker that hosts it, which is started where it is not there yet."""
         number = ((session - 1) * 2 + (direction is Direction.IN)) % self._size
+        if session == PROBE_SESSION:
+            number = _PROBE_WORKER
         try:
             async with self._starting:
                 if number not in self._members:
@@ -88,9 +93,11 @@ class Pool:
         self._members[number].channel.send(message | {"direction": direction, "session": session}, fd)
 
     def go(self) -> None:
-        """Let payload flow: of the sessions there are, and of all that are opened later."""
+        """Let payload flow: of the sessions there are, and of all that are opened later. The probe went before."""
         self._going = True
-        self._command_all({"command": "go"})
+        for number, member in self._members.items():
+            if number != _PROBE_WORKER:
+                member.channel.send({"command": "go"})
 
     def keep(self, change: Change) -> None:
         """Tell every worker to let go of what a change no longer wants."""
@@ -140,10 +147,10 @@ class Pool:
         member = _Member(process)
         member.channel = Channel(ours, lambda message, _: self._heard(member, message), lambda: self._eof(member))
         self._members[number] = member
-        member.channel.send(self._setup())
+        member.channel.send(self._setup() | (probe_setup() if number == _PROBE_WORKER else {}))
         if self._kept is not None:
             member.channel.send(self._kept)
-        if self._going:
+        if self._going or number == _PROBE_WORKER:
             member.channel.send({"command": "go"})
         try:
             async with asyncio.timeout(START_DEADLINE_S):
@@ -168,6 +175,7 @@ class Pool:
             "request_bytes": request_bytes,
             "response_bytes": response_bytes,
             "burst": plan.burst,
+            "pace_ns": 0,
             "cores": list((plan.near_cores if self._end is End.NEAR else plan.far_cores) or ()),
         }
 

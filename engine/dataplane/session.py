@@ -51,7 +51,7 @@ class Payload:
 class Supplies:
     """What all sessions of a worker share: buffers that are made once, and what a transaction is.
 
-    `requests` holds as many requests as are in flight at once.
+    `requests` holds as many requests as are in flight at once. Requests `pace_ns` apart are the probe's.
     """
 
     payload: Payload
@@ -61,6 +61,7 @@ class Supplies:
     request_bytes: int = 0
     response_bytes: int = 0
     burst: int = 1
+    pace_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ descriptors of its command channel and of the shared counters. It ends when the 
 outlive the process that started it, however that one ended.
 
 Commands in:  setup {end, interval_ns, block_bytes, mode, socket, cores,
-                     workload, request_bytes, response_bytes, burst}
+                     workload, request_bytes, response_bytes, burst, pace_ns}
               open {direction, session, generation, window_bytes, address, family, token}   near: connect
               adopt {direction, session, generation, window_bytes, token} + descriptor      far: accepted
               keep {flows, sessions, generation, oldest}     close what was opened before this and is not among it
@@ -26,7 +26,7 @@ from typing import Any
 from ..codec import decode, encode
 from ..errors import LinkgaugeError
 from ..loop import run
-from ..plan import SECOND_NS, Direction, End, Mode, SocketOptions, Workload
+from ..plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketOptions, Workload
 from . import opening, sockets
 from .channel import Channel, Message
 from .counters import Counters, slot_of
@@ -101,6 +101,7 @@ class Worker:
             request_bytes=request,
             response_bytes=message["response_bytes"],
             burst=burst,
+            pace_ns=message["pace_ns"],
         )
         # Twice an interval, so that a sample's TCP_INFO and CPU are at most half an interval old.
         self._refresh_s = message["interval_ns"] / SECOND_NS / 2
@@ -118,6 +119,8 @@ class Worker:
         At the far end a data connection of newer settings may overtake the word that they changed: the
         word closes only what is older than itself.
         """
+        if number == PROBE_SESSION:  # it asks from the beginning to the end, whatever the settings
+            return False
         kept = self._kept
         wanted = direction in kept["flows"] and number <= kept["sessions"]
         return generation < kept["oldest"] or (not wanted and generation <= kept["generation"])

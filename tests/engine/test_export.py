@@ -287,9 +287,11 @@ def test_the_document_has_every_promised_key() -> None:
             "window_bytes": 65_536,
             "duration_s": 10.0,
             "warmup_s": 1.0,
+            "probe": False,
         },
         "expected": {"out": rate, "in": None, "total": rate},
         "measured": {"out": measured, "in": None, "total": measured},
+        "latency": None,
         "cpu": {
             "near": {
                 "host_percent": 75.0,

@@ -1,6 +1,7 @@
 """The commands that measure: the app, the far end, a check, a run."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -34,6 +35,9 @@ def open_app(
     preset: Annotated[
         str | None, typer.Option(metavar="ID", show_default=False, help="The preset to begin with.")
     ] = None,
+    probe: Annotated[
+        bool, typer.Option("--probe", metavar="", help="Measure latency before a stream and under its load.")
+    ] = False,
     lang: given.LangOption = None,
     as_json: given.JsonOption = False,
 ) -> int:
@@ -47,14 +51,15 @@ def open_app(
     if on_terminal and not as_json:
         from .terminal_app import run_app
 
-        return run_app(wanted, preset, named_in)
+        return run_app(wanted, preset, named_in, probe=probe)
     if peer is not None:
         raise UsageProblem(
             f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
         )
     from .headless import Test, run_test
 
-    return run_test(Test(_LOOPBACK_TEST, _find_preset(preset or "loopback"), wanted, as_json=as_json))
+    plan = replace(_LOOPBACK_TEST, probe=probe)
+    return run_test(Test(plan, _find_preset(preset or "loopback"), wanted, as_json=as_json))
 
 
 def check(

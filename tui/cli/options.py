@@ -136,6 +136,9 @@ class PlanOptions:
         "What the sessions carry: a stream; rr requests and answers, crr each on a new connection, "
         "fetch with large answers.",
     )
+    probe: bool = _option(
+        False, bool, "Measure latency before the stream and under its load.", metavar="", shown=False
+    )
     block: str = _option("1M", str, "What a session sends at once.", metavar="SIZE")
     congestion: str | None = _option(
         None,
@@ -181,6 +184,7 @@ class PlanOptions:
             ),
             request_bytes=None if self.request is None else parse.message_bytes(self.request, "request"),
             response_bytes=None if self.response is None else parse.message_bytes(self.response, "response"),
+            probe=self.probe,
             burst=1 if self.burst is None else parse.whole(self.burst, "burst", "give 1 to 1024 requests"),
             workers=None if self.workers is None else parse.whole(self.workers, "workers", "give 1 to 64"),
             near_cores=None if self.cores is None else parse.cores(self.cores),

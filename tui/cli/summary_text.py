@@ -9,12 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ...engine.latency import Latency
-from ...engine.plan import Direction, Plan, Workload
+from ...engine.plan import SECOND_NS, Direction, Plan, Workload
 from ...engine.samples import (
     CpuSummary,
     Expectation,
     Expected,
     Measured,
+    Probed,
+    ProbeSummary,
     Started,
     Stretch,
     Summary,
@@ -49,6 +51,9 @@ def summary_parts(
         if summary.total.transactions is not None:
             yield Text()
             yield _transactions(summary)
+        if summary.probe is not None:
+            yield Text()
+            yield _under_load(summary.probe)
         if len(summary.stretches) > 1:
             yield Text()
             yield _stretches(summary.stretches, pass_percent)
@@ -119,6 +124,22 @@ def _transactions(summary: Summary) -> Padding:
         if measured is not None:
             table.add_row(name, fmt.transaction_number(measured.transactions_s), *latency_cells(measured.latency))
     return _indent(table)
+
+
+def _under_load(probe: ProbeSummary) -> Padding:
+    """Latency of the probe before payload flowed and under its load: what the load's queues add is seen here."""
+    table = _table("min", "p50", "p90", "p99", "p99.9", "max", "tcp rtt", "probes")
+    for name, probed in (("idle", probe.idle), ("loaded", probe.loaded)):
+        table.add_row(name, *_probed_cells(probed))
+    return _indent(table)
+
+
+def _probed_cells(probed: Probed | None) -> tuple[str, ...]:
+    if probed is None:
+        return (fmt.UNKNOWN,) * 8
+    rtt_ns = None if probed.rtt_us is None else probed.rtt_us * 1_000
+    asked = f"{fmt.count(probed.transactions)} in {probed.span_ns / SECOND_NS:.1f}{fmt.GROUP}s"
+    return (*latency_cells(probed.latency), fmt.latency(rtt_ns), asked)
 
 
 def latency_cells(latency: Latency | None) -> tuple[str, ...]:

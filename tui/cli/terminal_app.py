@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -86,29 +87,38 @@ class World:
         return path
 
 
-def run_app(peer: Peer, preset_id: str | None, language: str) -> int:
-    """Open the app and stay in it until the person leaves; `language` is the one presets are named in."""
+def run_app(peer: Peer, preset_id: str | None, language: str, *, probe: bool = False) -> int:
+    """Open the app and stay in it until the person leaves; `language` is the one presets are named in.
+
+    `probe` has the first run measure latency under load; a key changes that.
+    """
     catalog = known_presets()
     try:
         preset = catalog.find(preset_id or (_ON_LOOPBACK if peer.is_loopback else _ELSEWHERE))
-        return _open_app(catalog, peer, preset, language)
+        return _open_app(catalog, peer, preset, language, replace(_PLAN, probe=probe))
     finally:
         for line in problem_lines(catalog):  # the app tells them as well; here they stay
             say(line)
 
 
-def _open_app(catalog: Catalog, peer: Peer, preset: Preset, language: str) -> int:
+def _open_app(catalog: Catalog, peer: Peer, preset: Preset, language: str, plan: Plan) -> int:
     notices: list[str] = []
     log = open_log(notices.append)
     try:
-        return run(_run_app(catalog, peer, preset, language, log, notices))
+        return run(_run_app(catalog, peer, preset, language, plan, log, notices))
     finally:
         if log is not None:
             log.close()
 
 
 async def _run_app(
-    catalog: Catalog, peer: Peer, preset: Preset, language: str, log: RunLog | None, notices: list[str]
+    catalog: Catalog,
+    peer: Peer,
+    preset: Preset,
+    language: str,
+    plan: Plan,
+    log: RunLog | None,
+    notices: list[str],
 ) -> int:
     async with AsyncExitStack() as stack:
         embedded = await stack.enter_async_context(embedded_endpoint()) if peer.is_loopback else None
@@ -119,7 +129,7 @@ async def _run_app(
             start_run=world.start_run,
             probe=world.probe,
             export=world.export,
-            initial_plan=_PLAN,
+            initial_plan=plan,
             initial_preset=preset,
             language=language,
         )

@@ -1,0 +1,53 @@
+"""The probe's own end of its connection: asks for little, one thing at a time, and not more often than its pace.
+
+It has a worker to itself, and asks from a thread that blocks in recv(2), as a lone pair of `rr` does: neither the
+streams' event loops nor its own stand between an answer and the clock.
+"""
+
+import time
+from time import perf_counter_ns
+from typing import Any
+
+from ..latency import bucket_of
+from ..plan import SECOND_NS, Workload
+from ..probe import PROBE_BYTES, PROBE_PACE_NS
+from ..tcpinfo import read_tcp_info
+from .counters import Field
+from .requests import Blocking, RequestAsker
+
+
+def probe_setup() -> dict[str, Any]:
+    """Return what the setup of the probe's worker has of its own: it stays on none of the streams' cores."""
+    return {
+        "workload": Workload.RR,
+        "request_bytes": PROBE_BYTES,
+        "response_bytes": PROBE_BYTES,
+        "burst": 1,
+        "pace_ns": PROBE_PACE_NS,
+        "block_bytes": PROBE_BYTES,
+        "mode": None,
+        "cores": [],
+    }
+
+
+class ProbeAsker(RequestAsker):
+    """Counts how long answers take, and no bytes: nothing of it is payload."""
+
+    def refresh(self) -> None:
+        """Store the round trip as this end's TCP has it, to stand beside what was measured."""
+        info = read_tcp_info(self._sock)
+        self._store(Field.RTT_US, None if info is None else info.rtt_us or None)
+
+    def _watch(self) -> None:
+        self._thread = Blocking(self._sock, self._ask_paced, self._resume, self._lose)
+
+    def _ask_paced(self) -> bool:
+        words, latency_at, request, buffer = self._words, self._latency_at, self._requests, self._buffer
+        while True:
+            began_ns = perf_counter_ns()
+            self._sock.sendall(request)
+            if not self._sock.recv_into(buffer, PROBE_BYTES):
+                return False
+            took_ns = perf_counter_ns() - began_ns
+            words[latency_at + bucket_of(took_ns)] += 1
+            time.sleep(max(0, PROBE_PACE_NS - took_ns) / SECOND_NS)

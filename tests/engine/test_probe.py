@@ -1,0 +1,154 @@
+"""Latency under load: a probe beside real streams between two real ends, and what is made of its answers."""
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.codec import DecodeError
+from linkgauge.engine.dataplane.counters import slot_of
+from linkgauge.engine.document import document
+from linkgauge.engine.errors import PlanError, RemoteProtocolError
+from linkgauge.engine.export import CsvWriter
+from linkgauge.engine.latency import BUCKETS, latency_of
+from linkgauge.engine.messages import TOKEN_BYTES, DataHello, Report
+from linkgauge.engine.meter import replay
+from linkgauge.engine.plan import (
+    MAX_SESSIONS,
+    PROBE_SESSION,
+    SECOND_NS,
+    Direction,
+    End,
+    Peer,
+    Plan,
+    Settings,
+    Workload,
+)
+from linkgauge.engine.probe import ProbeSum
+from linkgauge.engine.run import Run
+from linkgauge.engine.samples import Event, LatencyCounts, Opened, ProbeSample, Reason, Sample, Sampled
+
+Recorder = Callable[..., Any]
+ON_UVLOOP = pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
+
+
+def probe_sample(*counts: tuple[int, int], rtt_us: int | None = 100) -> ProbeSample:
+    """Return what a probe found in a quarter of a second."""
+    latency = LatencyCounts(Direction.OUT, tuple(b for b, _ in counts), tuple(c for _, c in counts))
+    return ProbeSample(latency, SECOND_NS // 4, rtt_us)
+
+
+@pytest.mark.parametrize("workload", [workload for workload in Workload if workload.is_transactional])
+def test_a_probe_goes_beside_a_stream_only(workload: Workload) -> None:
+    """Transactions tell their own latency."""
+    with pytest.raises(PlanError, match="beside a stream"):
+        Plan(workload=workload, probe=True)
+
+
+def test_the_probe_has_a_slot_that_no_session_has() -> None:
+    """Its counts are added to nobody's."""
+    slots = {slot_of(flow, number) for flow in Direction.DUPLEX.flows for number in range(1, MAX_SESSIONS + 1)}
+    assert slot_of(Direction.OUT, PROBE_SESSION) not in slots
+
+
+def test_a_probe_connection_says_so_and_only_the_near_end_asks() -> None:
+    """Session 0 out is the probe; session 0 in is nothing."""
+    hello = DataHello(bytes(TOKEN_BYTES), Direction.OUT, PROBE_SESSION, 0, None)
+    assert DataHello.unpack(hello.pack()) == hello
+    with pytest.raises(RemoteProtocolError):
+        DataHello.unpack(replace(hello, direction=Direction.IN).pack())
+
+
+def test_a_far_end_that_tells_of_a_probe_is_refused() -> None:
+    """What it would tell is not measured there."""
+    sample = Sample(End.FAR, 0, SECOND_NS, SECOND_NS, (), probe=probe_sample((1, 1)))
+    with pytest.raises(DecodeError, match="probe"):
+        Report(sample)
+
+
+@given(st.lists(st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 1_000), max_size=8), max_size=6))
+def test_what_a_probe_found_adds_up(intervals: list[dict[int, int]]) -> None:
+    """The count is the histogram's sum, and percentiles are those of all intervals together."""
+    sums, whole = ProbeSum(), dict[int, int]()
+    for counts in intervals:
+        sums.loaded(probe_sample(*sorted(counts.items())))
+        for bucket, count in counts.items():
+            whole[bucket] = whole.get(bucket, 0) + count
+    found = sums.summary
+    if not intervals:
+        assert found is None
+        return
+    assert found is not None
+    assert found.idle is None
+    assert found.loaded is not None
+    assert found.loaded.transactions == sum(whole.values())
+    assert found.loaded.latency == latency_of(whole)
+    assert found.loaded.span_ns == len(intervals) * SECOND_NS // 4
+
+
+@pytest.mark.anyio
+@ON_UVLOOP
+async def test_a_probe_tells_latency_before_and_under_load_and_is_no_payload(
+    far_end: Peer, record: Recorder
+) -> None:
+    """Through changes of everything; the near end alone tells of it, and nothing measured has it in it."""
+    settings = Settings(Direction.DUPLEX)
+    plan = Plan(settings, duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10, probe=True)
+    changes = {2: settings.changed(direction=Direction.IN), 5: settings.changed(sessions=2, window_bytes=65_536)}
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index in changes:
+            run.change(changes.pop(event.sample.index))
+
+    recorded = await record(plan, far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert not changes
+    idle = recorded.started.idle
+    assert idle is not None
+    assert 0 < idle.latency.transactions <= 101 * idle.span_ns / SECOND_NS
+    near = [event.sample for event in recorded.samples if event.sample.end is End.NEAR]
+    assert all(event.sample.probe is None for event in recorded.samples if event.sample.end is End.FAR)
+    assert near[-1].probe is not None
+    assert near[-1].probe.rtt_us
+    assert sum(one.probe.latency.transactions for one in near[-4:] if one.probe) > 0  # after the changes too
+    sessions = {part.session for event in recorded.samples for part in event.sample.sessions}
+    assert PROBE_SESSION not in sessions
+    assert all(e.facts.session != PROBE_SESSION for e in recorded.events if isinstance(e, Opened))
+    _check_told(recorded.events)
+
+
+def _check_told(events: list[Event]) -> None:
+    """Look for the same counts in the summary, the document and the rows."""
+    meter = replay(events)
+    summary = meter.summary()
+    assert summary.probe is not None
+    assert summary.probe.loaded is not None
+    assert summary.total is not None
+    assert summary.total.transactions is None
+    told = document(summary, run_id="r", preset=None, verdict="none")
+    assert told["plan"]["probe"] is True
+    idle = told["latency"]["idle_us"]
+    assert idle["min"] <= idle["p50"] <= idle["max"]
+    assert told["latency"]["loaded_us"]["p50"] > 0
+    assert told["latency"]["loaded_probes"]["transactions"] == summary.probe.loaded.transactions
+    stream = io.StringIO()
+    CsvWriter(stream).write_run(events, run_id="r", preset="")
+    header, *rows = [line.split(",") for line in stream.getvalue().splitlines()]
+    cells = [dict(zip(header, row, strict=True)) for row in rows]
+    assert any(row["latency_p50_us"] for row in cells if row["session"] == "all")
+    assert not any(row["latency_p50_us"] for row in cells if row["session"] != "all")
+    assert not any(row["transactions_s"] for row in cells)
+
+
+@pytest.mark.anyio
+@ON_UVLOOP
+async def test_a_run_without_a_probe_tells_no_latency_of_one(far_end: Peer, record: Recorder) -> None:
+    """Unknown is null, and no row has a percentile."""
+    recorded = await record(Plan(duration_ns=SECOND_NS // 2), far_end)
+    assert recorded.started.idle is None
+    told = document(replay(recorded.events).summary(), run_id="r", preset=None, verdict="none")
+    assert told["latency"] is None
+    assert told["plan"]["probe"] is False
