@@ -3,9 +3,10 @@
 from math import floor, log10
 from typing import Any, Final
 
+from .interval import Steady
 from .latency import Latency
 from .plan import MIB, SECOND_NS, Direction, Plan, Workload
-from .samples import CpuSummary, Expectation, Expected, Measured, Probed, ProbeSummary, Summary
+from .samples import CpuSummary, Expectation, Expected, Measured, Probed, ProbeSummary, Stretch, Summary
 
 SCHEMA: Final = 1
 
@@ -39,6 +40,7 @@ def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str)
             "total": _measured(summary.total, expected.total),
         },
         "latency": _under_load(summary.probe),
+        "stretches": [_stretch(stretch) for stretch in summary.stretches],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
         "tcp": {
             "retransmits": summary.tcp.retransmits,
@@ -102,7 +104,37 @@ def _measured(measured: Measured | None, expected: Expected | None) -> dict[str,
         "percent_of_expected": percent_of(measured, expected),
         "transactions_s": None if measured.transactions_s is None else short(measured.transactions_s),
         "latency_us": _latency(measured.latency),
+        "ci95_mbit_s": _ends(measured.steady, 1e-6),
+        "ci95_percent": _percent(measured.steady),
+        "ci95_transactions_s": _ends(measured.steady_transactions),
     }
+
+
+def _stretch(stretch: Stretch) -> dict[str, Any]:
+    """Return a part of a run under one setting: it is measured for itself, and has its own interval."""
+    settings, expected = stretch.settings, stretch.expectation
+    alone = {Direction.OUT: expected.out, Direction.IN: expected.in_}.get(settings.direction)
+    return {
+        "direction": settings.direction.value,
+        "sessions": settings.sessions,
+        "window_bytes": settings.window_bytes,
+        "start_s": stretch.start_ns / SECOND_NS,
+        "warmup_s": None if stretch.warmup_ns is None else stretch.warmup_ns / SECOND_NS,
+        "measured": {
+            "out": _measured(stretch.out, expected.out),
+            "in": _measured(stretch.in_, expected.in_),
+            "total": _measured(stretch.total, expected.total or alone),
+        },
+    }
+
+
+def _ends(steady: Steady | None, factor: float = 1.0) -> list[float] | None:
+    return None if steady is None else [short(steady.low * factor), short(steady.high * factor)]
+
+
+def _percent(steady: Steady | None) -> float | None:
+    percent = None if steady is None else steady.percent
+    return None if percent is None else short(percent)
 
 
 def _transactions(plan: Plan) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from .interval import Steady
 from .latency import merge
 from .plan import Direction, End, Plan, Settings, Workload, sender_of
 from .probe import ProbeSum
@@ -139,8 +140,8 @@ class Meter:
             case Ended():
                 self._end = event.end
                 if event.end.reason in {Reason.PEER_LOST, Reason.SESSION_LOST}:
-                    for flow in self._stretches[-1].flows.values() if self._stretches else ():
-                        flow.leave_silence_out()
+                    for stretch in self._stretches[-1:]:
+                        stretch.leave_silence_out()
         return []
 
     def flush(self) -> list[Interval]:
@@ -150,6 +151,17 @@ class Meter:
     def expectation(self, settings: Settings) -> Expectation:
         """Return what is expected under settings that the run has or had; nothing for any others."""
         return self._expectations.get(settings, Expectation())
+
+    def steady(self, direction: Direction | None = None) -> Steady | None:
+        """Return the rate of the newest stretch so far with its error, of one direction or of all that run.
+
+        None where too little was measured to tell.
+        """
+        if not self._stretches:
+            return None
+        newest = self._stretches[-1]
+        flow = None if direction is None else newest.flows.get(direction)
+        return newest.total.steady if flow is None else flow.steady
 
     def summary(self) -> Summary:
         """Return what was measured so far; a run that has not ended counts as cut off."""
@@ -198,9 +210,9 @@ class Meter:
             if sender_of(flow, self._workload) is sample.end:
                 self._tcp.add(sample, flow)
             else:
-                sums = self._stretch_of(event).flows[flow]
-                sums.add(bytes_of(sample, flow), sample.interval_ns)
-                merge(sums.latency, latency_counts(sample, flow).items())
+                stretch = self._stretch_of(event)
+                stretch.add(sample, flow, bytes_of(sample, flow))
+                merge(stretch.flows[flow].latency, latency_counts(sample, flow).items())
 
     def _stretch_of(self, event: Sampled) -> StretchSum:
         """Return the stretch a sample belongs to, however late: the newest of its settings that had begun."""

@@ -4,11 +4,12 @@ Pure data. `None` is unknown, `0` is measured. The events of a run are one strea
 every one of them, and everything else (rows of the CSV, the summary, the gauges) can be made from them again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final, Literal
 
+from .interval import Steady
 from .latency import BUCKETS, Latency
 from .plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 
@@ -342,12 +343,17 @@ Event = Started | Opened | Changed | Sampled | Warned | Ended
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a receiver's application got, on the receiver's clock; `transactions` is None for streams."""
+    """What a receiver's application got, on the receiver's clock; `transactions` is None for streams.
+
+    `steady` is the rate in bit/s with its error (interval.py): None where too few intervals were measured, and
+    where they are of more than one stretch, for a mean over several settings is no steady state.
+    """
 
     bytes: int
     span_ns: int
     transactions: int | None = None
     latency: Latency | None = None
+    steady: Steady | None = field(default=None, compare=False)  # what was counted is the same without it
 
     @property
     def bit_s(self) -> float:
@@ -358,6 +364,13 @@ class Measured:
     def transactions_s(self) -> float | None:
         """Transactions a second; None for streams."""
         return None if self.transactions is None else self.transactions * SECOND_NS / self.span_ns
+
+    @property
+    def steady_transactions(self) -> Steady | None:
+        """Transactions a second with their error: answers are of one size, so it is the rate's own."""
+        if self.steady is None or not self.transactions or not self.bytes:
+            return None
+        return self.steady.scaled(self.transactions / (self.bytes * 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,12 +426,18 @@ class TcpSummary:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a run under one setting, its warm-up left out."""
+    """A part of a run under one setting, its warm-up left out. `total` is both directions together.
+
+    `start_ns` is when the setting came, and `warmup_ns` how long after that the first measured interval began.
+    """
 
     settings: Settings
     expectation: Expectation
     out: Measured | None
     in_: Measured | None
+    total: Measured | None = field(default=None, compare=False)
+    start_ns: int = field(default=0, compare=False)
+    warmup_ns: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
+from .interval import RateSeries, Steady
 from .latency import latency_of, merge
-from .plan import MIB, Direction, End, Mode, Settings, Workload, sender_of
+from .plan import MIB, SECOND_NS, Direction, End, Mode, Settings, Workload, sender_of
 from .samples import (
     CpuSummary,
     Expectation,
@@ -26,6 +27,7 @@ from .samples import (
 
 _EXACT_BITS: Final = 12  # values under 4096 have a bucket each, the others one for each 1/2048 of their size
 _MAX_WARNINGS: Final = 32
+_MOST_HALVES: Final = 4_096  # a far end whose samples never come does not fill the memory
 
 
 class Histogram:
@@ -60,6 +62,7 @@ class FlowSum:
     """What a receiver counted of one direction, and over how much of its time.
 
     `silent_ns` is the part of the span since the last byte. `latency` counts transactions by bucket (latency.py).
+    `series` has the rates one by one, to tell how sure their mean is; None for a sum of several stretches.
     """
 
     bytes: int = 0
@@ -67,16 +70,24 @@ class FlowSum:
     silent_ns: int = 0
     is_transactional: bool = False
     latency: dict[int, int] = field(default_factory=dict[int, int])
+    series: RateSeries | None = field(default_factory=RateSeries)
 
     def add(self, bytes_: int, span_ns: int) -> None:
-        """Add an interval, or another sum."""
+        """Add an interval."""
+        self._add(bytes_, span_ns)
+        if self.series is not None:
+            self.series.add(bytes_ * 8 * SECOND_NS, span_ns)
+
+    def _add(self, bytes_: int, span_ns: int) -> None:
         self.bytes += bytes_
         self.span_ns += span_ns
         self.silent_ns = 0 if bytes_ else self.silent_ns + span_ns
 
     def add_flow(self, other: "FlowSum") -> None:
         """Add another sum, its latency too, of a time that followed."""
-        self.add(other.bytes, other.span_ns)
+        if other.span_ns:
+            self.series = None if self.span_ns else other.series
+        self._add(other.bytes, other.span_ns)
         self.is_transactional = self.is_transactional or other.is_transactional
         merge(self.latency, other.latency.items())
 
@@ -84,6 +95,8 @@ class FlowSum:
         """Let the span end with the last byte: the time in which a lost peer was waited for is not the link's."""
         self.span_ns -= self.silent_ns
         self.silent_ns = 0
+        if self.series is not None:
+            self.series.leave_silence_out()
 
     @property
     def measured(self) -> Measured | None:
@@ -91,7 +104,14 @@ class FlowSum:
         if not self.span_ns:
             return None
         transactions = sum(self.latency.values()) if self.is_transactional else None
-        return Measured(self.bytes, self.span_ns, transactions, latency_of(self.latency))
+        return Measured(self.bytes, self.span_ns, transactions, latency_of(self.latency), self.steady)
+
+    @property
+    def steady(self) -> Steady | None:
+        """The rate in bit/s with its error; None where that cannot be told."""
+        if self.series is None or not self.span_ns:
+            return None
+        return self.series.steady(self.bytes * 8 * SECOND_NS / self.span_ns)
 
 
 @dataclass(slots=True)
@@ -103,11 +123,37 @@ class StretchSum:
     start_ns: int
     is_transactional: bool = False
     flows: dict[Direction, FlowSum] = field(default_factory=dict[Direction, FlowSum])
+    first_ns: int | None = None
+    _both: RateSeries = field(default_factory=RateSeries)
+    _halves: dict[int, float] = field(default_factory=dict[int, float])
 
     def __post_init__(self) -> None:
         """Start both directions from nothing."""
         for flow in Direction.DUPLEX.flows:
             self.flows[flow] = FlowSum(is_transactional=self.is_transactional)
+
+    def add(self, sample: Sample, flow: Direction, bytes_: int) -> None:
+        """Add what a receiver counted of a direction in an interval."""
+        span_ns = sample.interval_ns
+        self.flows[flow].add(bytes_, span_ns)
+        begun_ns = sample.elapsed_ns - span_ns
+        self.first_ns = begun_ns if self.first_ns is None else min(self.first_ns, begun_ns)
+        if self.settings.direction is not Direction.DUPLEX:
+            return
+        # The two directions share machines and line, so that the error of their sum is in neither of theirs: it
+        # needs the sums themselves, interval by interval. The other end's half may come seconds later, or never.
+        bit_s = bytes_ * 8 * SECOND_NS / span_ns
+        other_bit_s = self._halves.pop(sample.index, None)
+        if other_bit_s is not None:
+            self._both.add((bit_s + other_bit_s) * span_ns, span_ns)
+        elif len(self._halves) < _MOST_HALVES:
+            self._halves[sample.index] = bit_s
+
+    def leave_silence_out(self) -> None:
+        """Let each direction end with its last byte."""
+        for flow in self.flows.values():
+            flow.leave_silence_out()
+        self._both.leave_silence_out()
 
     @property
     def total(self) -> FlowSum:
@@ -120,6 +166,8 @@ class StretchSum:
         whole = FlowSum(is_transactional=self.is_transactional)
         whole.add_flow(out)
         whole.add_flow(in_)
+        if out.span_ns and in_.span_ns:
+            whole.series = self._both
         bytes_per_ns = sum(flow.bytes / flow.span_ns for flow in (out, in_) if flow.span_ns)
         longer_ns = max(out.span_ns, in_.span_ns)
         whole.span_ns = round(whole.bytes / bytes_per_ns) if bytes_per_ns else longer_ns
@@ -129,7 +177,9 @@ class StretchSum:
     def stretch(self) -> Stretch:
         """The stretch as a summary has it."""
         out, in_ = self.flows[Direction.OUT].measured, self.flows[Direction.IN].measured
-        return Stretch(self.settings, self.expectation, out, in_)
+        warmup_ns = None if self.first_ns is None else max(0, self.first_ns - self.start_ns)
+        total = self.total.measured
+        return Stretch(self.settings, self.expectation, out, in_, total, self.start_ns, warmup_ns)
 
 
 def measured_flow(stretches: Sequence[StretchSum], flow: Direction) -> Measured | None:

@@ -87,6 +87,14 @@ def share(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else 100 * part / whole
 
 
+def give_or_take(percent_: float | None) -> str:
+    """Return half of an interval in percent of its middle: `±0.31 %`; empty where it is not known."""
+    if percent_ is None:
+        return ""
+    places = 2 if percent_ < 0.995 else 1 if percent_ < 9.95 else 0
+    return f"±{number(percent_, places)}{GROUP}%" if percent_ >= 0.005 or not percent_ else f"±<0.01{GROUP}%"
+
+
 def window(window_bytes: int | None) -> str:
     """Return a window as a person would type it: `auto`, `56K`, `4M`, or plain bytes."""
     if window_bytes is None:

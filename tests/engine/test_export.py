@@ -274,6 +274,17 @@ def test_the_document_has_every_promised_key() -> None:
         "percent_of_expected": 89.1,
         "transactions_s": None,
         "latency_us": None,
+        "ci95_mbit_s": None,  # one interval tells nothing of its error
+        "ci95_percent": None,
+        "ci95_transactions_s": None,
+    }
+    stretch = {
+        "direction": "out",
+        "sessions": 1,
+        "window_bytes": 65_536,
+        "start_s": 0.0,
+        "warmup_s": 0.0,
+        "measured": {"out": measured, "in": None, "total": measured},
     }
     assert json.loads(json.dumps(made)) == {
         "schema": 1,
@@ -292,6 +303,7 @@ def test_the_document_has_every_promised_key() -> None:
         "expected": {"out": rate, "in": None, "total": rate},
         "measured": {"out": measured, "in": None, "total": measured},
         "latency": None,
+        "stretches": [stretch],
         "cpu": {
             "near": {
                 "host_percent": 75.0,

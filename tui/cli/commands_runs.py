@@ -1,4 +1,4 @@
-"""`linkgauge runs`: what the run log keeps: listed, shown again, labelled, exported, deleted."""
+"""`linkgauge runs`: what the run log keeps: listed, shown again, compared, labelled, exported, deleted."""
 
 import sys
 from enum import StrEnum
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="The runs that are kept: list, show, label, note, export, delete.",
+    help="The runs that are kept: list, show, compare, label, note, export, delete.",
     subcommand_metavar="[COMMAND ...]",
 )
 
@@ -122,6 +122,32 @@ def note_run(
         log.set_note(row.run_id, text)
         noted = log.find(row.run_id).note
     say(f"the note is kept with run {row.run_id}" if noted else f"run {row.run_id} has no note")
+    return 0
+
+
+@app.command("compare")
+def compare_runs(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="ID ID...", show_default=False, help="The run to compare with, then the others."),
+    ],
+    *,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Hold runs against the first one named: what differs, and whether these runs can show that it does.
+
+    In brackets is the 95 % confidence interval of a difference of rates.
+    """
+    if len(runs) < 2:
+        raise UsageProblem("name two runs or more to compare; `linkgauge runs list` shows them")
+    from .compare_table import compared_json, compared_parts, compared_runs
+
+    with kept_runs() as log:
+        found = compared_runs(log, [find_run(log, run) for run in runs])
+    if as_json:
+        emit_json(compared_json(found))
+    else:
+        emit_rich(*compared_parts(found))
     return 0
 
 

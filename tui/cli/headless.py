@@ -136,7 +136,7 @@ async def _watch(conducted: Conducted, live: LiveLine, told: list[str], *, as_js
     """Show how it goes. Warnings are in the summary too; in JSON a person does not see them there."""
     async for event in conducted:
         for interval in conducted.intervals:
-            live.show(interval)
+            live.show(interval, conducted.meter)
         if isinstance(event, Warned) and as_json:
             live.say(event.text)
         for notice in conducted.notices[len(told) :]:

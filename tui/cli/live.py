@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ...engine.latency import latency_of
-from ...engine.meter import Interval, latency_counts
+from ...engine.meter import Interval, Meter, latency_counts
 from ...engine.plan import Direction, Plan, Workload
 from ...engine.samples import Sample, Sampled
 from .. import format as fmt
@@ -49,10 +49,10 @@ class LiveLine:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, interval: Interval) -> None:
-        """Draw an interval."""
+    def show(self, interval: Interval, meter: Meter | None = None) -> None:
+        """Draw an interval, and how sure the mean is that the meter has so far."""
         if self._live is not None:
-            self._live.update(self._text(live_text(interval, self._plan)), refresh=True)
+            self._live.update(self._text(live_text(interval, self._plan, meter)), refresh=True)
 
     def say(self, text: str) -> None:
         """Tell a person something in a line of its own, above the live one."""
@@ -70,19 +70,28 @@ class LiveLine:
         return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def live_text(interval: Interval, plan: Plan) -> str:
-    """Return an interval in one line: the time, each direction's rate, CPU of both ends."""
+def live_text(interval: Interval, plan: Plan, meter: Meter | None = None) -> str:
+    """Return an interval in one line: the time, each direction's rate, the mean so far, CPU of both ends."""
     sampled = interval.near or interval.far
     elapsed_ns = None if sampled is None else sampled.sample.elapsed_ns
     clock = fmt.clock(elapsed_ns)
     words = [
         clock if plan.duration_ns is None else f"{clock} / {fmt.clock(plan.duration_ns)}",
         *(f"{flow} {fmt.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
+        *_so_far(meter),
         f"cpu near {_busy(interval.near)}, far {_busy(interval.far)}",
     ]
     if sampled is not None and sampled.warmup:
         words.append("warming up")
     return "  ".join(words)
+
+
+def _so_far(meter: Meter | None) -> list[str]:
+    """Return the mean of this stretch and how sure it is, once that can be told."""
+    steady = None if meter is None else meter.steady()
+    if steady is None or steady.percent is None:
+        return []
+    return [f"mean {fmt.rate(steady.mean)} {fmt.give_or_take(steady.percent)}"]
 
 
 def _rate(interval: Interval, flow: Direction) -> str:

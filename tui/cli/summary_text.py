@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ...engine.interval import Steady
 from ...engine.latency import Latency
 from ...engine.plan import SECOND_NS, Direction, Plan, Workload
 from ...engine.samples import (
@@ -101,7 +102,7 @@ def _table(*columns: str) -> Table:
 
 
 def _rates(summary: Summary, mark: float) -> Padding:
-    table = _table("Mb/s", "MiB/s", "payload", "expected", "of it")
+    table = _table("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "of it")
     table.add_column("from", overflow="fold")
     expected = summary.expectation
     if summary.out is not None:
@@ -163,12 +164,19 @@ def _rate_cells(measured: Measured, expected: Expected | None, mark: float) -> t
     bit_s = measured.bit_s
     return (
         fmt.mbit(bit_s),
+        sure(measured.steady),
         fmt.mib_rate(bit_s).split(fmt.GROUP + "MiB")[0],
         fmt.payload(measured.bytes),
         fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s),
         share_text(bit_s, expected, mark),
         "nothing to expect" if expected is None else f"{expected.basis}: {fmt.plain(expected.source)}",
     )
+
+
+def sure(steady: Steady | None) -> str:
+    """Return how sure a rate is: half of its 95 % interval, in percent of it."""
+    percent = None if steady is None else steady.percent
+    return fmt.UNKNOWN if percent is None else fmt.give_or_take(percent).removeprefix("±")
 
 
 def share_text(bit_s: float, expected: Expected | None, mark: float) -> str:
@@ -178,9 +186,11 @@ def share_text(bit_s: float, expected: Expected | None, mark: float) -> str:
 
 
 def _stretches(stretches: tuple[Stretch, ...], mark: float) -> Padding:
-    table = _table("out Mb/s", "in Mb/s", "of expected")
+    table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "of expected")
     for number, stretch in enumerate(stretches, start=1):
-        rates = [fmt.UNKNOWN if one is None else fmt.mbit(one.bit_s) for one in (stretch.out, stretch.in_)]
+        rates: list[str] = []
+        for one in (stretch.out, stretch.in_):
+            rates += [fmt.UNKNOWN] * 2 if one is None else [fmt.mbit(one.bit_s), sure(one.steady)]
         table.add_row(f"{number}. {fmt.settings(stretch.settings)}", *rates, _stretch_share(stretch, mark))
     return _indent(table)
 

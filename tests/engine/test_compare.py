@@ -1,0 +1,130 @@
+"""Two runs beside each other: what is claimed, and what is not."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from linkgauge.engine.compare import Figure, compare, difference
+from linkgauge.engine.interval import Steady, steady_of
+from linkgauge.engine.latency import Latency
+from linkgauge.engine.plan import SECOND_NS, Direction, Mode, Plan, Settings, Workload
+from linkgauge.engine.samples import (
+    CpuSummary,
+    Expectation,
+    Measured,
+    Reason,
+    RunEnd,
+    Summary,
+    TcpSummary,
+)
+
+
+def measured(mbit_s: float, error: float = 0.5, transactions: int | None = None) -> Measured:
+    """Return ten seconds at a rate that is known with this error."""
+    bytes_ = round(mbit_s * 1e6 / 8 * 10)
+    latency = None if transactions is None else Latency(1, 2, 3, 4, 5, 6)
+    steady = Steady(mbit_s * 1e6, error * 1e6, 15.0, 40)
+    return Measured(bytes_, 10 * SECOND_NS, transactions, latency, steady)
+
+
+def summary(
+    out: Measured | None = None,
+    in_: Measured | None = None,
+    total: Measured | None = None,
+    plan: Plan | None = None,
+) -> Summary:
+    """Return a summary with these rates."""
+    cpu = CpuSummary(50.0, 90.0, 30.0, 0.5)
+    tcp = TcpSummary(0, 200, 1448, "cubic", None, None)
+    end = RunEnd(Reason.COMPLETED, "its duration is up")
+    return Summary(plan or Plan(), out, in_, total or out or in_, Expectation(), (), cpu, cpu, tcp, (), end)
+
+
+def figures(first: Summary, second: Summary) -> dict[str, Figure]:
+    """Return a comparison's figures by their keys."""
+    return {figure.key: figure for figure in compare(first, second).figures}
+
+
+def test_rates_that_are_apart_are_a_difference_with_its_interval() -> None:
+    """The interval lies around the difference, and does not hold nothing."""
+    rate = figures(summary(measured(100.0)), summary(measured(105.2)))["measured.out.mbit_s"]
+    found = rate.difference
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 < found.low < 5.2 < found.high
+    assert found.percent == pytest.approx(5.2)
+    assert found.is_shown
+
+
+def test_rates_that_may_be_the_same_are_no_difference() -> None:
+    """However the numbers look."""
+    rate = figures(summary(measured(100.0, 2.0)), summary(measured(103.0, 2.0)))["measured.out.mbit_s"]
+    assert rate.difference is not None
+    assert rate.difference.is_shown is False
+
+
+def test_what_has_no_interval_is_put_side_by_side_and_nothing_is_claimed() -> None:
+    """CPU and TCP: a number each."""
+    found = figures(summary(measured(100.0)), summary(measured(105.0)))
+    for key in ("cpu.near.msec_per_mib", "tcp.rtt_us", "tcp.retransmits"):
+        assert found[key].difference is not None
+        assert found[key].difference.is_shown is None
+    old = replace(measured(100.0), steady=None)
+    rate = figures(summary(old), summary(measured(105.0)))["measured.out.mbit_s"]
+    assert rate.difference is not None
+    assert rate.difference.is_shown is None
+
+
+def test_the_total_is_told_where_both_directions_ran_or_none_is_in_common() -> None:
+    """Otherwise it is the one direction again."""
+    out, in_ = measured(100.0), measured(90.0)
+    assert "measured.total.mbit_s" not in figures(summary(out), summary(out))
+    both = summary(out, in_, measured(190.0))
+    assert {"measured.out.mbit_s", "measured.in.mbit_s", "measured.total.mbit_s"} <= figures(both, both).keys()
+    across = figures(summary(out), summary(None, in_))
+    assert across["measured.total.mbit_s"].difference is not None
+    assert across["measured.out.mbit_s"].difference is None
+
+
+def test_transactions_are_compared_with_their_times() -> None:
+    """Their rate has the payload's interval; percentiles have none."""
+    one, other = measured(10.0, 0.1, 1_000), measured(20.0, 0.1, 2_000)
+    found = figures(summary(one), summary(other))
+    rate = found["measured.out.transactions_s"]
+    assert (rate.first, rate.second) == (100.0, 200.0)
+    assert rate.difference is not None
+    assert rate.difference.is_shown
+    assert found["measured.out.latency_us.p99"].difference is not None
+
+
+def test_the_settings_that_are_not_the_same_are_named() -> None:
+    """A person sees why two runs differ."""
+    plain = Plan()
+    other = Plan(Settings(Direction.IN, 5, 65_536), block_bytes=4_096, mode=Mode.DISCARD)
+    changed = compare(summary(plan=plain), summary(plan=other)).changed
+    assert changed == ("direction", "sessions", "window_bytes", "block_bytes", "mode")
+    assert compare(summary(plan=plain), summary(plan=Plan(workload=Workload.RR))).changed == ("workload", "sizes")
+    assert compare(summary(plan=plain), summary(plan=plain)).changed == ()
+
+
+def test_means_of_nothing_have_no_ratio() -> None:
+    """And exact ones have an exact one."""
+    nothing, exact = Steady(0.0, 0.0, 9.0, 10), Steady(2.0, 0.0, 9.0, 10)
+    assert difference(nothing, exact) is None
+    found = difference(exact, exact.scaled(2))
+    assert found is not None
+    assert (found.low, found.percent, found.high) == (100.0, 100.0, 100.0)
+
+
+def test_runs_that_are_alike_seem_to_differ_about_once_in_twenty() -> None:
+    """In 400 pairs with a fixed seed; the intervals are neither boast nor excuse."""
+    rng = random.Random(5820)  # noqa: S311
+    shown = 0
+    for _ in range(400):
+        pair = [steady_of([100 + rng.gauss() for _ in range(16)]) for _ in range(2)]
+        assert pair[0] is not None
+        assert pair[1] is not None
+        found = difference(pair[0], pair[1])
+        shown += bool(found and found.is_shown)
+    assert 0.01 <= shown / 400 <= 0.10

@@ -1,0 +1,138 @@
+"""How sure a mean is: intervals that hold the truth as often as they say, correlation and all."""
+
+import random
+from statistics import NormalDist
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.interval import MIN_INTERVALS, RateSeries, Steady, steady_of, student_t
+
+SPAN = 250_000_000
+
+
+def series_of(rates: list[float]) -> RateSeries:
+    """Return a series of intervals of the same span with these rates."""
+    series = RateSeries()
+    for rate in rates:
+        series.add(rate * SPAN, SPAN)
+    return series
+
+
+def correlated(rng: random.Random, correlation: float, count: int) -> list[float]:
+    """Return an AR(1) series around 100, of its stationary distribution."""
+    value = rng.gauss() / (1 - correlation**2) ** 0.5
+    found: list[float] = []
+    for _ in range(count):
+        found.append(100 + value)
+        value = correlation * value + rng.gauss()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("degrees", "confidence", "t"),
+    [(1, 0.95, 12.7062), (2, 0.95, 4.3027), (9, 0.95, 2.2622), (15, 0.99, 2.9467), (30, 0.95, 2.0423)],
+)
+def test_students_t_is_that_of_the_tables(degrees: float, confidence: float, t: float) -> None:
+    """Two-sided, as any book prints them."""
+    assert student_t(degrees, confidence) == pytest.approx(t, abs=1e-4)
+
+
+def test_students_t_of_many_degrees_is_the_normal_quantile() -> None:
+    """On both sides of where one takes the other's place."""
+    normal = NormalDist().inv_cdf(0.975)
+    assert student_t(9_999) == pytest.approx(normal, rel=2e-4)
+    assert student_t(1e9) == pytest.approx(normal)
+
+
+@given(st.floats(1, 300), st.floats(0.5, 0.999))
+def test_students_t_falls_with_its_degrees(degrees: float, confidence: float) -> None:
+    """More knowledge is never a wider interval."""
+    assert student_t(degrees, confidence) >= student_t(degrees + 1, confidence) > 0
+
+
+def test_what_has_no_degree_of_freedom_is_refused() -> None:
+    """A single value has no spread."""
+    with pytest.raises(ValueError, match=r"0\.5 degrees"):
+        student_t(0.5)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "count", "least", "most"),
+    [
+        (0.0, 36, 0.90, 0.99),  # a run of 10 s with its default interval
+        (0.3, 36, 0.90, 0.99),
+        (0.6, 36, 0.88, 0.99),
+        (0.6, 240, 0.90, 0.99),
+        (-0.4, 36, 0.90, 1.0),
+    ],
+)
+def test_the_interval_covers_the_mean_of_a_correlated_series(
+    correlation: float, count: int, least: float, most: float
+) -> None:
+    """In 400 series with a fixed seed: about as often as 95 % says, and seldom much less."""
+    rng = random.Random(5820)  # noqa: S311
+    covered = 0
+    for _ in range(400):
+        steady = series_of(correlated(rng, correlation, count)).steady()
+        assert steady is not None
+        covered += steady.low <= 100 <= steady.high
+    assert least <= covered / 400 <= most
+
+
+def test_intervals_that_hang_together_give_a_wider_interval_than_such_as_do_not() -> None:
+    """The same values, once as they came and once shuffled."""
+    rng = random.Random(1)  # noqa: S311
+    rates = correlated(rng, 0.9, 400)
+    as_they_came = series_of(rates).steady()
+    rng.shuffle(rates)
+    shuffled = series_of(rates).steady()
+    assert as_they_came is not None
+    assert shuffled is not None
+    assert as_they_came.half_width() > 1.5 * shuffled.half_width()
+
+
+def test_a_steady_rate_has_an_interval_of_nothing() -> None:
+    """0 is measured."""
+    steady = series_of([94.0] * 20).steady()
+    assert steady is not None
+    assert (steady.low, steady.high, steady.percent) == (94.0, 94.0, 0.0)
+
+
+def test_too_few_intervals_tell_nothing() -> None:
+    """None is unknown: there is no interval of everything."""
+    assert series_of([94.0] * (MIN_INTERVALS - 1)).steady() is None
+    assert steady_of([94.0, 95.0]) is None
+
+
+def test_a_rate_is_never_below_nothing_and_nothing_has_no_percentage() -> None:
+    """A lower end under 0 is 0."""
+    assert Steady(1.0, 5.0, 9.0, 10).low == 0.0
+    assert Steady(0.0, 0.0, 9.0, 10).percent is None
+
+
+def test_another_unit_is_the_same_interval() -> None:
+    """Megabits, or transactions of a known size."""
+    steady = Steady(100.0, 2.0, 9.0, 10)
+    assert steady.scaled(1e-3).percent == pytest.approx(steady.percent)
+    assert steady.scaled(1e-3).low == pytest.approx(steady.low * 1e-3)
+
+
+@given(st.integers(MIN_INTERVALS, 3_000))
+def test_a_long_series_takes_bounded_memory_and_keeps_its_mean(count: int) -> None:
+    """Neighbours are merged; what does not fill a batch yet is still counted by who keeps exact sums."""
+    series = series_of([float(number % 7) for number in range(count)])
+    steady = series.steady(mean=3.0)
+    assert steady is not None
+    assert steady.mean == 3.0
+    assert steady.intervals == count
+    assert len(series._bins) < 128
+
+
+def test_silence_at_the_end_can_be_left_out() -> None:
+    """A peer that was lost is waited for, and that is not the link's."""
+    series = series_of([94.0] * 10 + [0.0] * 5)
+    series.leave_silence_out()
+    steady = series.steady()
+    assert steady is not None
+    assert steady.high == 94.0

@@ -1,0 +1,108 @@
+"""A comparison of runs in words, and `linkgauge runs compare`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.compare import Difference, Figure
+from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import (
+    Ended,
+    Event,
+    Expectation,
+    HostFacts,
+    Reason,
+    RunEnd,
+    Sample,
+    Sampled,
+    SessionSample,
+    Started,
+)
+from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.compare_text import difference_words, figure_name, value_words
+
+ONE = Settings()
+HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        (Difference(5.2, 3.9, 6.4), "5.2 % faster (3.9–6.4)"),
+        (Difference(-5.2, -6.4, -3.9), "5.2 % slower (3.9–6.4)"),
+        (Difference(0.4, -0.3, 1.1), "no difference that these runs can show (−0.30 to +1.1 %)"),
+        (Difference(12.0), "12.0 % faster (no interval)"),
+        (Difference(0.0), "the same"),
+        (None, "–"),
+    ],
+)
+def test_a_difference_in_words_claims_what_its_interval_shows(difference: Difference | None, words: str) -> None:
+    """And says where there is no interval."""
+    figure = Figure("measured.out.mbit_s", "bit_s", 100e6, 105.2e6, difference)
+    assert difference_words(figure).replace("\N{NO-BREAK SPACE}", " ") == words
+
+
+def test_figures_are_named_and_valued_in_their_own_units() -> None:
+    """A share of CPU differs by points, not by percent of percent."""
+    cpu = Figure("cpu.near.host_percent", "percent", 50.0, 55.0, Difference(10.0))
+    assert figure_name(cpu) == "CPU near host"
+    assert difference_words(cpu) == "5.0 points more (no interval)"
+    latency = Figure("measured.in.latency_us.p99", "ns", 1_500.0, None)
+    assert figure_name(latency) == "in p99"
+    shown = [value_words(latency, second=second) for second in (False, True)]
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in shown] == ["1.50 µs", "–"]
+
+
+def keep(directory: Path, run_id: str, step: int, settings: Settings) -> None:
+    """Keep a run of 20 intervals, each of which carries a little more or less than 1,000,000 bytes."""
+    tick = SECOND_NS // 4
+    events: list[Event] = [Started("2026-11-21T01:15:30Z", "db-02:5820", HOST, HOST, Plan(settings), Expectation())]
+    for index in range(20):
+        session = SessionSample(Direction.OUT, 1, 1_000_000 + step + 1_000 * (index * 7 % 5))
+        sample = Sample(End.FAR, index, (index + 1) * tick, tick, (session,))
+        events.append(Sampled(sample, settings, warmup=False))
+    events.append(Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
+    with RunLog.open(directory) as log:
+        log.begin(run_id, "", "db-02")
+        for event in events:
+            log.add(run_id, event)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Give what keeps a run in a run log of this test."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    return lambda run_id, step, settings=ONE: keep(tmp_path, run_id, step, settings)
+
+
+def test_kept_runs_are_compared_with_the_first(
+    kept: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tenth faster is shown with its interval, what is alike is not called a difference."""
+    kept("first", 0)
+    kept("second", 100_000, Settings(window_bytes=65_536))
+    kept("third", 0)
+    assert run_command_line(["runs", "compare", "first", "second", "third"]) == 0
+    text = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+    assert "% faster (" in text
+    assert "64K" in text
+    assert "no difference that these runs can show" in " ".join(text.split())
+    assert run_command_line(["runs", "compare", "first", "second", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (one,) = document["comparisons"]
+    assert (one["against"], one["run_id"]) == ("first", "second")
+    assert one["changed"] == {"window": {"first": "auto", "second": "64K"}}
+    (rate,) = [figure for figure in one["figures"] if figure["key"] == "measured.out.mbit_s"]
+    low, high = rate["ci95_percent"]
+    assert rate["is_shown"]
+    assert 9 < low < rate["difference_percent"] < high < 11
+
+
+def test_one_run_is_nothing_to_compare(kept: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line is wrong, and says what is missing."""
+    kept("first", 0)
+    assert run_command_line(["runs", "compare", "first"]) == 2
+    assert "two runs" in capsys.readouterr().err
+    assert run_command_line(["runs", "compare", "first", "nobody"]) == 2
