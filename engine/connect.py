@@ -4,35 +4,24 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from .aside import call_aside
 from .errors import (
     PeerError,
     PeerForeign,
-    PeerRefused,
     PeerUnreachable,
     PeerVersion,
     RemoteProtocolError,
 )
-from .facts import describe_self
+from .greeting import Ends, greet_far_end
 from .link import ControlLink, LinkClosed
-from .messages import Hello, Refuse, Welcome
 from .plan import End, Peer
 from .samples import HostFacts
 
 CONNECT_DEADLINE_S: Final = 5.0
 
 _Address = tuple[int, tuple[Any, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """Who is at the two ends of a connection, each with the interface that carries it."""
-
-    near: HostFacts
-    far: HostFacts
 
 
 async def probe(peer: Peer) -> HostFacts:
@@ -50,7 +39,7 @@ async def meet(peer: Peer) -> Ends:
 async def connect(peer: Peer) -> AsyncGenerator[tuple[ControlLink, Ends]]:
     """Give a control connection to a peer that has been greeted, and who is at its ends.
 
-    Within 5 seconds; raises PeerUnreachable, PeerForeign, PeerVersion or PeerRefused.
+    Within 5 seconds; raises PeerUnreachable, PeerForeign, PeerVersion, PeerRefused or PeerUntrusted.
     """
     link: ControlLink | None = None
     try:
@@ -79,10 +68,8 @@ def _too_late(peer: Peer, *, connected: bool) -> PeerError:
 
 
 async def _greet(link: ControlLink, peer: Peer) -> Ends:
-    near = await describe_self(link)
-    link.try_send(Hello(near))  # where the far end is foreign, and said so meanwhile, `receive` tells
     try:
-        message = await link.receive()
+        return await greet_far_end(link, peer)
     except PeerForeign as error:
         raise PeerForeign(f"{peer} is not a linkgauge endpoint: {error}; check the port") from error
     except PeerVersion as error:
@@ -91,10 +78,6 @@ async def _greet(link: ControlLink, peer: Peer) -> Ends:
         raise PeerForeign(f"{peer} cannot be understood: {error}; install the same version on both ends") from error
     except LinkClosed as error:
         raise PeerUnreachable(f"{peer} did not greet back: {error}") from error
-    if isinstance(message, Refuse):
-        raise PeerRefused(f"{peer} declines: {message.text}")
-    assert isinstance(message, Welcome)  # noqa: S101 - the table allows nothing else
-    return Ends(near, message.facts)
 
 
 async def _reach(peer: Peer) -> ControlLink:

@@ -19,6 +19,7 @@ from .messages import (
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
     Begun,
+    Challenge,
     Change,
     Finish,
     FrameReader,
@@ -28,6 +29,7 @@ from .messages import (
     Open,
     Ping,
     Pong,
+    Proof,
     Ready,
     Refuse,
     Report,
@@ -38,6 +40,7 @@ from .messages import (
     Welcome,
     decode_body,
     encode_frame,
+    framed,
     preamble,
     read_preamble,
 )
@@ -49,6 +52,8 @@ class State(StrEnum):
 
     HELLO = "hello"
     WELCOME = "welcome"
+    CHALLENGED = "challenged"
+    PROVING = "proving"
     IDLE = "idle"
     OPENING = "opening"
     READY = "ready"
@@ -71,8 +76,10 @@ _TALK: Final[tuple[tuple[End, type[Message]], ...]] = ((N, Ping), (F, Ping), (N,
 _NEWS: Final[tuple[tuple[End, type[Message]], ...]] = ((F, SessionOpened), (F, SessionClosed), (F, Notice))
 
 TABLE: Final[dict[State, _Row]] = {
-    State.HELLO: {(N, Hello): State.WELCOME},
-    State.WELCOME: {(F, Welcome): State.IDLE, (F, Refuse): State.OVER},
+    State.HELLO: {(N, Hello): State.WELCOME, (F, Refuse): State.OVER},
+    State.WELCOME: {(F, Challenge): State.CHALLENGED, (F, Welcome): State.IDLE, (F, Refuse): State.OVER},
+    State.CHALLENGED: {(N, Proof): State.PROVING, (F, Refuse): State.OVER},
+    State.PROVING: {(F, Welcome): State.IDLE, (F, Refuse): State.OVER},
     State.IDLE: {
         (N, Open): State.OPENING,
         (F, Refuse): State.OVER,
@@ -106,7 +113,7 @@ TABLE: Final[dict[State, _Row]] = {
         (F, Refuse): State.OVER,
         **_stay(State.STOPPING, *_TALK, *_NEWS, (F, Ready), (F, Begun), (F, Report)),
     },
-    State.OVER: _stay(State.OVER, *_TALK, (N, Open), (N, Start), (N, Change), (N, Stop)),
+    State.OVER: _stay(State.OVER, *_TALK, (N, Hello), (N, Proof), (N, Open), (N, Start), (N, Change), (N, Stop)),
 }
 
 
@@ -117,12 +124,16 @@ class Control:
         self.end = end
         self.state = State.HELLO
         self.error: LinkgaugeError | None = None
+        self._transcript = bytearray(preamble(CONTROL_KIND))
         self._greeted = False
         self._opening = bytearray()
         self._frames = FrameReader(end.other)
         self._received: list[Message] = []
+        self._to_send = bytearray()
+        self._introduced = False
         # The near end speaks first; the far end answers with its own preamble once it has seen that one.
-        self._to_send = bytearray(preamble(CONTROL_KIND) if end is End.NEAR else b"")
+        if end is End.NEAR:
+            self._introduce()
 
     def send(self, message: Message) -> None:
         """Queue a message; raise LocalProtocolError where the conversation does not allow it."""
@@ -132,7 +143,24 @@ class Control:
         if state is None:
             raise LocalProtocolError(f"the {self.end} end cannot say {type(message).__name__} in {self.state}")
         self.state = state
-        self._to_send += encode_frame(message)
+        self._introduce()
+        frame = encode_frame(message)
+        self._to_send += frame
+        self._note(type(message), frame)
+
+    @property
+    def transcript(self) -> bytes:
+        """What both ends have said, in order and to the byte, before the first of them had to prove anything."""
+        return bytes(self._transcript)
+
+    def _introduce(self) -> None:
+        if not self._introduced:
+            self._introduced = True
+            self._to_send += preamble(CONTROL_KIND)
+
+    def _note(self, kind: type[Message], frame: bytes) -> None:
+        if kind in {Hello, Challenge}:
+            self._transcript += frame
 
     def may_send(self, kind: type[Message]) -> bool:
         """Return whether a message of this kind is allowed now."""
@@ -159,7 +187,9 @@ class Control:
                 data = self._receive_preamble(data)
             if self._greeted:
                 for body in self._frames.feed(data):
-                    self._receive_message(decode_body(body, self.end.other))
+                    message = decode_body(body, self.end.other)
+                    self._receive_message(message)
+                    self._note(type(message), framed(body))
         except LinkgaugeError as error:
             self.error = error
 
@@ -182,8 +212,7 @@ class Control:
         found = read_preamble(opening[:PREAMBLE_BYTES])
         if found is None:
             raise PeerForeign("it answered with a broken greeting")
-        if self.end is End.FAR:
-            self._to_send += preamble(CONTROL_KIND)
+        self._introduce()
         version, kind = found
         if version != PROTOCOL_VERSION:
             raise PeerVersion(f"it speaks protocol {version}, this linkgauge speaks {PROTOCOL_VERSION}")

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Final, Self
 
+from .auth import Key
 from .errors import LinkgaugeError, RemoteProtocolError
 from .far import GREETING_DEADLINE_S, Registry, serve_client
 from .link import ControlLink
@@ -59,10 +60,13 @@ def listen(bind: str | None, port: int) -> socket.socket:
 
 
 class Endpoint:
-    """Serves clients on a listening socket while its `async with` block lasts."""
+    """Serves clients on a listening socket while its `async with` block lasts: those with the key, if any."""
 
-    def __init__(self, listener: socket.socket, log: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, listener: socket.socket, log: Callable[[str], None] = lambda _: None, *, key: Key | None = None
+    ) -> None:
         self._listener = listener
+        self._key = key
         self._log = log
         self._registry: Registry = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -127,11 +131,10 @@ class Endpoint:
         except asyncio.CancelledError:
             sock.close()
             raise
-        await serve_client(link, self._registry, self._log)
+        await serve_client(link, self._registry, self._log, self._key)
 
     async def _adopt(self, sock: socket.socket, hello: DataHello) -> None:
-        # Looking a random token of 128 bits up in a dict tells nothing useful by its timing.
-        run = self._registry.get(hello.token)
+        run = self._registry.get(hello.run)
         if run is None:
             raise RemoteProtocolError("a data connection of no run")
         await run.adopt(sock, hello)
@@ -176,10 +179,11 @@ async def serve(
     port: int = DEFAULT_PORT,
     *,
     stop: asyncio.Event,
+    key: Key | None = None,
     on_listening: Callable[[tuple[str, int]], None] = lambda _: None,
     log: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve clients until `stop` is set; raise EndpointError where it cannot listen."""
-    async with Endpoint(listen(bind, port), log) as endpoint:
+    async with Endpoint(listen(bind, port), log, key=key) as endpoint:
         on_listening(endpoint.address)
         await stop.wait()

@@ -6,7 +6,9 @@ LinkgaugeError
 │   ├── PeerUnreachable  the name does not resolve, the connection is refused or times out
 │   ├── PeerForeign      something answered, but it is not a linkgauge endpoint
 │   ├── PeerVersion      an endpoint answered, of another protocol version
-│   └── PeerRefused      an endpoint answered and declined, with its reason
+│   ├── PeerRefused      an endpoint answered and declined, with its reason
+│   │   └── PeerWantsKey it asks for a key, and there is none, or not the right one
+│   └── PeerUntrusted    it did not prove that it is the endpoint that was meant
 ├── ProtocolError        a broken rule of the control protocol
 │   ├── LocalProtocolError   by this end: a bug of ours
 │   └── RemoteProtocolError  by the other end
@@ -45,6 +47,14 @@ class PeerVersion(PeerError):
 
 class PeerRefused(PeerError):
     """The endpoint declined, with its reason."""
+
+
+class PeerWantsKey(PeerRefused):
+    """The endpoint asks for a key that this end has not, or has another one."""
+
+
+class PeerUntrusted(PeerError):
+    """Who answers has not proved to be the endpoint that was meant."""
 
 
 class ProtocolError(LinkgaugeError):

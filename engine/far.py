@@ -7,20 +7,19 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from .auth import TOKEN_BYTES, Gate, Key, RunSecret
 from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import LinkgaugeError, RemoteProtocolError
-from .facts import describe_self
+from .greeting import greet_near_end
 from .link import ControlLink, LinkClosed
 from .liveness import PING_INTERVAL_S, Liveness
 from .messages import (
-    TOKEN_BYTES,
     Begun,
     Change,
     DataHello,
     Finish,
-    Hello,
     Message,
     Open,
     Ping,
@@ -31,7 +30,6 @@ from .messages import (
     SessionOpened,
     Start,
     Stop,
-    Welcome,
 )
 from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan
 from .sampler import Sampler
@@ -46,14 +44,16 @@ _MOST_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
 Registry = dict[bytes, "FarRun"]
 
 
-async def serve_client(link: ControlLink, registry: Registry, log: Callable[[str], None]) -> None:
-    """Serve one near end from its greeting to the end of its run; never raises at what it does."""
+async def serve_client(
+    link: ControlLink, registry: Registry, log: Callable[[str], None], key: Key | None = None
+) -> None:
+    """Serve one near end from its greeting to the end of its run; never raises at what it does.
+
+    Without the key, where there is one, it gets no further than the greeting.
+    """
     try:
         async with asyncio.timeout(GREETING_DEADLINE_S):
-            hello = await link.receive()
-        assert isinstance(hello, Hello)  # noqa: S101 - the table allows nothing else
-        facts = await describe_self(link)
-        link.try_send(Welcome(facts))  # a client that broke a rule meanwhile is told below
+            facts = await greet_near_end(link, key)
         async with asyncio.timeout(IDLE_DEADLINE_S):
             message = await link.receive()
         if isinstance(message, Open):
@@ -75,8 +75,8 @@ async def _serve_run(
     try:
         run = FarRun(link, plan, nic)
         async with run.pool:
-            registry[run.token] = run
-            link.send(Ready(run.token.hex()))
+            registry[run.name] = run
+            link.send(Ready(run.told.hex()))
             end = await run.carry_out()
             log(f"run ended: {end.reason}: {end.detail}")
     except (LinkgaugeError, OSError) as error:
@@ -84,14 +84,15 @@ async def _serve_run(
         raise LinkgaugeError(str(error)) from error
     finally:
         if run is not None:
-            registry.pop(run.token, None)
+            registry.pop(run.name, None)
 
 
 class FarRun:
     """One run as the far end carries it out."""
 
     def __init__(self, link: ControlLink, plan: Plan, nic: NicFacts | None) -> None:
-        self.token = secrets.token_bytes(TOKEN_BYTES)
+        self.told = secrets.token_bytes(TOKEN_BYTES)
+        self._gate = Gate(RunSecret(link.agreed, self.told))
         self._link = link
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
@@ -99,6 +100,11 @@ class FarRun:
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
+
+    @property
+    def name(self) -> bytes:
+        """What the run's connections call it."""
+        return self._gate.secret.name
 
     async def carry_out(self) -> RunEnd:
         """Serve the near end until the run ends, and finish in order: last sample, reason, no more."""
@@ -124,14 +130,20 @@ class FarRun:
             self._ending.set_result(RunEnd(reason, detail))
 
     async def adopt(self, sock: socket.socket, hello: DataHello) -> None:
-        """Hand an accepted data connection to the worker that hosts its session."""
+        """Hand an accepted data connection to the worker that hosts its session.
+
+        Raises RemoteProtocolError where its token is not good, or has been used.
+        """
         if hello.session == PROBE_SESSION and not self._plan.probe:
             raise RemoteProtocolError("the connection of a probe that the plan does not have")
+        secret = self._gate.open(hello.direction, hello.session, hello.generation, hello.token)
+        if secret is None:
+            raise RemoteProtocolError("a data connection with a token that is not good, or no longer")
         command: WorkerEvent = {
             "command": "adopt",
             "generation": hello.generation,
             "window_bytes": hello.window_bytes,
-            "token": hello.token.hex(),
+            "secret": secret.hex(),
         }
         await self.pool.command(hello.direction, hello.session, command, sock.detach())
 

@@ -21,17 +21,20 @@ class LinkClosed(PeerError):
 class ControlLink(asyncio.Protocol):
     """One end of a control connection. Pings are answered here; all else is the caller's to `receive`.
 
-    `opening` is what was read of the connection before it got here.
+    `opening` is what was read of the connection before it got here; `binding` the fingerprint of the far
+    end's certificate, where there is one.
     """
 
-    def __init__(self, end: End, opening: bytes = b"") -> None:
+    def __init__(self, end: End, opening: bytes = b"", binding: bytes = b"") -> None:
         self._machine = Control(end)
+        self.binding = binding
         self._machine.receive_data(opening)
         self._transport: asyncio.Transport | None = None
         self._inbox: asyncio.Queue[Message | LinkgaugeError] = asyncio.Queue()
         self._closed = asyncio.get_running_loop().create_future()
         self._is_choked = False
         self.heard_ns = time.monotonic_ns()
+        self.agreed = b""  # what both ends, and nobody else, know of this conversation, where they have a key
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send what the machine has to say."""
@@ -97,6 +100,11 @@ class ControlLink(asyncio.Protocol):
     def is_closing(self) -> bool:
         """Whether nothing more can be sent."""
         return self._transport is None or self._transport.is_closing()
+
+    @property
+    def transcript(self) -> bytes:
+        """What was said before anything had to be proved, to the byte."""
+        return self._machine.transcript
 
     @property
     def unsent_bytes(self) -> int:

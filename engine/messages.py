@@ -7,12 +7,12 @@ are squeezed.
 """
 
 import json
-import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
+from .auth import HEXADECIMAL, NONCE_BYTES, TOKEN_BYTES
 from .codec import DecodeError, decode_tagged, encode_tagged
 from .errors import LinkgaugeError, RemoteProtocolError
 from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction, End, Plan, Settings
@@ -23,41 +23,84 @@ PROTOCOL_VERSION: Final = 1
 MAGIC: Final = b"linkgauge"
 CONTROL_KIND: Final = b"C"
 DATA_KIND: Final = b"D"
-TOKEN_BYTES: Final = 16
 DATA_ACCEPTED: Final = b"\x06"  # the far end's one byte before a session's payload: sockets are set up
 
 _PREAMBLE: Final = struct.Struct(">9sBcc")
 PREAMBLE_BYTES: Final = _PREAMBLE.size
-_DATA_HELLO: Final = struct.Struct(f">{TOKEN_BYTES}scBII")
+_DATA_HELLO: Final = struct.Struct(f">{TOKEN_BYTES}s{TOKEN_BYTES}scBII")
 DATA_HELLO_BYTES: Final = _DATA_HELLO.size
 _FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
 
-_TOKEN: Final = re.compile(f"[0-9a-f]{{{2 * TOKEN_BYTES}}}")
+_PROOF_BYTES: Final = 32
 
 _LENGTH: Final = struct.Struct(">I")
 # A far end's report of 256 connections and 256 cores is about 110 kB; nothing a near end says is near 16 KiB.
 MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 512 * 1024}
 
 
+def _check_hexadecimal(where: str, text: str, count: int) -> None:
+    if len(text) != 2 * count or not HEXADECIMAL.fullmatch(text):
+        raise DecodeError(where, f"{2 * count} hexadecimal digits", text)
+
+
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Near: who I am."""
+    """Near: I am here. One that has a key gives a nonce to prove it over, and tells who it is later."""
 
+    facts: HostFacts | None
+    nonce: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no nonce."""
+        if self.nonce:
+            _check_hexadecimal("Hello.nonce", self.nonce, NONCE_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """Far: prove over this nonce that you have the key."""
+
+    nonce: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no nonce."""
+        _check_hexadecimal("Challenge.nonce", self.nonce, NONCE_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Near: I have the key, and this is who I am."""
+
+    proof: str
     facts: HostFacts
+
+    def __post_init__(self) -> None:
+        """Refuse what is no proof."""
+        _check_hexadecimal("Proof.proof", self.proof, _PROOF_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Far: who I am; a plan may come."""
+    """Far: who I am, and that I have the key where I asked for one; a plan may come."""
 
     facts: HostFacts
+    proof: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no proof."""
+        if self.proof:
+            _check_hexadecimal("Welcome.proof", self.proof, _PROOF_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Far: declined, with a reason for a person. The last message of a connection."""
+    """Far: declined, with a reason for a person. The last message of a connection.
+
+    `about` tells a program what it is about: the key, a limit, or anything else.
+    """
 
     text: str
+    about: Literal["key", "limit", "other"] = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +112,13 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Far: workers are up; each data connection of the run shows this token (32 hexadecimal digits)."""
+    """Far: workers are up; the tokens of the run's connections are made with this one (see auth.py)."""
 
     token: str
 
     def __post_init__(self) -> None:
         """Refuse what is no token."""
-        if _TOKEN.fullmatch(self.token) is None:
-            raise DecodeError("Ready.token", f"{2 * TOKEN_BYTES} hexadecimal digits", self.token)
+        _check_hexadecimal("Ready.token", self.token, TOKEN_BYTES)
 
 
 def _check_flow(where: str, direction: Direction, session: int) -> None:
@@ -227,14 +269,14 @@ class Pong:
     serial: int
 
 
-NearMessage = Hello | Open | Start | Change | Stop | Ping | Pong
-FarMessage = (
-    Welcome | Refuse | Ready | SessionOpened | SessionClosed | Begun | Report | Notice | Finish | Ping | Pong
-)
+NearMessage = Hello | Proof | Open | Start | Change | Stop | Ping | Pong
+_News = SessionOpened | SessionClosed | Begun | Report | Notice
+FarMessage = Challenge | Welcome | Refuse | Ready | _News | Finish | Ping | Pong
 Message = NearMessage | FarMessage
 MESSAGES_OF: Final[dict[End, tuple[type[Message], ...]]] = {
-    End.NEAR: (Hello, Open, Start, Change, Stop, Ping, Pong),
+    End.NEAR: (Hello, Proof, Open, Start, Change, Stop, Ping, Pong),
     End.FAR: (
+        Challenge,
         Welcome,
         Refuse,
         Ready,
@@ -265,8 +307,12 @@ def read_preamble(data: bytes) -> tuple[int, bytes] | None:
 
 @dataclass(frozen=True, slots=True)
 class DataHello:
-    """What a data connection says of itself after its preamble: whose it is and how to set it up."""
+    """What a data connection says of itself after its preamble: whose it is and how to set it up.
 
+    `run` names the run, and `token` is good for this one connection of it.
+    """
+
+    run: bytes
     token: bytes
     direction: Direction
     session: int
@@ -276,12 +322,13 @@ class DataHello:
     def pack(self) -> bytes:
         """Return the `DATA_HELLO_BYTES` bytes that say so."""
         flow = _FLOW_CODES[self.direction]
-        return _DATA_HELLO.pack(self.token, flow, self.session, self.generation, self.window_bytes or 0)
+        rest = (flow, self.session, self.generation, self.window_bytes or 0)
+        return _DATA_HELLO.pack(self.run, self.token, *rest)
 
     @classmethod
     def unpack(cls, data: bytes) -> "DataHello":
         """Read `DATA_HELLO_BYTES` bytes; raise RemoteProtocolError where a field is out of range."""
-        token, flow, session, generation, window = _DATA_HELLO.unpack(data)
+        run, token, flow, session, generation, window = _DATA_HELLO.unpack(data)
         direction = next((d for d, code in _FLOW_CODES.items() if code == flow), None)
         window_bytes: int | None = window or None
         is_probe = session == PROBE_SESSION and direction is Direction.OUT
@@ -289,7 +336,7 @@ class DataHello:
             raise RemoteProtocolError("a data connection names no possible session")
         if window_bytes is not None and not MIN_WINDOW_BYTES <= window_bytes <= MAX_WINDOW_BYTES:
             raise RemoteProtocolError("a data connection asks for an impossible window")
-        return cls(token, direction, session, generation, window_bytes)
+        return cls(run, token, direction, session, generation, window_bytes)
 
 
 def encode_frame(message: Message) -> bytes:
@@ -297,6 +344,11 @@ def encode_frame(message: Message) -> bytes:
     body = json.dumps(encode_tagged(message), separators=(",", ":"), ensure_ascii=False).encode()
     if isinstance(message, Report):  # the only one that comes often
         body = squeeze(body)
+    return framed(body)
+
+
+def framed(body: bytes) -> bytes:
+    """Return a body with its length before it."""
     return _LENGTH.pack(len(body)) + body
 
 

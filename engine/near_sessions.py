@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from .auth import RunSecret
 from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
@@ -28,7 +29,7 @@ class NearSessions:
         self._has_probe = has_probe
         self._link = link
         self._settings = settings
-        self._token = ""
+        self._secret: RunSecret | None = None
         self._asked: dict[_Key, int] = {}
         self._waiting: set[_Key] = set()
         self._all_open: asyncio.Future[None] | None = None
@@ -37,8 +38,11 @@ class NearSessions:
         self._oldest_generation = 0
 
     async def open_first(self, token: str) -> None:
-        """Open all sessions and wait until each is; raise PeerUnreachable where one cannot be."""
-        self._token = token
+        """Open all sessions and wait until each is; raise PeerUnreachable where one cannot be.
+
+        `token` is what the far end told of this run.
+        """
+        self._secret = RunSecret(self._link.agreed, bytes.fromhex(token))
         self._all_open = asyncio.get_running_loop().create_future()
         self._waiting = set(self._wanted())
         async with self._order:
@@ -87,6 +91,8 @@ class NearSessions:
         return True
 
     async def _open_missing(self) -> None:
+        secret = self._secret
+        assert secret is not None  # noqa: S101 - nothing is changed before the first are open
         for direction, session in self._wanted():
             if (direction, session) in self._asked:
                 continue
@@ -97,7 +103,8 @@ class NearSessions:
                 "window_bytes": None if session == PROBE_SESSION else self._settings.window_bytes,
                 "address": self._link.peer_address,
                 "family": self._link.family,
-                "token": self._token,
+                "run": secret.name.hex(),
+                "secret": secret.of_session(direction, session, self._generation).hex(),
             }
             await self._pool.command(direction, session, command)
 

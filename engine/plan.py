@@ -6,9 +6,11 @@ here, so that the command line, the app and the far end refuse the same things i
 
 import re
 from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 from enum import StrEnum
 from typing import Final, Literal, Self
 
+from .auth import NO_ACCESS, Access, Key
 from .errors import PlanError
 
 SECOND_NS: Final = 1_000_000_000
@@ -29,7 +31,7 @@ MAX_WORKERS: Final = 64
 MAX_CORES: Final = 1_024
 MAX_REQUEST_BYTES: Final = 16 * MIB
 MAX_RESPONSE_BYTES: Final = 1 << 30
-MIN_CRR_REQUEST_BYTES: Final = 32  # its first bytes say whose it is: a token and the session
+MIN_CRR_REQUEST_BYTES: Final = 32  # its first bytes say whose it is: a ticket
 MAX_BURST: Final = 1_024
 DEFAULT_PORT: Final = 5820
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
@@ -267,10 +269,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Where the far end is: a host name or address, and a TCP port. `loopback` means an embedded endpoint."""
+    """Where the far end is: a host name or address, and a TCP port. `loopback` means an embedded endpoint.
+
+    `access` is what this end brings there; None where nobody has looked for any.
+    """
 
     host: str
     port: int = DEFAULT_PORT
+    access: Access | None = attribute(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be an address."""
@@ -286,6 +292,10 @@ class Peer:
     def is_loopback(self) -> bool:
         """Whether the run's own embedded endpoint is meant."""
         return self.host == "loopback"
+
+    def with_key(self, key: Key) -> Self:
+        """Return this peer with a key to bring there."""
+        return replace(self, access=replace(self.access or NO_ACCESS, key=key))
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -58,8 +58,9 @@ def nothing_is_left_behind() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def of_no_person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Run as somebody without presets of their own, in English, whoever runs the tests."""
+    """Run as somebody without presets or keys of their own, in English, whoever runs the tests."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
         environment.setenv("LC_ALL", "C.UTF-8")
+        environment.delenv("LINKGAUGE_KEY", raising=False)
         yield

@@ -5,6 +5,7 @@ from ..engine.plan import Peer
 from ..engine.samples import NicFacts
 from ..presets.catalog import Catalog
 from ..presets.pick import Picked, pick
+from .keys import with_access
 
 _LOOPBACK = NicFacts("lo", "loopback")
 
@@ -16,5 +17,5 @@ async def pick_preset(catalog: Catalog, peer: Peer, line_rate_bit_s: int | None)
     """
     if peer.is_loopback:  # its far end is not there yet, and will be on the same interface
         return pick(catalog, _LOOPBACK, _LOOPBACK, line_rate_bit_s=line_rate_bit_s)
-    ends = await meet(peer)
+    ends = await meet(with_access(peer))
     return pick(catalog, ends.near.nic, ends.far.nic, line_rate_bit_s=line_rate_bit_s)

@@ -27,6 +27,7 @@ from ..presets.model import Preset
 from ..presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
 from ..presets.wire import PLAIN, Variant
 from .csv_file import open_csv
+from .keys import with_access
 from .paths import data_dir
 
 _CHANCE: Final = random.SystemRandom()
@@ -79,7 +80,7 @@ async def conduct(
     """
     async with AsyncExitStack() as stack:
         writer = None if csv is None else stack.enter_context(open_csv(csv))
-        far_end = peer
+        far_end = with_access(peer)
         if peer.is_loopback:
             far_end = embedded or await stack.enter_async_context(embedded_endpoint())
         expect = (

@@ -21,17 +21,19 @@ def data_dir() -> Path:
     return user_data_path("linkgauge", appauthor=False)
 
 
-def presets_dir() -> Path:
-    """Return the directory of a person's own presets, which need not exist.
-
-    It is `presets` in the platform's configuration directory, or in what LINKGAUGE_CONFIG_DIR names.
-    """
+def config_dir() -> Path:
+    """Return the directory of what a person set: the platform's own, or what LINKGAUGE_CONFIG_DIR names."""
     named = _named_by(CONFIG_DIR_VARIABLE)
     if named is not None:
-        return named / "presets"
+        return named
     from platformdirs import user_config_path
 
-    return user_config_path("linkgauge", appauthor=False) / "presets"
+    return user_config_path("linkgauge", appauthor=False)
+
+
+def presets_dir() -> Path:
+    """Return the directory of a person's own presets, which need not exist: `presets` in the configuration's."""
+    return config_dir() / "presets"
 
 
 def _named_by(variable: str) -> Path | None:

@@ -8,6 +8,7 @@ import struct
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ..auth import Tickets
 from ..messages import DATA_ACCEPTED, DATA_KIND, DataHello, preamble
 from ..plan import Direction, End, SocketOptions, Workload, sender_of
 from . import sockets
@@ -52,12 +53,18 @@ class Opening:
 def hello_of(message: Message) -> DataHello:
     """Return what a session says of itself, from the command that opens it."""
     return DataHello(
-        token=bytes.fromhex(message["token"]),
+        run=bytes.fromhex(message["run"]),
+        token=tickets_of(message).token(0),
         direction=Direction(message["direction"]),
         session=message["session"],
         generation=message["generation"],
         window_bytes=message["window_bytes"],
     )
+
+
+def tickets_of(message: Message) -> Tickets:
+    """Return the tokens of the session that a command opens."""
+    return Tickets(bytes.fromhex(message["secret"]))
 
 
 async def accept(sock: socket.socket) -> None:
@@ -155,12 +162,12 @@ def host(
         if supplies.pace_ns and not is_sender:
             return ProbeAsker(sock, place, supplies)
         return _KINDS[opening.workload][0 if is_sender else 1](sock, place, supplies)
-    told = hello_of(message).pack()
+    tickets = tickets_of(message)
     if isinstance(beside, socket.socket):
-        return ConnectAnswerer(sock, place, supplies, beside, told)
+        return ConnectAnswerer(sock, place, supplies, beside, tickets)
     options = opening.options
     if opening.end is End.FAR:  # source and device are the near end's
         options = replace(options, source=None, device=None)
     if supplies.request_bytes > _ONE_SEGMENT_BYTES:
         options = replace(options, nodelay=True)
-    return ConnectAsker(sock, place, supplies, beside, told, (message["window_bytes"], options))
+    return ConnectAsker(sock, place, supplies, beside, tickets, (message["window_bytes"], options))

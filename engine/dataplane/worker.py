@@ -6,8 +6,8 @@ outlive the process that started it, however that one ended.
 
 Commands in:  setup {end, interval_ns, block_bytes, mode, socket, cores,
                      workload, request_bytes, response_bytes, burst, pace_ns}
-              open {direction, session, generation, window_bytes, address, family, token}   near: connect
-              adopt {direction, session, generation, window_bytes, token} + descriptor      far: accepted
+              open {direction, session, generation, window_bytes, address, family, run, secret}   near
+              adopt {direction, session, generation, window_bytes, secret} + descriptor    far: accepted
               keep {flows, sessions, generation, oldest}     close what was opened before this and is not among it
               go {}                                        let payload flow, of these sessions and all later ones
 Events out:   ready {}; opened {facts}; lost {direction, session, generation, why};

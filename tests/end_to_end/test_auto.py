@@ -16,6 +16,7 @@ _IP: Final = shutil.which("ip") or ""
 _NEAR: Final = f"lga{os.getpid() % 100_000}n"
 _FAR: Final = f"lga{os.getpid() % 100_000}f"
 _FAR_ADDRESS: Final = "10.78.0.2"
+_KEY: Final = "the-key-of-both-namespaces"
 
 
 def _ip(*arguments: str) -> None:
@@ -66,7 +67,7 @@ def start_in(namespaces: None, linkgauge: Any) -> Iterator[Start]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
-            env=linkgauge.environment,
+            env={**linkgauge.environment, "LINKGAUGE_KEY": _KEY},
             **options,
         )
         started.append(process)

@@ -23,6 +23,7 @@ from linkgauge.engine.messages import (
     MESSAGES_OF,
     PREAMBLE_BYTES,
     Begun,
+    Challenge,
     Change,
     Finish,
     Hello,
@@ -31,6 +32,7 @@ from linkgauge.engine.messages import (
     Open,
     Ping,
     Pong,
+    Proof,
     Ready,
     Refuse,
     Report,
@@ -51,6 +53,8 @@ EXAMPLES: dict[type[Message], Message] = {
     type(message): message
     for message in (
         Hello(HOST),
+        Challenge("ab" * 32),
+        Proof("cd" * 32, HOST),
         Welcome(HOST),
         Refuse("busy"),
         Open(Plan()),
@@ -69,9 +73,9 @@ EXAMPLES: dict[type[Message], Message] = {
     )
 }
 RUN: tuple[tuple[End, Message], ...] = tuple(
-    (End.NEAR if kind in {Hello, Open, Start, Change, Stop, Pong} else End.FAR, EXAMPLES[kind])
+    (End.NEAR if kind in {Hello, Proof, Open, Start, Change, Stop, Pong} else End.FAR, EXAMPLES[kind])
     for kind in (
-        *(Hello, Welcome, Open, Ready, SessionOpened, Start, Begun, Report, Ping, Pong, Change),
+        *(Hello, Challenge, Proof, Welcome, Open, Ready, SessionOpened, Start, Begun, Report, Ping, Pong, Change),
         *(SessionClosed, SessionOpened, Notice, Report, Stop, Report, Finish),
     )
 )

@@ -108,8 +108,8 @@ async def test_an_endpoint_killed_in_the_middle_of_a_run_is_a_lost_peer() -> Non
         preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1),
         preamble(CONTROL_KIND) + struct.pack(">I", 4) + b"nope",
         preamble(CONTROL_KIND) + struct.pack(">I", 16) + b'{"type":"Start"}',
-        preamble(DATA_KIND) + DataHello(bytes(16), Direction.OUT, 1, 0, None).pack(),
-        preamble(DATA_KIND) + b"\xff" * 26,
+        preamble(DATA_KIND) + DataHello(bytes(16), bytes(16), Direction.OUT, 1, 0, None).pack(),
+        preamble(DATA_KIND) + b"\xff" * 42,
     ],
     ids=["http", "ssh", "zeros", "huge length", "no JSON", "wrong state", "no such run", "no such session"],
 )

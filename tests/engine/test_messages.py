@@ -20,6 +20,7 @@ from linkgauge.engine.messages import (
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
     Begun,
+    Challenge,
     Change,
     DataHello,
     Finish,
@@ -29,6 +30,7 @@ from linkgauge.engine.messages import (
     Notice,
     Open,
     Ping,
+    Proof,
     Ready,
     Refuse,
     Report,
@@ -117,8 +119,11 @@ def samples(draw: st.DrawFn) -> Sample:
     )
 
 
+TOKENS = st.binary(min_size=16, max_size=16)
+NONCES = st.binary(min_size=32, max_size=32).map(bytes.hex)
 NEAR_MESSAGES = st.one_of(
-    st.builds(Hello, HOSTS),
+    st.builds(Hello, st.none() | HOSTS, st.just("") | NONCES),
+    st.builds(Proof, NONCES, HOSTS),
     st.builds(Open, PLANS),
     st.just(Start()),
     st.builds(Change, SETTINGS, COUNTS, COUNTS),
@@ -126,8 +131,9 @@ NEAR_MESSAGES = st.one_of(
     st.builds(Ping, COUNTS),
 )
 FAR_MESSAGES = st.one_of(
-    st.builds(Welcome, HOSTS),
-    st.builds(Refuse, TEXTS),
+    st.builds(Challenge, NONCES),
+    st.builds(Welcome, HOSTS, st.just("") | NONCES),
+    st.builds(Refuse, TEXTS, st.sampled_from(["key", "limit", "other"])),
     st.builds(Ready, st.binary(min_size=16, max_size=16).map(bytes.hex)),
     st.builds(SessionOpened, SOCKETS),
     st.builds(SessionClosed, FLOWS, SESSIONS, COUNTS, TEXTS),
@@ -375,9 +381,7 @@ def test_bytes_that_are_no_preamble_are_none(data: bytes) -> None:
     assert found is None or data == b"linkgauge" + bytes([found[0]]) + found[1] + b"\n"
 
 
-@given(
-    st.builds(DataHello, st.binary(min_size=16, max_size=16), FLOWS, SESSIONS, st.integers(0, 2**32 - 1), WINDOWS)
-)
+@given(st.builds(DataHello, TOKENS, TOKENS, FLOWS, SESSIONS, st.integers(0, 2**32 - 1), WINDOWS))
 def test_what_a_data_connection_says_of_itself_arrives(hello: DataHello) -> None:
     """Always in the same number of bytes."""
     assert len(hello.pack()) == DATA_HELLO_BYTES
@@ -399,7 +403,7 @@ def test_a_data_connections_garbage_is_at_most_a_protocol_error(data: bytes) -> 
 def test_a_data_connection_cannot_ask_for_a_window_that_a_plan_cannot(window: int) -> None:
     """The limits of a plan hold for who comes without one."""
     with pytest.raises(RemoteProtocolError, match="impossible window"):
-        DataHello.unpack(DataHello(bytes(16), Direction.OUT, 1, 0, window).pack())
+        DataHello.unpack(DataHello(bytes(16), bytes(16), Direction.OUT, 1, 0, window).pack())
 
 
 def test_decoding_says_where_and_what_was_expected() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.auth import Tickets
 from linkgauge.engine.dataplane.connects import ConnectAnswerer, ConnectAsker, listen_beside
 from linkgauge.engine.dataplane.counters import Counters, Field, latency_base
 from linkgauge.engine.dataplane.opening import Opening, meet
@@ -165,6 +166,9 @@ async def test_pairs_are_added_and_taken_away_while_it_runs(
     }
 
 
+SECRET = bytes(range(32))
+
+
 class Pair:
     """Both sides of one crr session in this process."""
 
@@ -180,13 +184,11 @@ class Pair:
         self.listener = listen_beside(far)
         near.setblocking(False)
         far.setblocking(False)
-        opening = bytes(range(26))
-        self.answerer = ConnectAnswerer(
-            far, Place(self.counters, 1, 0, self.lost.append), supplies, self.listener, opening
-        )
+        place = Place(self.counters, 1, 0, self.lost.append)
+        self.answerer = ConnectAnswerer(far, place, supplies, self.listener, Tickets(SECRET))
         address = self.listener.getsockname()
         place = Place(self.counters, 0, 0, self.lost.append)
-        self.asker = ConnectAsker(near, place, supplies, address, opening, (None, SocketOptions()))
+        self.asker = ConnectAsker(near, place, supplies, address, Tickets(SECRET), (None, SocketOptions()))
 
     @property
     def transactions(self) -> int:
@@ -251,19 +253,34 @@ async def test_a_pair_that_is_no_longer_alone_goes_on_without_its_thread() -> No
         pair.close()
 
 
-async def test_a_stranger_at_the_port_of_crr_gets_no_answer() -> None:
-    """Whoever does not begin with the session's own words is cut off, and the session goes on."""
+async def ask(address: Any, request: bytes, answer_bytes: int) -> bytes:
+    """Return what comes back for a request, up to so many bytes."""
+    loop = asyncio.get_running_loop()
+    answer = b""
+    with socket.socket() as sock:
+        sock.setblocking(False)
+        async with asyncio.timeout(10):
+            await loop.sock_connect(sock, address)
+            await loop.sock_sendall(sock, request)
+            with contextlib.suppress(ConnectionResetError):  # with what it said unread the kernel says so
+                while len(answer) < answer_bytes and (more := await loop.sock_recv(sock, 65_536)):
+                    answer += more
+    return answer
+
+
+async def test_a_stranger_at_the_port_of_crr_gets_no_answer_and_a_ticket_gets_one() -> None:
+    """Whoever has no ticket of the session, or one that was used, is cut off, and the session goes on."""
     pair = Pair()
     try:
         pair.answerer.start()
-        loop = asyncio.get_running_loop()
-        with socket.socket() as stranger:
-            stranger.setblocking(False)
-            async with asyncio.timeout(10):
-                await loop.sock_connect(stranger, pair.listener.getsockname())
-                await loop.sock_sendall(stranger, b"GET / HTTP/1.1\r\n\r\n")
-                with contextlib.suppress(ConnectionResetError):  # with what it said unread the kernel says so
-                    assert await loop.sock_recv(stranger, 100) == b""
+        address = pair.listener.getsockname()
+        theirs, ours = Tickets(bytes(32)), Tickets(SECRET)
+        request = ours.issue() + bytes(40)
+        assert await ask(address, b"GET / HTTP/1.1\r\nHost: example\r\n\r\n", 1) == b""
+        assert await ask(address, theirs.issue() + bytes(40), 1) == b""
+        assert len(await ask(address, request, 8_192)) == 8_192
+        assert await ask(address, request, 1) == b""
+        pair.asker._tickets = ours
         pair.asker.start()
         async with asyncio.timeout(10):
             await pair.until(3)

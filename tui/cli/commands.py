@@ -24,7 +24,7 @@ _LOOPBACK_TEST: Final = Plan(duration_ns=5 * SECOND_NS)
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module, in the order in which help lists them."""
-    app.command("app")(open_app)
+    app.command("app")(given.with_options(open_app))
     app.command("check")(given.with_options(check))
     app.command("run")(given.with_options(run))
     app.command("endpoint")(endpoint)
@@ -39,6 +39,8 @@ def open_app(
         bool, typer.Option("--probe", metavar="", help="Measure latency before a stream and under its load.")
     ] = False,
     lang: given.LangOption = None,
+    *,
+    access: given.AccessOptions,
     as_json: given.JsonOption = False,
 ) -> int:
     """Open the app. `linkgauge [PEER]` is short for it.
@@ -47,7 +49,7 @@ def open_app(
     """
     # stdin too: an app whose keys come from a file or from nowhere cannot be stopped.
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    wanted, named_in = LOOPBACK if peer is None else parse.peer(peer), language(lang)
+    wanted, named_in = LOOPBACK if peer is None else access.peer(peer), language(lang)
     if on_terminal and not as_json:
         from .terminal_app import run_app
 
@@ -68,13 +70,14 @@ def check(
     *,
     asked: given.PlanOptions,
     link: given.LinkOptions,
+    access: given.AccessOptions,
     pass_mark: given.PassMarkOption = _DEFAULT_MARK,
     csv: given.CsvOption = None,
     label: given.LabelOption = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
-    return _test(asked, preset, link, peer, pass_mark, csv, label=label, as_json=as_json)
+    return _test(asked, preset, link, (peer, access), pass_mark, csv, label=label, as_json=as_json)
 
 
 def run(
@@ -88,13 +91,14 @@ def run(
     ] = None,
     asked: given.PlanOptions,
     link: given.LinkOptions,
+    access: given.AccessOptions,
     pass_mark: given.PassMarkOption = _DEFAULT_MARK,
     csv: given.CsvOption = None,
     label: given.LabelOption = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Test a link without a preset, or with one."""
-    return _test(asked, preset, link, peer, pass_mark, csv, label=label, as_json=as_json)
+    return _test(asked, preset, link, (peer, access), pass_mark, csv, label=label, as_json=as_json)
 
 
 def endpoint(
@@ -105,12 +109,29 @@ def endpoint(
     port: Annotated[str, typer.Option(metavar="N", help="The TCP port to listen on; 0 takes a free one.")] = str(
         DEFAULT_PORT
     ),
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            show_default="LINKGAUGE_KEY, or a new key that is printed",
+            help="A file with the key that clients must have, which only you can read.",
+        ),
+    ] = None,
+    open_: Annotated[
+        bool, typer.Option("--open", metavar="", show_default=False, help="Ask for no key: serve everybody.")
+    ] = False,
     as_json: given.JsonOption = False,
 ) -> int:
-    """Be the far end, for many clients at once, until Ctrl-C or SIGTERM."""
-    from .far_end import serve_until_stopped
+    """Be the far end, for many clients at once, until Ctrl-C or SIGTERM.
 
-    return serve_until_stopped(bind, parse.listening_port(port), as_json=as_json)
+    Clients must have the key, unless only this host's own can come: on a loopback address none is asked for.
+    """
+    from .far_end import Service, serve_until_stopped
+
+    if open_ and key_file is not None:
+        raise UsageProblem("give --key-file or --open, not both")
+    return serve_until_stopped(Service(bind, parse.listening_port(port), key_file, is_open=open_), as_json=as_json)
 
 
 def _find_preset(preset_id: str | None) -> "Preset | Catalog | None":
@@ -127,7 +148,7 @@ def _test(
     asked: given.PlanOptions,
     preset_id: str | None,
     link: given.LinkOptions,
-    peer: str,
+    far_end: tuple[str, given.AccessOptions],
     pass_mark: str,
     csv: Path | None,
     *,
@@ -138,11 +159,12 @@ def _test(
     from .headless import Test, run_test
 
     plan, variant = asked.plan(), link.variant()
+    peer, access = far_end
     return run_test(
         Test(
             plan,
             _find_preset(preset_id),
-            parse.peer(peer),
+            access.peer(peer),
             parse.pass_percent(pass_mark),
             csv=csv,
             as_json=as_json,

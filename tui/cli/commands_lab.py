@@ -64,6 +64,7 @@ def lab(
     """
     if preset == _CLEAN:
         return _clean(as_json=as_json)
+    from ...engine.greeting import KEY_VARIABLE
     from ...engine.lab.building import open_lab
     from ...presets.emulate import Faults, link_plan
     from .told import told_catalog
@@ -79,9 +80,10 @@ def lab(
             command = more or [os.environ.get("SHELL") or "/bin/sh"]
         else:
             what = ["check", preset, str(built.peer)] if check else ["app", str(built.peer), "--preset", preset]
+            what.append("--open")  # nobody else is on the lab's link: its far end asks for no key
             as_told = ["--json"] if as_json else []
             command = [sys.executable, "-P", "-m", PROGRAM, *what, *as_told, *(more or [])]
-        return built.run(command, {"LINKGAUGE_PEER": str(built.peer)})
+        return built.run(command, {"LINKGAUGE_PEER": str(built.peer), KEY_VARIABLE: ""})
 
 
 def _look_at(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:

@@ -12,11 +12,13 @@ from ...engine.plan import Direction, Mode, Plan, Settings, SocketOptions, Workl
 from . import parse
 
 if TYPE_CHECKING:
+    from ...engine.plan import Peer
     from ...presets.wire import Variant
 
 _TEST: Final = "What is tested"
 _SOCKETS: Final = "How it is carried"
 _LINK: Final = "The link, where it is not quite the preset's: what to expect is then computed"
+_ACCESS: Final = "What the far end is shown, and asked for"
 _OUTPUT: Final = "What comes out"
 
 PeerArgument = Annotated[
@@ -71,6 +73,33 @@ def _of_link(kind: Any, names: tuple[str, ...], help_: str, metavar: str, shown:
     """Return a field that is an option of every command with a preset."""
     option = typer.Option(*names, metavar=metavar, show_default=shown, help=help_, rich_help_panel=_LINK)
     return field(default=default, metadata={"option": Annotated[kind, option]})
+
+
+def _of_access(kind: Any, name: str, help_: str, *, metavar: str = "", default: Any = None) -> Any:
+    """Return a field that is an option of every command that goes to a far end."""
+    option = typer.Option(name, metavar=metavar, show_default=False, help=help_, rich_help_panel=_ACCESS)
+    return field(default=default, metadata={"option": Annotated[kind, option]})
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """What a far end is shown and asked for, as typed: each field is an option of the commands that go to one."""
+
+    key_file: Path | None = _of_access(
+        Path | None,
+        "--key-file",
+        "A file with the far end's key, which only you can read; without it LINKGAUGE_KEY, or the keys file.",
+        metavar="FILE",
+    )
+    open_: bool = _of_access(
+        bool, "--open", "Take a far end that asks for no key, though there is one.", default=False
+    )
+
+    def peer(self, text: str) -> "Peer":
+        """Return the peer that a person named, with what there is to bring to it."""
+        from ..keys import with_access
+
+        return with_access(parse.peer(text), key_file=self.key_file, may_be_open=self.open_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +222,15 @@ class PlanOptions:
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Return the command with every field of PlanOptions and LinkOptions as an option.
+    """Return the command with every field of its groups of options as an option.
 
-    They take the place of the command's argument of that class. Typer reads a function's signature; this one
+    They take the place of the command's argument of the group's class. Typer reads a function's signature; this one
     is made, so that these options stand in one place.
     """
-    groups: dict[str, type[PlanOptions | LinkOptions]] = {}
+    groups: dict[str, type[PlanOptions | LinkOptions | AccessOptions]] = {}
     parameters: list[Parameter] = []
     for parameter in signature(command, eval_str=True).parameters.values():
-        if parameter.annotation in {PlanOptions, LinkOptions}:
+        if parameter.annotation in {PlanOptions, LinkOptions, AccessOptions}:
             groups[parameter.name] = parameter.annotation
             parameters += [
                 Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.metadata["option"])

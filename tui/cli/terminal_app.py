@@ -20,6 +20,7 @@ from ...presets.catalog import Catalog
 from ...presets.model import Preset
 from ..app import LinkgaugeApp
 from ..conduct import Conducted, conduct, open_log
+from ..keys import with_access
 from ..known import known_presets, problem_lines
 from .output import say
 
@@ -71,7 +72,7 @@ class World:
     async def probe(self, peer: Peer) -> HostFacts:
         """Ask the far end who it is."""
         if not peer.is_loopback:
-            return await probe(peer)
+            return await probe(with_access(peer))
         if self._embedded is not None:
             return await probe(self._embedded)
         async with embedded_endpoint() as embedded:  # a person may come back to loopback from elsewhere

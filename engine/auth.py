@@ -1,0 +1,185 @@
+"""Who may use an endpoint: a shared key, proved by both ends, and tokens that are good for one connection each.
+
+Pure: bytes in, bytes out; chance is an argument. Both ends hold the same key and never send it. Each gives the
+other a nonce to prove it over, together with everything that both have said until then (the transcript), so that
+a proof is good for one conversation, one role and one version of the protocol, and for nothing else:
+
+    near  preamble, Hello{nonce}
+    far   preamble, Challenge{nonce}
+    near  Proof     HMAC(key, "near", transcript, binding)
+    far   Welcome   HMAC(key, "far", transcript, binding)
+
+`binding` is the fingerprint of the certificate where TLS carries the conversation: whoever stands between the
+ends with a certificate of their own has another one. The near end proves first, so that a stranger who asks an
+endpoint learns nothing to try keys on. The secret of a run comes out of the same key and transcript and never
+crosses the wire; each connection of the run shows a token that is made of it.
+"""
+
+import hmac
+import re
+import secrets
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Self
+
+from .errors import LinkgaugeError
+
+NONCE_BYTES: Final = 32
+TOKEN_BYTES: Final = 16
+MIN_KEY_CHARACTERS: Final = 16
+MAX_KEY_CHARACTERS: Final = 1_024
+HEXADECIMAL: Final = re.compile(r"(?:[0-9a-f]{2})*")
+_KEY: Final = re.compile(r"[!-~]+", re.ASCII)
+_NEW_KEY_BYTES: Final = 24
+_LENGTH: Final = struct.Struct(">I")
+_SERIAL: Final = struct.Struct(">Q")
+TICKET_BYTES: Final = _SERIAL.size + TOKEN_BYTES
+
+
+class KeyProblem(LinkgaugeError):
+    """A key that cannot be used: says what is wrong with it and what to do, never the key."""
+
+
+class Key:
+    """What both ends share. Its text is only ever had by asking for it."""
+
+    __slots__ = ("_secret", "_text")
+
+    def __init__(self, text: str) -> None:
+        if not MIN_KEY_CHARACTERS <= len(text) <= MAX_KEY_CHARACTERS or not _KEY.fullmatch(text):
+            raise KeyProblem(
+                f"a key is {MIN_KEY_CHARACTERS} to {MAX_KEY_CHARACTERS} letters, digits and signs without blanks; "
+                "make one with: openssl rand -hex 24"
+            )
+        self._text = text
+        self._secret = mac(b"linkgauge key", text.encode())
+
+    @classmethod
+    def new(cls, chance: Callable[[int], str] = secrets.token_urlsafe) -> Self:
+        """Return a key that nobody has had before."""
+        # Its first letter is one that no shell and no command line takes for an option's.
+        return cls("k" + chance(_NEW_KEY_BYTES))
+
+    def __repr__(self) -> str:
+        return "Key(…)"
+
+    def reveal(self) -> str:
+        """Return the text, for the one who is to give it to the other end."""
+        return self._text
+
+    def prove(self, role: bytes, conversation: "Conversation") -> bytes:
+        """Return what only a holder of the key can say in this conversation, in a role."""
+        return mac(self._secret, b"proof", role, conversation.transcript, conversation.binding)
+
+    def agree(self, conversation: "Conversation") -> bytes:
+        """Return the secret that both ends of this conversation, and nobody else, now share."""
+        return mac(self._secret, b"session", conversation.transcript, conversation.binding)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What both ends have said before the first proof, to the byte, and what carries it."""
+
+    transcript: bytes
+    binding: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a near end brings to an endpoint, and asks of it.
+
+    With a `key` it refuses an endpoint that does not ask for one, unless `may_be_open`. `fingerprint` is
+    the SHA-256 of the certificate that the endpoint must have: the control connection is then TLS.
+    """
+
+    key: Key | None = None
+    may_be_open: bool = False
+    fingerprint: bytes | None = None
+
+
+NO_ACCESS: Final = Access()
+NEAR: Final = b"near"
+FAR: Final = b"far"
+
+
+def mac(key: bytes, *parts: bytes) -> bytes:
+    """Return the HMAC-SHA-256 of parts, each with its length: no two lists of parts are the same bytes."""
+    return hmac.digest(key, b"".join(_LENGTH.pack(len(part)) + part for part in parts), "sha256")
+
+
+def is_same(expected: bytes, told: bytes) -> bool:
+    """Compare what was told with what is expected; how long it takes says nothing about either."""
+    return hmac.compare_digest(expected, told)
+
+
+class RunSecret:
+    """What the tokens of a run are made of: the ends' common secret, and what the far end told of this run.
+
+    `name` says which run a connection belongs to, and is no secret.
+    """
+
+    __slots__ = ("_secret", "name")
+
+    def __init__(self, agreed: bytes, told: bytes) -> None:
+        self._secret = mac(agreed, b"run", told)
+        self.name = mac(self._secret, b"name")[:TOKEN_BYTES]
+
+    def of_session(self, direction: str, session: int, generation: int) -> bytes:
+        """Return the secret of one session under one generation of settings."""
+        return mac(self._secret, b"session", direction.encode(), _SERIAL.pack(session), _SERIAL.pack(generation))
+
+
+class Tickets:
+    """The tokens of one session: that of its own connection, and one for each that comes after it.
+
+    Serial 0 is the session's own connection. A ticket is a serial and its token.
+    """
+
+    __slots__ = ("_last", "_mac")
+
+    def __init__(self, session_secret: bytes) -> None:
+        self._mac = hmac.new(session_secret, digestmod="sha256")  # copied, it takes two thirds of a new one's time
+        self._last = 0
+
+    def token(self, serial: int) -> bytes:
+        """Return the token of a serial."""
+        one = self._mac.copy()
+        one.update(_SERIAL.pack(serial))
+        return one.digest()[:TOKEN_BYTES]
+
+    def issue(self) -> bytes:
+        """Return the next ticket."""
+        self._last += 1
+        return _SERIAL.pack(self._last) + self.token(self._last)
+
+    def redeem(self, ticket: bytes) -> bool:
+        """Return whether a ticket is good, which it is once; none is that is older than one that was."""
+        (serial,) = _SERIAL.unpack_from(ticket)
+        if serial <= self._last or not is_same(self.token(serial), ticket[_SERIAL.size :]):
+            return False
+        self._last = serial
+        return True
+
+
+class Gate:
+    """The far end's side of a run's tokens: each opens one connection."""
+
+    __slots__ = ("_newest", "secret")
+
+    def __init__(self, secret: RunSecret) -> None:
+        self.secret = secret
+        self._newest: dict[tuple[str, int], int] = {}
+
+    def open(self, direction: str, session: int, generation: int, token: bytes) -> bytes | None:
+        """Return the session's secret where the token is its own and has not been used; None where it is not.
+
+        A session goes from one generation of settings to a newer one: an older one's token is as good as used.
+        """
+        session_secret = self.secret.of_session(direction, session, generation)
+        if not is_same(Tickets(session_secret).token(0), token):
+            return None
+        if generation <= self._newest.get((direction, session), -1):
+            return None
+        self._newest[direction, session] = generation
+        return session_secret

@@ -1,0 +1,192 @@
+"""Keys, proofs and tokens: what opens an endpoint, and everything that must not."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.auth import (
+    FAR,
+    NEAR,
+    TICKET_BYTES,
+    TOKEN_BYTES,
+    Conversation,
+    Gate,
+    Key,
+    KeyProblem,
+    RunSecret,
+    Tickets,
+    is_same,
+    mac,
+)
+from linkgauge.engine.control import Control
+from linkgauge.engine.messages import Challenge, Hello, Proof, Welcome
+from linkgauge.engine.plan import End
+from linkgauge.engine.samples import HostFacts
+
+KEY, OTHER = Key("a-key-of-this-test"), Key("another-key-of-this-test")
+HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+TALK = Conversation(b"what both have said", b"certificate")
+
+
+def conversation(near_nonce: str, far_nonce: str) -> tuple[Control, Control]:
+    """Return both machines of a conversation that is as far as the far end's challenge."""
+    near, far = Control(End.NEAR), Control(End.FAR)
+    near.send(Hello(None, near_nonce))
+    far.receive_data(near.data_to_send())
+    far.send(Challenge(far_nonce))
+    near.receive_data(far.data_to_send())
+    assert near.error is far.error is None
+    return near, far
+
+
+@pytest.mark.parametrize(
+    "text", ["", "short", "x" * 15, "x" * 1_025, "has a blank in it", "has\nlines-in-it-x", "schlüssel-schlüssel"]
+)
+def test_a_key_that_is_short_or_cannot_be_typed_is_refused_and_not_repeated(text: str) -> None:
+    """The error says what a key is, and never what was given."""
+    with pytest.raises(KeyProblem, match="16 to 1024 letters") as caught:
+        Key(text)
+    assert not text or text not in str(caught.value)
+
+
+def test_a_new_key_is_usable_random_and_hidden() -> None:
+    """No two are the same, none begins like an option, and none shows in a repr."""
+    keys = [Key.new() for _ in range(20)]
+    assert len({key.reveal() for key in keys}) == 20
+    assert not any(key.reveal().startswith("-") or key.reveal() in repr(key) for key in keys)
+    assert Key.new(lambda count: "n" * count).reveal() == "k" + "n" * 24
+
+
+def test_both_ends_of_one_conversation_agree_and_nobody_else_does() -> None:
+    """The same key, words and certificate give the same proofs and secret; any other gives others."""
+    same = Key("a-key-of-this-test")
+    assert same.prove(NEAR, TALK) == KEY.prove(NEAR, TALK)
+    assert same.agree(TALK) == KEY.agree(TALK)
+    changed = [
+        (OTHER, TALK),
+        (KEY, Conversation(b"what both have sai", b"certificate")),
+        (KEY, Conversation(b"what both have saidc", b"ertificate")),
+        (KEY, Conversation(b"what both have said", b"")),
+    ]
+    for key, talk in changed:
+        assert not is_same(KEY.prove(NEAR, TALK), key.prove(NEAR, talk))
+        assert not is_same(KEY.agree(TALK), key.agree(talk))
+
+
+def test_a_proof_sent_back_to_who_made_it_proves_nothing() -> None:
+    """The roles differ, and a proof is not the secret."""
+    proofs = [KEY.prove(NEAR, TALK), KEY.prove(FAR, TALK), KEY.agree(TALK)]
+    assert len(set(proofs)) == 3
+
+
+@pytest.mark.parametrize("cut", [0, 1, 31])
+def test_a_proof_that_is_cut_short_is_none(cut: int) -> None:
+    """Nor is nothing, nor one that is too long."""
+    proof = KEY.prove(FAR, TALK)
+    assert not is_same(proof, proof[:cut])
+    assert not is_same(proof, proof + b"\0")
+
+
+@given(st.lists(st.binary(max_size=6), max_size=4), st.lists(st.binary(max_size=6), max_size=4))
+def test_parts_cannot_be_shifted_into_each_other(some: list[bytes], others: list[bytes]) -> None:
+    """Two lists of parts have the same code only where they are the same list."""
+    assert (mac(b"k", *some) == mac(b"k", *others)) == (some == others)
+
+
+def test_both_machines_have_the_same_transcript_and_a_replay_another() -> None:
+    """It has each end's nonce in it: a proof of yesterday's conversation is none of today's."""
+    near, far = conversation("ab" * 32, "cd" * 32)
+    assert near.transcript == far.transcript
+    replayed, fresh = conversation("ab" * 32, "ef" * 32)
+    assert replayed.transcript == fresh.transcript != near.transcript
+    yesterday = KEY.prove(NEAR, Conversation(near.transcript))
+    assert not is_same(KEY.prove(NEAR, Conversation(fresh.transcript)), yesterday)
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda data: data.replace(b"ab" * 32, b"ba" * 32),
+        lambda data: data.replace(b'"facts":null', b'"facts": null').replace(b"\0\0\0", b"\0\0\0", 1),
+        lambda data: data.replace(b'"type":"Hello","facts":null', b'"facts":null,"type":"Hello"'),
+    ],
+    ids=["nonce", "length", "order"],
+)
+def test_a_hello_that_was_changed_on_its_way_gives_another_transcript(tamper: Callable[[bytes], bytes]) -> None:
+    """Even where it means the same: the transcript is what was on the wire."""
+    near, far = Control(End.NEAR), Control(End.FAR)
+    near.send(Hello(None, "ab" * 32))
+    said = near.data_to_send()
+    told = tamper(said)
+    assert told != said
+    far.receive_data(told[:12] + (len(told) - 16).to_bytes(4, "big") + told[16:])
+    assert far.error is None
+    assert far.messages_received()
+    far.send(Challenge("cd" * 32))
+    near.receive_data(far.data_to_send())
+    assert near.transcript != far.transcript
+
+
+def test_what_is_said_after_the_challenge_is_not_part_of_the_transcript() -> None:
+    """Both ends can compute both proofs from the same bytes."""
+    near, far = conversation("ab" * 32, "cd" * 32)
+    before = near.transcript
+    near.send(Proof("ef" * 32, HOST))
+    far.receive_data(near.data_to_send())
+    far.send(Welcome(HOST, "ef" * 32))
+    near.receive_data(far.data_to_send())
+    assert near.transcript == far.transcript == before
+
+
+def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
+    """Direction, session, generation, serial, run and key all count."""
+    secrets = [RunSecret(agreed, told) for agreed in (b"", b"x" * 32) for told in (b"run 1", b"run 2")]
+    tokens = [
+        Tickets(secret.of_session(direction, session, generation)).token(serial)
+        for secret, direction, session, generation, serial in itertools.product(
+            secrets, ("out", "in"), (1, 2), (0, 1), (0, 1, 2)
+        )
+    ]
+    names = [secret.name for secret in secrets]
+    assert len({*tokens, *names}) == len(tokens) + len(names)
+    assert {len(token) for token in tokens} == {TOKEN_BYTES}
+
+
+def test_a_token_opens_one_connection() -> None:
+    """A second one with it is refused, and so is a token for anything else than what is asked."""
+    secret = RunSecret(b"agreed", b"told")
+    gate = Gate(secret)
+    token = Tickets(secret.of_session("out", 1, 3)).token(0)
+    for wrong in (("in", 1, 3), ("out", 2, 3), ("out", 1, 4), ("out", 1, 2)):
+        assert gate.open(*wrong, token) is None
+    assert gate.open("out", 1, 3, bytes(TOKEN_BYTES)) is None
+    assert gate.open("out", 1, 3, token) == secret.of_session("out", 1, 3)
+    assert gate.open("out", 1, 3, token) is None
+
+
+def test_a_token_of_settings_that_were_left_behind_is_as_good_as_used() -> None:
+    """A newer one of the same session is good, and other sessions have their own."""
+    secret = RunSecret(b"agreed", b"told")
+    gate = Gate(secret)
+
+    def try_to_open(session: int, generation: int) -> bool:
+        token = Tickets(secret.of_session("in", session, generation)).token(0)
+        return gate.open("in", session, generation, token) is not None
+
+    assert [try_to_open(1, 2), try_to_open(1, 1), try_to_open(2, 1), try_to_open(1, 3)] == [True, False, True, True]
+
+
+def test_a_ticket_is_good_once_and_only_where_it_belongs() -> None:
+    """In order, each once; one that was changed, or of another session, is none."""
+    asker, answerer, stranger = Tickets(b"one"), Tickets(b"one"), Tickets(b"two")
+    first, second, third = (asker.issue() for _ in range(3))
+    assert {len(first), len(second)} == {TICKET_BYTES}
+    assert not answerer.redeem(stranger.issue())
+    assert not answerer.redeem(first[:-1] + bytes([first[-1] ^ 1]))
+    assert answerer.redeem(first)
+    assert not answerer.redeem(first)
+    assert answerer.redeem(third)
+    assert not answerer.redeem(second)
+    assert not answerer.redeem(bytes(8) + asker.token(0))  # the session's own connection's

@@ -1,0 +1,224 @@
+"""Keys on real connections: who gets in, who is turned away, and what each is told."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import pytest
+from linkgauge.engine.auth import Access, Conversation, Key, RunSecret, Tickets
+from linkgauge.engine.connect import probe
+from linkgauge.engine.endpoint import Endpoint, listen
+from linkgauge.engine.errors import PeerForeign, PeerUntrusted, PeerWantsKey
+from linkgauge.engine.greeting import is_loopback
+from linkgauge.engine.messages import (
+    CONTROL_KIND,
+    DATA_ACCEPTED,
+    DATA_KIND,
+    Challenge,
+    DataHello,
+    Hello,
+    Proof,
+    Ready,
+    Welcome,
+    decode_body,
+    encode_frame,
+    preamble,
+)
+from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Workload
+from linkgauge.engine.run import Run, open_run
+from linkgauge.engine.samples import Event, HostFacts, Reason
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+KEY, OTHER = Key("a-key-of-this-test"), Key("another-key-of-this-test")
+HOST = HostFacts("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+
+
+async def soon(awaitable: Awaitable[T]) -> T:
+    """Await with a deadline."""
+    async with asyncio.timeout(20):
+        return await awaitable
+
+
+@pytest.fixture
+async def keyed() -> AsyncIterator[Peer]:
+    """Give a far end that asks for a key."""
+    async with Endpoint(listen("127.0.0.1", 0), key=KEY) as endpoint:
+        yield Peer(*endpoint.address)
+
+
+@asynccontextmanager
+async def impostor(*answers: bytes) -> AsyncIterator[tuple[Peer, list[Any]]]:
+    """Give a far end that answers each message with the next of `answers`, and what it was told."""
+    heard: list[Any] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readexactly(12)
+            writer.write(preamble(CONTROL_KIND))
+            for answer in answers:
+                length = int.from_bytes(await reader.readexactly(4), "big")
+                heard.append(decode_body(await reader.readexactly(length), End.NEAR))
+                writer.write(answer)
+            await reader.read()
+        except (ConnectionResetError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        yield Peer(*listening.sockets[0].getsockname()), heard
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.CRR])
+async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: Any, workload: Workload) -> None:
+    """Sessions are opened, changed and reopened: each connection has a token of its own."""
+
+    def act(run: Run, event: Event) -> None:
+        nonlocal events
+        events += 1
+        if events == 6:
+            run.change(run.settings.changed(sessions=2, window_bytes=65_536, direction=Direction.DUPLEX))
+
+    events = 0
+    plan = Plan(workload=workload, duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10)
+    recorded = await record(plan, keyed.with_key(KEY), act)
+    assert recorded.end.reason is Reason.COMPLETED, recorded.end
+    assert {s.session for e in recorded.samples for s in e.sample.sessions if s.bytes} == {1, 2}
+
+
+async def test_a_key_that_is_missing_or_another_one_is_told_with_what_to_do(keyed: Peer) -> None:
+    """Neither hears who the far end is, and the one with the key is served all the same."""
+    with pytest.raises(PeerWantsKey, match=rf"{keyed} asks for a key: set LINKGAUGE_KEY .*--key-file"):
+        await soon(probe(keyed))
+    with pytest.raises(PeerWantsKey, match=f"{keyed} has another key than this end"):
+        await soon(probe(keyed.with_key(OTHER)))
+    assert (await soon(probe(keyed.with_key(KEY)))).hostname
+
+
+async def test_who_has_not_the_key_learns_nothing_and_cannot_go_on() -> None:
+    """A plan in place of a proof, or a proof of nothing: the connection ends, and says why to the log."""
+    said: list[str] = []
+    async with Endpoint(listen("127.0.0.1", 0), said.append, key=KEY) as endpoint:
+        for rest in (b"", b'{"type":"Start"}', encode_frame(Proof("00" * 32, HOST))[4:]):
+            reader, writer = await asyncio.open_connection(*endpoint.address)
+            try:
+                writer.write(preamble(CONTROL_KIND) + encode_frame(Hello(HOST, "")))
+                await soon(reader.readuntil(b"Challenge"))
+                writer.write(len(rest).to_bytes(4, "big") + rest)
+                assert b"Welcome" not in await soon(reader.read())
+            finally:
+                writer.close()
+                await writer.wait_closed()
+    assert len(said) == 3
+    assert "it has not the key" in said[2]
+
+
+async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
+    monkeypatch: pytest.MonkeyPatch, far_end: Peer
+) -> None:
+    """It may stand in the place of one that does. On this host nobody stands between, and --open says so."""
+    assert (await soon(probe(far_end.with_key(KEY)))).hostname
+    monkeypatch.setattr("linkgauge.engine.greeting._is_this_host", lambda _link: False)
+    with pytest.raises(PeerUntrusted, match=f"{far_end} cannot be trusted: it does not ask for the key .*--open"):
+        await soon(probe(far_end.with_key(KEY)))
+    taken = Peer(far_end.host, far_end.port, Access(KEY, may_be_open=True))
+    assert (await soon(probe(taken))).hostname
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        (encode_frame(Welcome(HOST)), PeerUntrusted),
+        (encode_frame(Welcome(HOST, "00" * 32)), PeerUntrusted),
+        (encode_frame(Welcome(HOST, "00" * 32)).replace(b"00000000", b"0000000g"), PeerForeign),
+        (encode_frame(Challenge("ab" * 32)), PeerForeign),
+    ],
+    ids=["no proof", "wrong proof", "no hexadecimal", "asks again"],
+)
+async def test_a_far_end_that_takes_any_key_is_found_out(last: bytes, problem: type[Exception]) -> None:
+    """It has to prove the key as well; until then it has not heard who this is."""
+    async with impostor(encode_frame(Challenge("ab" * 32)), last) as (peer, heard):
+        with pytest.raises(problem):
+            await soon(probe(peer.with_key(KEY)))
+    assert isinstance(heard[0], Hello)
+    assert heard[0].facts is None
+
+
+async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
+    """The far end's must be the far end's: a mirror proves nothing."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(12)
+        await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        writer.write(preamble(CONTROL_KIND) + encode_frame(Challenge("ab" * 32)))
+        body = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        proof = decode_body(body, End.NEAR)
+        assert isinstance(proof, Proof)
+        writer.write(encode_frame(Welcome(HOST, proof.proof)))
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        with pytest.raises(PeerUntrusted):
+            await soon(probe(Peer(*listening.sockets[0].getsockname()).with_key(KEY)))
+
+
+async def test_a_data_connection_needs_a_token_that_has_not_been_used(
+    keyed: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was seen on the wire opens nothing: not the same again, and no other session."""
+    secrets: list[Any] = []
+    monkeypatch.setattr(
+        "linkgauge.engine.near_sessions.RunSecret",
+        lambda *told: secrets.append(RunSecret(*told)) or secrets[-1],
+    )
+    loop = asyncio.get_running_loop()
+
+    async def try_to_open(hello: DataHello) -> bytes:
+        with socket.socket() as sock:
+            sock.setblocking(False)
+            await loop.sock_connect(sock, (keyed.host, keyed.port))
+            await loop.sock_sendall(sock, preamble(DATA_KIND) + hello.pack())
+            try:
+                return await loop.sock_recv(sock, 1)
+            except ConnectionResetError:
+                return b""
+
+    async with asyncio.timeout(20), open_run(Plan(duration_ns=None), keyed.with_key(KEY)):
+        (secret,) = secrets
+        used = Tickets(secret.of_session("out", 1, 0)).token(0)
+        fresh = Tickets(secret.of_session("in", 2, 0)).token(0)
+        assert await try_to_open(DataHello(secret.name, used, Direction.OUT, 1, 0, None)) == b""
+        assert await try_to_open(DataHello(secret.name, used, Direction.OUT, 2, 0, None)) == b""
+        assert await try_to_open(DataHello(bytes(16), fresh, Direction.IN, 2, 0, None)) == b""
+        assert await try_to_open(DataHello(secret.name, fresh, Direction.IN, 2, 0, None)) == DATA_ACCEPTED
+        assert await try_to_open(DataHello(secret.name, fresh, Direction.IN, 2, 0, None)) == b""
+
+
+def test_what_the_far_end_tells_of_a_run_is_not_what_its_tokens_are_made_of() -> None:
+    """Who reads the control connection cannot open a data connection: the key is part of its secret."""
+    without_key = RunSecret(b"", bytes.fromhex(Ready("ab" * 16).token))
+    with_key = RunSecret(KEY.agree(Conversation(b"talk")), bytes.fromhex("ab" * 16))
+    assert without_key.name != with_key.name
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("::", False),
+        ("0.0.0.0", False),  # noqa: S104 - not bound here
+        ("10.0.0.1", False),
+        ("fe80::1%eth0", False),
+    ],
+)
+def test_only_the_loopback_interface_needs_no_key(address: str, expected: bool) -> None:
+    """All addresses of this host are more than that."""
+    assert is_loopback(address) is expected

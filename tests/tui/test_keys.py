@@ -1,0 +1,136 @@
+"""Where a key comes from, and which places are refused."""
+
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.auth import Access, Key, KeyProblem
+from linkgauge.engine.errors import PlanError
+from linkgauge.engine.plan import LOOPBACK, Peer
+from linkgauge.tui.keys import key_of_environment, read_fingerprint, read_key_file, with_access
+
+DB = Peer("db-02")
+SHA = "ab" * 32
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty configuration directory, and an environment without a key."""
+    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.delenv("LINKGAUGE_KEY", raising=False)
+    return tmp_path
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> Path:
+    """Write a file of a mode."""
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+    return path
+
+
+def key_of(peer: Peer) -> str | None:
+    """Return the key that a peer is shown."""
+    assert peer.access is not None
+    return None if peer.access.key is None else peer.access.key.reveal()
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_file_that_others_can_read_is_refused_with_what_to_do(tmp_path: Path, mode: int) -> None:
+    """It names the file and the command that mends it."""
+    path = write(tmp_path / "key", "a-key-of-this-test\n", mode)
+    with pytest.raises(KeyProblem, match=rf"can be read by others .*mode {mode:o}.*: chmod 600 {path}"):
+        read_key_file(path)
+
+
+def test_what_a_service_manager_lends_is_read_with_the_permissions_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is the service's alone; no other folder is."""
+    path = write(tmp_path / "key", "a-key-of-this-test", 0o440)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "other"))
+    with pytest.raises(KeyProblem):
+        read_key_file(path)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert read_key_file(path).reveal() == "a-key-of-this-test"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("", "16 to 1024"), ("two keys-on-one-line", "16 to 1024"), ("short", "openssl rand")]
+)
+def test_a_key_file_without_a_key_in_it_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    """What was in it is not repeated."""
+    with pytest.raises(KeyProblem, match=words):
+        read_key_file(write(tmp_path / "key", text))
+    with pytest.raises(KeyProblem, match=r"cannot be read: No such file"):
+        read_key_file(tmp_path / "none")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe" * 20)
+    (tmp_path / "bytes").chmod(0o600)
+    with pytest.raises(KeyProblem, match="is not text"):
+        read_key_file(tmp_path / "bytes")
+
+
+def test_an_empty_variable_is_none_and_a_wrong_one_is_named() -> None:
+    """Its value is not repeated."""
+    assert key_of_environment({}) is None
+    assert key_of_environment({"LINKGAUGE_KEY": " "}) is None
+    with pytest.raises(KeyProblem, match=r"^LINKGAUGE_KEY: a key is") as caught:
+        key_of_environment({"LINKGAUGE_KEY": "tiny-secret"})
+    assert "tiny-secret" not in str(caught.value)
+
+
+def test_a_named_file_comes_before_the_environment_and_that_before_the_keys_file(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The most deliberate one counts."""
+    assert with_access(DB).access == Access()
+    write(config / "keys", "# all of ours\n\n* any-peers-own-key-1\ndb-02 key-of-db-02-itself # the database\n")
+    assert key_of(with_access(DB)) == "key-of-db-02-itself"
+    assert key_of(with_access(Peer("web-07"))) == "any-peers-own-key-1"
+    assert key_of(with_access(Peer("db-02", 5821))) == "any-peers-own-key-1"
+    monkeypatch.setenv("LINKGAUGE_KEY", "key-of-the-environment")
+    assert key_of(with_access(DB)) == "key-of-the-environment"
+    file = write(config / "file", "key-of-a-file-of-its-own\n")
+    assert key_of(with_access(DB, key_file=file)) == "key-of-a-file-of-its-own"
+
+
+def test_loopback_and_a_peer_that_has_its_key_are_left_alone(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded endpoint asks for none."""
+    monkeypatch.setenv("LINKGAUGE_KEY", "key-of-the-environment")
+    assert with_access(LOOPBACK) is LOOPBACK
+    given = DB.with_key(Key("a-key-of-this-test"))
+    assert with_access(given) is given
+
+
+def test_a_line_of_the_keys_file_may_pin_a_certificate(config: Path) -> None:
+    """Its fingerprint stands behind the key, with or without colons."""
+    write(config / "keys", f"db-02 key-of-db-02-itself SHA256:{':'.join([SHA[:2]] * 32)}\n")
+    access = with_access(DB).access
+    assert access is not None
+    assert access.fingerprint == bytes.fromhex(SHA)
+    assert read_fingerprint(SHA.upper()) == bytes.fromhex(SHA)
+    for wrong in ("", "ab" * 31, SHA + "00", "zz" * 32):
+        with pytest.raises(PlanError, match="64 hexadecimal digits"):
+            read_fingerprint(wrong)
+
+
+@pytest.mark.parametrize(
+    "line", ["db-02", "db-02 short", "db-02 key-of-db-02-itself x", ":5820:x key-of-db-02-itself y z"]
+)
+def test_a_wrong_line_of_the_keys_file_is_named(config: Path, line: str) -> None:
+    """By file and line, whatever peer was asked for."""
+    path = write(config / "keys", f"* any-peers-own-key-1\n{line}\n")
+    with pytest.raises(KeyProblem, match=rf"{path}, line 2: "):
+        with_access(DB)
+
+
+def test_the_keys_file_is_held_to_the_same_permissions(config: Path) -> None:
+    """It has every key in it."""
+    write(config / "keys", "* any-peers-own-key-1\n", 0o644)
+    with pytest.raises(KeyProblem, match="chmod 600"):
+        with_access(DB)
+
+
+def test_a_key_does_not_show_in_what_is_printed_of_a_peer() -> None:
+    """Logs and errors may show a peer."""
+    peer = DB.with_key(Key("a-key-of-this-test"))
+    assert "a-key" not in f"{peer!r} {peer} {peer.access!r}"
+    assert peer == DB
