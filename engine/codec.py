@@ -18,7 +18,8 @@ from .errors import LinkgaugeError
 
 T = TypeVar("T")
 
-# Counters are 64 bits wide; JSON numbers of any length would let a peer make us compute with huge integers.
+# Counters are 64 bits wide; JSON numbers of any length would let a peer make us compute with huge integers. What
+# is counted here is never below nothing: shares, medians and sums are made of it.
 _MAX_INT = 2**63 - 1
 _MAX_TEXT = 4_096
 
@@ -51,11 +52,22 @@ def encode_tagged(value: object) -> dict[str, Any]:
     return {"type": type(value).__name__, **encode(value)}
 
 
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object's pairs as a dict, for `json.loads`; ValueError where a key comes more than once.
+
+    Which of the two counts is anybody's guess, and a message is not to be guessed at.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key that comes more than once")
+    return found
+
+
 def decode(kind: type[T], value: object) -> T:
     """Return the JSON value as `kind`, a dataclass; raise DecodeError where anything in it does not fit.
 
-    Unknown keys are errors, and so are missing ones that have no default. A dataclass's own checks
-    (PlanError) pass through unchanged.
+    Unknown keys are errors, and so are missing ones that have no default. A dataclass's own checks pass
+    through unchanged where they raise PlanError; a ValueError of theirs becomes DecodeError.
     """
     return cast("T", _reader(kind)(value, ""))
 
@@ -109,6 +121,8 @@ def _object_reader(kind: type[Any]) -> _Reader:
         except TypeError as error:
             missing = ", ".join(key for key in known if key not in given)
             raise DecodeError(where, f"an object with {missing}", "without") from error
+        except ValueError as error:
+            raise DecodeError(where, "what can be", str(error)) from error
 
     return read
 
@@ -145,7 +159,7 @@ def _choice_reader(choices: tuple[Any, ...], make: Callable[[Any], Any] = lambda
 
 
 def _read_int(value: Any, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not -_MAX_INT <= value <= _MAX_INT:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_INT:
         raise DecodeError(where, "a whole number of 64 bits", value)
     return value
 

@@ -5,6 +5,7 @@ fills the queue it waits in; so payload that moves counts as a sign of life as w
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from .plan import SECOND_NS
@@ -12,6 +13,13 @@ from .plan import SECOND_NS
 PING_INTERVAL_S: Final = 1.0
 SILENCE_NS: Final = 4 * SECOND_NS  # a sample is due every interval and a pong every second
 LONGEST_SILENCE_NS: Final = 30 * SECOND_NS  # payload may be on its way from buffers for a while, not longer
+
+
+class Trouble(StrEnum):
+    """What is not as it should be at an end that is not lost."""
+
+    SILENT = "silent"  # it says nothing, and payload moves
+    STILL = "still"  # it answers, and no payload moves
 
 
 @dataclass(slots=True)
@@ -33,3 +41,9 @@ class Liveness:
         silent_ns = now_ns - heard_ns
         still_ns = now_ns - max(self.moved_ns, heard_ns)
         return silent_ns if still_ns > SILENCE_NS or silent_ns > LONGEST_SILENCE_NS else None
+
+    def trouble(self, now_ns: int, heard_ns: int) -> Trouble | None:
+        """Return what is wrong with an end that `lost_for_ns` has just not called lost."""
+        if now_ns - heard_ns > SILENCE_NS:
+            return Trouble.SILENT
+        return Trouble.STILL if now_ns - self.moved_ns > SILENCE_NS else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from .auth import HEXADECIMAL, NONCE_BYTES, TOKEN_BYTES
-from .codec import DecodeError, decode_tagged, encode_tagged
+from .codec import DecodeError, decode_tagged, each_once, encode_tagged
 from .errors import LinkgaugeError, RemoteProtocolError
 from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction, End, Plan, Settings
 from .samples import HostFacts, RunEnd, Sample, SessionSample, SocketFacts
@@ -355,7 +355,8 @@ def framed(body: bytes) -> bytes:
 def decode_body(body: bytes, sender: End) -> Message:
     """Return the message in a frame's body; raise RemoteProtocolError where it is none of the sender's."""
     try:
-        return decode_tagged(MESSAGES_OF[sender], json.loads(unsqueeze(body, MAX_FRAME_BYTES[sender])))
+        value = json.loads(unsqueeze(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=each_once)
+        return decode_tagged(MESSAGES_OF[sender], value)
     except (LinkgaugeError, ValueError, RecursionError) as error:
         raise RemoteProtocolError(f"the {sender} end sent a message that cannot be read: {error}") from error
 

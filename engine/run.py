@@ -17,12 +17,13 @@ from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from .link import ControlLink, LinkClosed
-from .liveness import PING_INTERVAL_S, Liveness
+from .liveness import PING_INTERVAL_S, SILENCE_NS, Liveness, Trouble
 from .messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from .messages import SessionClosed as FarSessionClosed
 from .messages import SessionOpened as FarSessionOpened
 from .near_sessions import NearSessions
 from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Peer, Plan, Settings
+from .plausible import FarWatch
 from .sampler import Sampler
 from .samples import (
     Ended,
@@ -31,6 +32,7 @@ from .samples import (
     Opened,
     Reason,
     RunEnd,
+    Sample,
     SocketFacts,
     Started,
     Warned,
@@ -41,6 +43,12 @@ from .warnings import LinkWatch, WindowWatch
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
 _GRACE_S: Final = 1.0  # a lost session is often the first sign of something that says more of itself
+
+_TROUBLE: Final = {
+    Trouble.SILENT: f"the far end has said nothing for {SILENCE_NS // SECOND_NS} s, and payload still moves; "
+    "its samples may come late",
+    Trouble.STILL: f"no payload has moved for {SILENCE_NS // SECOND_NS} s, and the far end still answers",
+}
 
 M = TypeVar("M", bound=Message)
 
@@ -94,15 +102,18 @@ class Run:
         self._held: list[Event] = []  # what there is to say before the run has started
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
+        self._is_confirmed = False
         self._lost_session: str | None = None
         self._windows = WindowWatch(self.plan.workload)
         self._link_watch = LinkWatch(ends.near.nic, ends.far.nic, link.ip_version)
+        self._far_watch = FarWatch(plan)
         self.pool = Pool(End.NEAR, plan, self._worker_said, self._worker_lost)
         self._sessions = NearSessions(self.pool, link, plan.settings, has_probe=plan.probe)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._sampled_all = False
+        self._ended_ns = 0
         self._changing: set[asyncio.Task[None]] = set()
 
     # For the person
@@ -122,6 +133,7 @@ class Run:
         if settings == self.settings or self._ending.done():
             return
         self._events.put_nowait(self._timeline.change(self._sampler.elapsed_ns, settings))
+        self._far_watch.changed()
         # Granted windows are told anew for the sessions that are opened from here on.
         self._windows = WindowWatch(self.plan.workload)
         task = asyncio.create_task(self._apply(settings))
@@ -198,6 +210,8 @@ class Run:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_DEADLINE_S):
                 await self._finished.wait()
+                for text in self._far_watch.at_end(self._ended_ns) if self._is_confirmed else ():
+                    self._emit(Warned(text))
                 return end
         self._emit(Warned("the far end did not confirm the end of the run; its last samples may be missing"))
         return end
@@ -208,12 +222,17 @@ class Run:
             return
         self._sampled_all = True
         self._sampling.cancel()
+        self._ended_ns = self._sampler.elapsed_ns
         last = self._sampler.take()
         if last is not None:
-            self._emit(self._timeline.stamp(last))
+            self._sampled(last)
+
+    def _sampled(self, sample: Sample) -> None:
+        self._far_watch.near(sample)
+        self._emit(self._timeline.stamp(sample))
 
     async def _sample(self) -> None:
-        await self._sampler.run(lambda sample: self._emit(self._timeline.stamp(sample)), self.plan.duration_ns)
+        await self._sampler.run(self._sampled, self.plan.duration_ns)
         self.stop(Reason.COMPLETED, "its duration is up")
 
     async def _listen(self) -> None:
@@ -229,33 +248,42 @@ class Run:
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
+            self._far_watch.far(message.sample, self._sampler.elapsed_ns)
             if self._lost_session is None:  # from there on it no longer measures what was asked for
                 self._emit(self._timeline.stamp(message.sample))
         elif isinstance(message, FarSessionOpened):
+            self._far_watch.news()
             self._opened(message.facts)
         elif isinstance(message, FarSessionClosed):
+            self._far_watch.news()
             self._session_ended(message.direction, message.session, message.generation, message.why)
         elif isinstance(message, Notice):
+            self._far_watch.notice()
             self._emit(Warned(message.text))
         elif isinstance(message, Finish):
             said = message.end.reason
             reason = said if said in {Reason.PEER_STOPPED, Reason.WORKER_LOST} else Reason.FAILED
             self.stop(reason, message.end.detail)
+            self._is_confirmed = True
             self._finished.set()
 
     async def _watch(self) -> None:
         """Notice a far end that vanished without a word."""
         liveness = Liveness(time.monotonic_ns())
-        serial = 0
+        serial, told = 0, None
         while True:
             await asyncio.sleep(PING_INTERVAL_S)
             serial += 1
             self._link.try_send(Ping(serial))
-            lost_ns = liveness.lost_for_ns(
-                time.monotonic_ns(), self._link.heard_ns, self.pool.counters.total_bytes()
-            )
+            now_ns, heard_ns = time.monotonic_ns(), self._link.heard_ns
+            lost_ns = liveness.lost_for_ns(now_ns, heard_ns, self.pool.counters.total_bytes())
             if lost_ns is not None:
                 self.stop(Reason.PEER_LOST, f"the far end has been silent for {lost_ns / SECOND_NS:.0f} s")
+                return
+            trouble = liveness.trouble(now_ns, heard_ns)
+            if trouble is not None and trouble is not told:
+                self._emit(Warned(_TROUBLE[trouble]))
+            told = trouble
 
     async def _apply(self, settings: Settings) -> None:
         try:

@@ -10,14 +10,13 @@ from .dataplane.counters import NO_LATENCY, Counters, Slot
 from .latency import latency_of, merge, risen
 from .niccounts import elapsed_counts, read_nic_counts
 from .plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Workload, sender_of
+from .plausible import LEAST_SHARE
 from .probe_reader import ProbeReader
 from .samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
 
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
 
-# A last sample shorter than this share of an interval is not taken: its rate would be noise.
-_LEAST_SHARE: Final = 20
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 
 
@@ -71,7 +70,7 @@ class Sampler:
     async def run(self, on_sample: Callable[[Sample], None], until_ns: int | None) -> None:
         """Take a sample each interval and hand it over, until a time since the start is up."""
         while until_ns is None or self.elapsed_ns < until_ns:
-            least_ns = self._elapsed_ns + self._interval_ns // _LEAST_SHARE
+            least_ns = self._elapsed_ns + self._interval_ns // LEAST_SHARE
             tick = (least_ns // self._interval_ns + 1) * self._interval_ns
             await self._sleep_until(tick if until_ns is None else min(tick, until_ns))
             sample = self.take()
@@ -90,7 +89,7 @@ class Sampler:
         """Read everything now; None where next to no time has passed since the last reading."""
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
-        if interval_ns < self._interval_ns // _LEAST_SHARE:
+        if interval_ns < self._interval_ns // LEAST_SHARE:  # its rate would be noise
             return None
         slots, cores, workers_ns = self._read_slots(), read_cores(), self._counters.workers_cpu_ns()
         process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)

@@ -14,6 +14,9 @@ from .latency import BUCKETS, Latency
 from .plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 
 _MIN_MTU_BYTES: Final = 68  # RFC 791: every link carries a packet of that size
+_MAX_MTU_BYTES: Final = 1 << 32  # what the kernel's word for it holds
+_MOST_BIT_S: Final = 10**15  # a thousand times what the fastest interfaces have
+_LONGEST_NAME: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +174,11 @@ class NicFacts:
     def __post_init__(self) -> None:
         """Refuse what no interface can have: expected rates are computed from these."""
         rate, mtu = self.line_rate_bit_s, self.mtu_bytes
-        if (rate is not None and rate < 1) or (mtu is not None and mtu < _MIN_MTU_BYTES):
+        has_rate = rate is None or 1 <= rate <= _MOST_BIT_S
+        if not has_rate or not (mtu is None or _MIN_MTU_BYTES <= mtu <= _MAX_MTU_BYTES):
             raise ValueError(f"an interface of {rate} bit/s and MTU {mtu}")
+        if max(len(self.name), len(self.kind or "")) > _LONGEST_NAME:
+            raise ValueError(f"an interface's name of more than {_LONGEST_NAME} characters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +218,11 @@ class HostFacts:
     event_loop: str
     nic: NicFacts | None = None
     tcp: TcpFacts | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no host has."""
+        if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _LONGEST_NAME:
+            raise ValueError(f"a host's name or system of more than {_LONGEST_NAME} characters")
 
 
 @dataclass(frozen=True, slots=True)

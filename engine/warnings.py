@@ -3,6 +3,7 @@
 Pure.
 """
 
+from shlex import quote
 from typing import Final
 
 from .plan import End, Workload, sender_of
@@ -104,7 +105,10 @@ def _offloads(nics: dict[End, NicFacts | None]) -> str | None:
         f"{_called(end, nic)} has TSO {words[nic.tso]}, GSO {words[nic.gso]}, GRO {words[nic.gro]}"
         for end, nic in known
     )
-    switch = " and ".join(f"ethtool -K {nic.name} tso on gso on gro on at the {end} end" for end, nic in lacking)
+    # A name may be the far end's, and a person may paste the command into a shell.
+    switch = " and ".join(
+        f"ethtool -K {quote(nic.name)} tso on gso on gro on at the {end} end" for end, nic in lacking
+    )
     return f"offloads: {states}; what is off costs processor time for each packet: {switch}"
 
 

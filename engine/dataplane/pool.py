@@ -128,6 +128,7 @@ class Pool:
             self.counters.close()
 
     async def _start(self, number: int) -> None:
+        self._refuse_closing()
         ours, theirs = socket.socketpair()
         with theirs:
             fds = (theirs.fileno(), self.counters.fd)
@@ -144,6 +145,13 @@ class Pool:
             except OSError as error:
                 ours.close()
                 raise WorkerError(f"a worker process could not be started: {error}") from error
+            except BaseException:
+                ours.close()
+                raise
+        if self._closing:  # nobody would end it: it ends as its channel does
+            ours.close()
+            await see_through(_end(process))
+            self._refuse_closing()
         member = _Member(process)
         member.channel = Channel(ours, lambda message, _: self._heard(member, message), lambda: self._eof(member))
         self._members[number] = member
@@ -159,6 +167,11 @@ class Pool:
             raise WorkerError(f"a worker process did not answer in {START_DEADLINE_S:g} s") from error
         if member.why_ended is not None:
             raise WorkerError(member.why_ended)
+
+    def _refuse_closing(self) -> None:
+        """Raise WorkerError where all is given back: a session may be asked for at that very moment."""
+        if self._closing:
+            raise WorkerError("the run is over")
 
     def _setup(self) -> Message:
         """Return a worker's first command: all of the plan that it has to know."""

@@ -11,6 +11,7 @@ so a pair goes over to the event loop as soon as it has company.
 
 import asyncio
 import contextlib
+import errno
 import socket
 import threading
 from collections import deque
@@ -21,6 +22,7 @@ from ..latency import bucket_of
 from .session import Place, ReceivingSession, SendingSession, Supplies
 
 _JOIN_S = 1.0
+UNASKED = "the other end answered what it was not asked"
 
 
 class Blocking:
@@ -120,6 +122,8 @@ class RequestAsker(ReceivingSession):
                 if not count:
                     return False
                 got += count
+            if got > response_bytes:  # what came before it was asked for would be a transaction of no time
+                raise OSError(errno.EPROTO, UNASKED)
             now_ns = perf_counter_ns()
             send(request)  # first: the other end is at work while this one counts
             words[latency_at + bucket_of(now_ns - began_ns)] += 1
@@ -168,7 +172,7 @@ class RequestAsker(ReceivingSession):
 
     def _answered(self, answered: int, now_ns: int) -> None:
         if answered > len(self._asked_at):
-            self._lose_saying("the other end answered what it was not asked")
+            self._lose_saying(UNASKED)
             return
         took_ns = [now_ns - self._asked_at.popleft() for _ in range(answered)]
         # Ask first and count then: the other end is at work meanwhile.

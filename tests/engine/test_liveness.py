@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.liveness import LONGEST_SILENCE_NS, SILENCE_NS, Liveness
+from linkgauge.engine.liveness import LONGEST_SILENCE_NS, SILENCE_NS, Liveness, Trouble
 from linkgauge.engine.plan import SECOND_NS
 
 
@@ -57,3 +57,16 @@ def test_an_end_is_lost_exactly_when_it_has_been_still_or_silent_for_too_long(
         lost = liveness.lost_for_ns(now, heard, total)
         too_long = now - max(heard, moved) > SILENCE_NS or now - heard > LONGEST_SILENCE_NS
         assert lost == (now - heard if too_long else None)
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "still_s", "trouble"),
+    [(0, 0, None), (4, 4, None), (5, 0, Trouble.SILENT), (5, 5, Trouble.SILENT), (0, 5, Trouble.STILL)],
+)
+def test_an_end_that_is_not_lost_may_still_be_in_trouble(
+    silent_s: int, still_s: int, trouble: Trouble | None
+) -> None:
+    """One that carries and does not speak, and one that speaks and does not carry."""
+    now_ns = 100 * SECOND_NS
+    liveness = Liveness(now_ns - still_s * SECOND_NS)
+    assert liveness.trouble(now_ns, now_ns - silent_s * SECOND_NS) == trouble

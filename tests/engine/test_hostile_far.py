@@ -1,0 +1,387 @@
+"""A far end that lies: the near end believes it no more than it believes the near one."""
+
+import asyncio
+import contextlib
+import copy
+import json
+import re
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.codec import encode_tagged
+from linkgauge.engine.control import Control
+from linkgauge.engine.errors import PeerError, RemoteProtocolError
+from linkgauge.engine.messages import (
+    DATA_ACCEPTED,
+    DATA_HELLO_BYTES,
+    DATA_KIND,
+    PREAMBLE_BYTES,
+    Begun,
+    Finish,
+    Hello,
+    Open,
+    Ready,
+    Report,
+    SessionOpened,
+    Start,
+    Stop,
+    Welcome,
+    decode_body,
+    encode_frame,
+    read_preamble,
+)
+from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Peer, Plan, Settings
+from linkgauge.engine.plausible import FarWatch
+from linkgauge.engine.run import open_run
+from linkgauge.engine.samples import (
+    CoreTimes,
+    HostFacts,
+    LatencyCounts,
+    NicFacts,
+    Reason,
+    Sample,
+    SessionSample,
+    SocketFacts,
+    Warned,
+)
+from linkgauge.engine.warnings import LinkWatch
+
+DEADLINE_S = 30.0
+HOST = HostFacts("db-02", "Linux", 2, "linkgauge", "uvloop")
+PLAN = Plan(
+    Settings(window_bytes=65_536), duration_ns=2 * SECOND_NS, interval_ns=SECOND_NS // 10, block_bytes=4_096
+)
+
+Say = Callable[[bytes], None]
+Script = Callable[[Say], Awaitable[None]]
+
+
+@pytest.fixture
+def anyio_backend() -> Any:
+    """Run on uvloop only: what is said is the same."""
+    return "asyncio", {"use_uvloop": True}
+
+
+class Liar:
+    """A far end that keeps to the protocol until the run has begun, and then says what its script says."""
+
+    def __init__(self, script: Script, facts: bytes | None = None) -> None:
+        self._script = script
+        self._welcome = facts
+        self._stopped = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection, of whichever kind."""
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            opening = await reader.readexactly(PREAMBLE_BYTES)
+            found = read_preamble(opening)
+            assert found is not None
+            if found[1] == DATA_KIND:
+                await reader.readexactly(DATA_HELLO_BYTES)
+                writer.write(DATA_ACCEPTED)
+                await self._stopped.wait()  # payload stays in the buffers
+            else:
+                await self._converse(opening, reader, writer)
+        writer.close()
+
+    async def _converse(self, said: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        machine = Control(End.FAR)
+        lying: asyncio.Task[None] | None = None
+        while said:
+            machine.receive_data(said)
+            for message in machine.messages_received():
+                answer = {Hello: Welcome(HOST), Open: Ready("ab" * 16), Start: Begun()}.get(type(message))
+                if isinstance(message, Hello) and self._welcome is not None:
+                    writer.write(machine.data_to_send() + self._welcome)
+                elif answer is not None:
+                    machine.send(answer)
+                elif isinstance(message, Stop) and machine.may_send(Finish):
+                    machine.send(Finish(message.end))
+                writer.write(machine.data_to_send())
+                if isinstance(message, Start):
+                    lying = asyncio.ensure_future(self._script(writer.write))
+            said = await reader.read(65_536)
+        self._stopped.set()
+        if lying is not None:
+            lying.cancel()
+
+
+@asynccontextmanager
+async def lying(script: Script, facts: bytes | None = None) -> AsyncIterator[Peer]:
+    """Give the address of a far end that lies."""
+    server = await asyncio.start_server(Liar(script, facts).serve, "127.0.0.1", 0)
+    async with server:
+        yield Peer("127.0.0.1", server.sockets[0].getsockname()[1])
+
+
+async def events_against(script: Script) -> list[Any]:
+    """Carry a run out against a far end that lies; return its events."""
+    async with asyncio.timeout(DEADLINE_S), lying(script) as peer, open_run(PLAN, peer) as run:
+        return [event async for event in run]
+
+
+def framed(value: object) -> bytes:
+    """Return any JSON value as a frame."""
+    body = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return struct.pack(">I", len(body)) + body
+
+
+def a_sample(index: int = 0, elapsed_ns: int = 10**8, interval_ns: int = 10**8, **more: Any) -> Sample:
+    """Return a sample of a far end that received 5 bytes."""
+    counted = more.pop("bytes", 5)
+    return Sample(End.FAR, index, elapsed_ns, interval_ns, (SessionSample(Direction.OUT, 1, counted),), **more)
+
+
+LIES: dict[str, tuple[bytes, str]] = {
+    "more bytes than any link": (encode_frame(Report(a_sample(bytes=2**62))), "more than any link carries"),
+    "a clock that is far ahead": (
+        encode_frame(Report(a_sample(0, 10**15))),
+        r"its clock counts 1000000\.0 s of a run that has lasted",
+    ),
+    "a clock that goes backwards": (
+        encode_frame(Report(a_sample(0, 2 * 10**8))) + encode_frame(Report(a_sample(1, 10**8))),
+        "its clock went backwards",
+    ),
+    "garbage in the middle": (b"\xff" * 64, "over the limit"),
+    "no number": (
+        framed(
+            b'{"type":"Report","sample":{"end":"far","index":NaN,"elapsed_ns":1,"interval_ns":1,"sessions":[]}}'
+        ),
+        "Report.sample.index: expected a whole number",
+    ),
+    "texts without end": (framed({"type": "Notice", "text": "x"}) * 100, "more to say than a person would read"),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("lie", LIES)
+async def test_a_lie_in_the_middle_of_a_run_ends_it_with_its_reason(lie: str) -> None:
+    """The run has failed, the far end is blamed, and what was measured until then stays."""
+    said, reason = LIES[lie]
+
+    async def script(say: Say) -> None:
+        say(said)
+
+    events = await events_against(script)
+    end = events[-1].end
+    assert end.reason is Reason.FAILED, end
+    assert "the far end cannot be understood" in end.detail
+    assert re.search(reason, end.detail), end.detail
+    assert end.detail.isprintable()
+
+
+@pytest.mark.anyio
+async def test_a_far_end_that_counts_next_to_nothing_is_told_from_one_that_is_believed() -> None:
+    """It says that it received a hundred times what its own kernel acknowledged: a warning, beside its figures."""
+
+    async def script(say: Say) -> None:
+        for index in range(24):
+            say(encode_frame(Report(a_sample(index, (index + 1) * 10**8, bytes=10**8))))
+            await asyncio.sleep(0.1)
+
+    plan = replace(PLAN, duration_ns=5 * SECOND_NS // 2)
+    async with asyncio.timeout(DEADLINE_S), lying(script) as peer, open_run(plan, peer) as run:
+        events = [event async for event in run]
+    assert events[-1].end.reason is Reason.COMPLETED, events[-1]
+    warnings = [event.text for event in events if isinstance(event, Warned)]
+    assert any("its figures cannot be right" in text for text in warnings), warnings
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "facts",
+    [
+        b'{"type":"Welcome","facts":{"hostname":"x","system":"x","cores":-1,"software":"x","event_loop":"x"}}',
+        b'{"type":"Welcome","type":"Welcome","facts":null}',
+        b"[" * 100_000,
+        b'{"type":"Welcome","facts":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001,
+        b'{"type":"Welcome","facts":' + b"9" * 100_000 + b"}",
+        b'{"type":"Welcome","facts":Infinity}',
+        b"\xff\xfe{\x00}\x00",
+        b"\xef\xbb\xbf{}",
+        b"z" + b"\0" * 50,
+        b"",
+    ],
+    ids=[
+        "negative",
+        "twice",
+        "deep list",
+        "deep object",
+        "long number",
+        "infinite",
+        "UTF-16",
+        "BOM",
+        "packed",
+        "no",
+    ],
+)
+async def test_a_greeting_that_cannot_be_read_is_one_clear_error(facts: bytes) -> None:
+    """No traceback, no hang, and nothing that could drive a terminal."""
+
+    async def never(_say: Say) -> None:
+        raise AssertionError("nobody got that far")
+
+    async with asyncio.timeout(DEADLINE_S), lying(never, framed(facts)) as peer:
+        with pytest.raises(PeerError, match="cannot be understood") as raised:
+            async with open_run(PLAN, peer):
+                pass
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 400
+
+
+def _numbers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return where in a JSON value there are numbers."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return [found for key, one in items for found in _numbers(one, (*path, key))]
+    return [path] if isinstance(value, int) and not isinstance(value, bool) else []
+
+
+def _full(message: object) -> Any:
+    return json.loads(json.dumps(encode_tagged(message)))
+
+
+_CORE = CoreTimes(1, 1, 1, 1, 1)
+_SESSION = SessionSample(Direction.IN, 1, 5, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1)
+NUMBERS = {
+    "Report": _full(
+        Report(Sample(End.FAR, 0, 9, 9, (_SESSION,), (_CORE,), 1, (LatencyCounts(Direction.IN, (3,), (2,)),)))
+    ),
+    "SessionOpened": _full(
+        SessionOpened(SocketFacts(End.FAR, Direction.OUT, 1, "cubic", 65_536, 1_448, True, True, True))
+    ),
+    "Welcome": _full(Welcome(replace(HOST, nic=NicFacts("eth0", "device", "x", 10**9, "full", 1_500)))),
+}
+PLACES = [(name, path) for name, value in NUMBERS.items() for path in _numbers(value)]
+
+
+def test_no_count_is_below_nothing_whichever_it_is() -> None:
+    """Rates, shares and medians are made of them, and the text that warns a person names them."""
+    assert len(PLACES) >= 26
+    for name, path in PLACES:
+        value = copy.deepcopy(NUMBERS[name])
+        decode_body(json.dumps(value).encode(), End.FAR)
+        place = value
+        for key in path[:-1]:
+            place = place[key]
+        for wrong in (-1, -(2**62)):
+            place[path[-1]] = wrong
+            with pytest.raises(RemoteProtocolError, match="the far end"):
+                decode_body(json.dumps(value).encode(), End.FAR)
+
+
+EVIL = "\x1b]0;owned\x07\x9b2J\r\n\t\u202e\u2028\ud800\x00[red]=1+1"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"type": "Notice", "text": EVIL},
+        {"type": "Refuse", "text": EVIL},
+        {"type": "Finish", "end": {"reason": "stopped", "detail": EVIL}},
+        {"type": "SessionClosed", "direction": "in", "session": 1, "generation": 0, "why": EVIL},
+        {
+            "type": "Welcome",
+            "facts": {
+                **dict.fromkeys(("hostname", "system", "software", "event_loop"), EVIL),
+                "cores": 1,
+                "nic": {"name": EVIL, "sort": "device", "kind": EVIL},
+            },
+        },
+        {
+            "type": "SessionOpened",
+            "facts": {
+                **NUMBERS["SessionOpened"]["facts"],
+                "congestion": EVIL,
+            },
+        },
+    ],
+    ids=lambda said: said["type"],
+)
+def test_no_text_of_a_far_end_can_drive_a_terminal(said: dict[str, Any]) -> None:
+    """Wherever in a message it is: what gets out of the codec is one printable line."""
+
+    def texts(value: object) -> list[str]:
+        if is_dataclass(value):
+            return [text for field in fields(value) for text in texts(getattr(value, field.name))]
+        return [value] if isinstance(value, str) else []
+
+    found = texts(decode_body(json.dumps(said).encode(), End.FAR))
+    assert any("[red]=1+1" in text for text in found)
+    assert all(text.isprintable() for text in found)
+
+
+def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_called() -> None:
+    """The far end's interface is what it says it is; the shell takes it for one word."""
+    nic = NicFacts("eth0; rm -rf ~ #", "device", tso=False)
+    (text,) = LinkWatch(None, nic, 4).at_start()
+    assert "ethtool -K 'eth0; rm -rf ~ #' tso on" in text
+
+
+@pytest.mark.parametrize(
+    ("samples", "told"),
+    [
+        ([a_sample(1), a_sample(1, 2 * 10**8)], "sample 1 came after sample 1"),
+        ([a_sample(0, 2 * 10**8), a_sample(1, 25 * 10**7)], "its clock went backwards"),
+        ([a_sample(0, 10**6, 10**6)], "far shorter than was asked for"),
+        ([a_sample(50)], "has no sample 50"),
+        ([a_sample(bytes=10**14)], "more than any link carries"),
+        ([a_sample(process_cpu_ns=10**16)], "more processor time than any host has"),
+        ([a_sample(0, 40 * SECOND_NS)], "its clock counts 40.0 s of a run that has lasted 1.0 s here"),
+    ],
+)
+def test_samples_that_no_run_can_have_are_refused(samples: list[Sample], told: str) -> None:
+    """Each with what is wrong with it."""
+    watch = FarWatch(PLAN)
+    for sample in samples[:-1]:
+        watch.far(sample, SECOND_NS)
+    with pytest.raises(RemoteProtocolError, match=re.escape(told)):
+        watch.far(samples[-1], SECOND_NS)
+
+
+def test_news_of_sessions_has_an_end_that_each_change_puts_off() -> None:
+    """A far end cannot fill the log; a person who leans on the keys all day can."""
+    watch = FarWatch(PLAN)
+    for _ in range(100):
+        watch.changed()
+        for _ in range(512):
+            watch.news()
+    watch = FarWatch(PLAN)
+    for _ in range(1_024):
+        watch.news()
+    with pytest.raises(RemoteProtocolError, match="more sessions than were asked for"):
+        watch.news()
+
+
+def test_clocks_that_do_not_go_alike_are_a_warning() -> None:
+    """Rates are by the receiver's clock: one that goes at half the pace shows twice the rate."""
+    watch = FarWatch(PLAN)
+    for index in range(10):
+        watch.far(a_sample(index, (index + 1) * SECOND_NS, SECOND_NS), (2 * index + 2) * SECOND_NS)
+    (text,) = watch.at_end(20 * SECOND_NS)
+    assert text.startswith("clocks: the far end's counted 10.0 s of a run that took 20.0 s here")
+    assert watch.at_end(10 * SECOND_NS) == []
+
+
+@given(
+    st.lists(st.tuples(st.integers(5, 400), st.integers(0, 30_000)), min_size=1, max_size=40),
+    st.integers(0, 20_000),
+)
+def test_what_a_sampler_tells_is_believed(steps: list[tuple[int, int]], late_ms: int) -> None:
+    """Held up, late, of any rate up to hundreds of gigabits: no honest far end is ever called a liar."""
+    watch = FarWatch(PLAN)
+    index, elapsed = -1, 0
+    for interval_ms, mib_s in steps:
+        interval = interval_ms * 1_000_000
+        elapsed += interval
+        index = max(index + 1, round(elapsed / PLAN.interval_ns) - 1)
+        sample = a_sample(index, elapsed, interval, bytes=mib_s * MIB * interval // SECOND_NS)
+        watch.near(replace(sample, end=End.NEAR))
+        watch.far(sample, elapsed + late_ms * 1_000_000)
+    assert watch.at_end(elapsed) == []
