@@ -109,7 +109,7 @@ async def done(pilot: Pilot[None]) -> None:
 
 async def presets(pilot: Pilot[None]) -> None:
     """Open the list of presets."""
-    await pilot.press("p")
+    await pilot.press("n")
     await pilot.pause(0.3)
 
 

@@ -40,9 +40,13 @@ ACTIONS: Final = (
         "Start a run with what is set; stop the one that is going on. What it measured is kept.", "Run",
     ),
     Action(
-        "presets", ("p", "slash", "f"), "preset", "Choose a preset",
-        "Choose the kind of link, and with it the rate to expect. Type to filter, arrows, enter.",
-        "Run", ("p", "/", "f"),
+        "pause", ("p",), "pause", "Hold the instruments still",
+        "Hold the instruments still, to read or to point; the run goes on and is kept. Again: go on.", "Run",
+    ),
+    Action(
+        "presets", ("n", "slash", "f"), "network", "Choose the network type: a preset",
+        "Choose the kind of network, and with it the rate to expect. Type to filter, arrows, enter.",
+        "Run", ("n", "/", "f"),
     ),
     Action(
         "more_sessions", ("plus", "equals_sign"), "sessions", "More sessions",
@@ -85,11 +89,11 @@ ACTIONS: Final = (
     ),
     Action(
         "reconnect", ("r",), "retry", "Try the far end again",
-        "Ask the far end again who it is, after a refusal or when it is back.", "Far end",
+        "Ask the far end again who it is, after a refusal or when it is back.", "Far end", footer=False,
     ),
     Action(
         "export", ("e",), "export", "Export the run to CSV",
-        "Write the last run as CSV: one row for each interval, direction and session.", "Results",
+        "Write the last run as CSV: one row for each interval, direction and session.", "Results", footer=False,
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Explain every key",

@@ -14,10 +14,10 @@ from ..presets.model import Preset
 from ..presets.verdict import DEFAULT_PASS_PERCENT
 from .actions import ACTIONS
 from .known import problem_lines
+from .pace import DEFAULT_REFRESH_HZ
 from .ports import Export, Ports, Probe, StartRun
 from .screens.cockpit import CockpitScreen
 
-DEFAULT_REFRESH_HZ: Final = 4.0
 _PROBLEM_SHOWN_S: Final = 15.0
 # Classes that app.tcss places things by.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
@@ -71,7 +71,7 @@ class LinkgaugeApp(App[None]):
         """Tell what of a person's own presets could not be used; the list of presets keeps it."""
         problems = self._preset_problems
         if problems:
-            more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: p lists them"
+            more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: n lists them"
             self.notify(
                 f"{problems[0]}{more}",
                 title="your own presets",

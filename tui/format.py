@@ -222,6 +222,13 @@ def change(before: Settings, after: Settings) -> str:
     return ", ".join(words)
 
 
+def gain(before: float | None, after: float | None) -> str:
+    """Return how much more a rate is than another, to stand beside them: ` (+36 %)`; empty for unknown."""
+    if not before or after is None:
+        return ""
+    return f" ({100 * (after / before - 1):+.0f}{GROUP}%)"
+
+
 def expected(value: Expected | None) -> str:
     """Return an expected rate with where it comes from: `9 415 Mb/s (documented: AIX table 1)`."""
     if value is None:

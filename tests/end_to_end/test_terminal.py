@@ -407,9 +407,9 @@ def test_a_terminal_may_become_tiny_and_large_again_while_a_run_goes_on(
     screen = terminal(far_end, "--preset", "100mb-fd")
     start_and_measure(screen)
     screen.resize(20, 5)
-    screen.see("p 100 Mb")
+    screen.see("n 100 Mb")
     screen.resize(*LARGE)
-    screen.see("● RUNNING", "p preset 100 Mb", "throughput", "hottest", "sessions 1", "average so far", "quit")
+    screen.see("● RUNNING", "n preset 100 Mb", "throughput", "hottest", "sessions 1", "average so far", "quit")
     shown_s = stopwatch(screen.text)
     assert shown_s is not None
     screen.run_until(shown_s + 1)

@@ -120,10 +120,35 @@ async def test_toggles_change_a_run_that_goes_on(world: Any, size: tuple[int, in
 
 
 @both_sizes
+async def test_p_holds_the_instruments_still_and_lets_them_go_on(world: Any, size: tuple[int, int]) -> None:
+    """What is drawn stays, the stopwatch and the toggles go on, and so does the run; then all is there again."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("p")
+        assert not cockpit.app.cockpit.desk.is_paused
+        await cockpit.press("space")
+        world.script.run_for(8, 7.1e9)
+        await cockpit.settle()
+        assert "sessions 1" in cockpit.text()
+        await cockpit.press("p", "plus")
+        world.script.run_for(8, 2e9)
+        await cockpit.settle()
+        assert "PAUSED 00:04" in cockpit.line(0)
+        assert "[2]" in cockpit.line(2)
+        assert "sessions 1" in cockpit.text()
+        assert cockpit.app.cockpit.board.elapsed_ns == 4 * SECOND_NS
+        await cockpit.press("p")
+        assert "RUNNING" in cockpit.line(0)
+        assert "sessions 2" in cockpit.text()
+        await cockpit.press("p", "space")
+        await cockpit.end()
+        assert not cockpit.app.cockpit.desk.is_paused
+
+
+@both_sizes
 async def test_the_preset_keys_open_the_list_which_filters(world: Any, size: tuple[int, int]) -> None:
     """Type, go down with the arrow, choose with enter."""
     async with world.cockpit(size) as cockpit:
-        for key in ("p", "f", "slash"):
+        for key in ("n", "f", "slash"):
             await cockpit.press("escape", key)
             assert isinstance(cockpit.app.screen, PresetScreen)
         await cockpit.press(*"atm 622")
@@ -138,7 +163,7 @@ async def test_the_preset_keys_open_the_list_which_filters(world: Any, size: tup
 async def test_escape_leaves_the_list_and_the_preset_alone(world: Any, size: tuple[int, int]) -> None:
     """A filter that matches nothing chooses nothing either."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("p", *"zzz", "enter")
+        await cockpit.press("n", *"zzz", "enter")
         assert isinstance(cockpit.app.screen, PresetScreen)
         await cockpit.press("escape")
         assert cockpit.app.cockpit.preset.id == "10gbe-fd-1500"
@@ -256,7 +281,7 @@ async def test_the_footer_and_the_toggles_name_their_keys(world: Any, size: tupl
     """Nothing has to be known by heart."""
     async with world.cockpit(size) as cockpit:
         footer = cockpit.text().splitlines()[-1]
-        for word in ("space", "preset", "peer", "retry", "export", "help", "quit"):
+        for word in ("space", "pause", "network", "peer", "help", "quit"):
             assert word in footer
         toggles = cockpit.line(2)
         assert all(key in toggles for key in ("d ", "+- ", "[] ", "t "))

@@ -53,7 +53,7 @@ def test_presets_of_one_family_stand_together_whichever_document_they_are_of() -
 async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) -> None:
     """In the order of their first preset; every preset is below one of them."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("p")
+        await cockpit.press("n")
         assert headings(cockpit) == list(by_family(world.catalog.presets))
         assert sorted(ids(cockpit)) == sorted(preset.id for preset in world.catalog.presets)
 
@@ -62,7 +62,7 @@ async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) ->
 async def test_the_filter_leaves_headings_only_above_what_it_leaves(world: Any, size: tuple[int, int]) -> None:
     """Every word counts, in id, name, family or document; the number of what is left is told."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("p", *"hp 9180")
+        await cockpit.press("n", *"hp 9180")
         assert headings(cockpit) == ["ATM"]
         assert ids(cockpit) == ["hp-atm155-clip-9180", "hp-atm622-clip-9180"]
         assert f"2 of {len(world.catalog.presets)} presets" in cockpit.text()
@@ -107,7 +107,7 @@ def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
 async def test_no_line_of_the_list_is_broken(world: Any, size: tuple[int, int]) -> None:
     """Each preset takes one row, and its rate is whole; also after the window has changed its size."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("p")
+        await cockpit.press("n")
         for width in (size[0], 100, 160):
             await cockpit.pilot.resize_terminal(width, size[1])
             await cockpit.settle()
@@ -125,7 +125,7 @@ async def test_presets_that_differ_at_the_end_of_their_names_are_told_apart(
 ) -> None:
     """With and without largesend, even where the list has no room for the names."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("p", *"lpar")
+        await cockpit.press("n", *"lpar")
         for end in ("without largesend ", " with largesend "):
             assert end in cockpit.text()
 
@@ -133,7 +133,7 @@ async def test_presets_that_differ_at_the_end_of_their_names_are_told_apart(
 async def test_details_stand_beside_the_list_where_there_is_room(world: Any) -> None:
     """The sheet that `presets show` prints, following the arrows."""
     async with world.cockpit((120, 40)) as cockpit:
-        await cockpit.press("p")
+        await cockpit.press("n")
         assert "10gbe-fd-1500" in cockpit.text()
         assert "to expect" in cockpit.text()
         await cockpit.press("down")
@@ -144,7 +144,7 @@ async def test_details_stand_beside_the_list_where_there_is_room(world: Any) -> 
 async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(world: Any) -> None:
     """Arrows then scroll it; typing, the same key and escape go back to the list."""
     async with world.cockpit((80, 24)) as cockpit:
-        await cockpit.press("p")
+        await cockpit.press("n")
         assert "to expect" not in cockpit.text()
         assert "tab details" in cockpit.text()
         for back in ("tab", "escape", "x"):
@@ -161,7 +161,7 @@ async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(wor
 async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[int, int]) -> None:
     """From the link to the slips, and enter chooses from there as well."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("p", "down", "tab")
+        await cockpit.press("n", "down", "tab")
         seen = cockpit.text()
         pane = cockpit.app.screen.query_one("#sheet", VerticalScroll)
         while pane.scroll_offset.y < pane.max_scroll_y:
@@ -191,7 +191,7 @@ async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
     app = world.app()
     app.cockpit._language = "ja"
     async with world.cockpit(size, app=app) as cockpit:
-        await cockpit.press("p")
+        await cockpit.press("n")
         rows = [line for line in cockpit.text().splitlines() if "イーサネット、" in line and "二重" in line]
         assert len(rows) >= 6
         shown = cockpit.app.screen.query_one(PresetList)
@@ -210,7 +210,7 @@ async def test_what_is_wrong_with_ones_own_presets_is_told_and_can_be_read_whole
         (told,) = cockpit.app._notifications
         assert f"{tmp_path / 'bad.toml'}: office.link.framing" in told.message
         assert "1 more" in told.message
-        await cockpit.press("p")
+        await cockpit.press("n")
         assert "▲ 2 problems in your own presets" in cockpit.text()
         assert not list(cockpit.app._notifications)
         await cockpit.press(*"framing")
@@ -225,6 +225,6 @@ async def test_without_problems_nothing_is_said_of_them(world: Any) -> None:
     """Neither in a notification nor in the list."""
     async with world.cockpit((120, 40)) as cockpit:
         assert not list(cockpit.app._notifications)
-        await cockpit.press("p")
+        await cockpit.press("n")
         assert "problem" not in cockpit.text()
         assert "not usable" not in headings(cockpit)

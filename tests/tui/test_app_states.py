@@ -165,7 +165,7 @@ async def test_a_loopback_run_has_no_percentage_and_no_line(world: Any) -> None:
         text = cockpit.text()
         assert "nothing to expect" in text
         assert "of expected" not in text
-        assert "━ ━ expected" not in text
+        assert "━ expected" not in text
         assert "DONE" in cockpit.line(0)
 
 
@@ -214,7 +214,7 @@ async def test_it_reads_without_colour(world: Any, monkeypatch: pytest.MonkeyPat
 async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
     """With a clock that stands still one frame is drawn, and the board still has every event."""
     app = world.app()
-    app.cockpit._clock = lambda: 1
+    app.cockpit.pace.clock = lambda: 1
     async with world.cockpit(app=app) as cockpit:
         await cockpit.press("space")
         drawn = []

@@ -118,11 +118,11 @@ def test_help(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
 def test_presets(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The list by family, and beside it, where there is room, the sheet of what is highlighted."""
     app = world.app(peer=FAR)
-    before = driven(world, None, "p", *"ethernet 1500", "down")
+    before = driven(world, None, "n", *"ethernet 1500", "down")
     assert snap_compare(app, terminal_size=size, run_before=before)
 
 
 def test_a_presets_sheet(snap_compare: Any, world: Any) -> None:
     """On a small screen it takes the list's place."""
     app = world.app(peer=FAR)
-    assert snap_compare(app, terminal_size=(80, 24), run_before=driven(world, None, "p", "tab"))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=driven(world, None, "n", "tab"))

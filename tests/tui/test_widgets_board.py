@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.samples import Expectation
 from linkgauge.tui.widgets.board import Board
+from linkgauge.tui.widgets.plot_columns import columns
 from linkgauge.tui.widgets.steps import (
     DURATION_STEPS,
     SESSION_STEPS,
@@ -12,6 +14,7 @@ from linkgauge.tui.widgets.steps import (
     next_duration,
     stepped,
 )
+from linkgauge.tui.widgets.values import Leg, Point, leg_averages
 
 
 def play(world: Any, plan: Plan, drive: Any, preset: str = "10gbe-fd-1500") -> Board:
@@ -102,6 +105,36 @@ def test_a_change_starts_a_new_leg_and_leaves_a_mark(world: Any) -> None:
     assert board.legs[0].until_s == board.legs[1].from_s == 2.0
     assert all(point.bit_s > 8e9 for point in board.legs[1].points[Direction.OUT])
     assert board.flow(Direction.OUT).bit_s == pytest.approx(9e9, rel=0.02)
+
+
+def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
+    """Before and after of a change, warm-up left out; what has not counted yet is unknown."""
+    plan = Plan()
+    script = world.script_of(world.app(plan=plan).cockpit.preset, plan)
+    script.run_for(12, 4e9)
+    script.change(Settings(sessions=5))
+    script.run_for(12, 9e9)
+    script.change(Settings(sessions=8))
+    script.run_for(1, 9e9)
+    board, meter = Board(plan), script.meter
+    while not script.queue.empty():
+        event = script.queue.get_nowait()
+        board.feed(event)
+        meter.feed(event)
+    before, after, unknown = leg_averages(board.legs, meter.summary())
+    assert (before, after) == (pytest.approx(4e9, rel=0.02), pytest.approx(9e9, rel=0.02))
+    assert unknown is None
+    assert leg_averages(board.legs, None) == [None, None, None]
+
+
+def test_the_plot_has_what_is_known_of_each_column() -> None:
+    """Several points in a column are averaged, a long one fills several, and a leg's first column is its own."""
+    before = Leg(0.0, Settings(), Expectation(), {Direction.OUT: [Point(1.0, 4.0, True), Point(1.5, 2.0, False)]})
+    after = Leg(1.5, Settings(sessions=5), Expectation(), {Direction.OUT: [Point(4.0, 8.0, False)]})
+    drawn = columns([before, after], 8.0, 8)
+    assert [None if one is None else one.rates[0][1] for one in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
+    assert [one.warmup for one in drawn if one] == [True, False, False, False]
+    assert [one.rates[0][1] for one in columns([before], 2.0, 1) if one] == [3.0]
 
 
 def test_the_points_of_a_long_run_stay_few(world: Any) -> None:

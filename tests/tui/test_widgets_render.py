@@ -6,11 +6,11 @@ from linkgauge.engine.plan import Direction, End
 from linkgauge.engine.samples import Expected
 from linkgauge.tui.widgets.bar import bar
 from linkgauge.tui.widgets.cpu_panel import CpuPanel
+from linkgauge.tui.widgets.figures import FACES, Face, figures, right_aligned
 from linkgauge.tui.widgets.flow_gauge import FlowGauge
-from linkgauge.tui.widgets.rate_plot import _ticks
+from linkgauge.tui.widgets.rate_plot import ticks
 from linkgauge.tui.widgets.values import CpuReading, FlowReading
 from textual.app import App, ComposeResult
-from textual.widgets import Digits, Static
 
 EXPECTED = Expected(9_415_000_000, "documented", "AIX table 1")
 
@@ -32,7 +32,7 @@ def test_a_bar_is_drawn_in_eighths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("top", "most", "ticks"),
+    ("top", "most", "found"),
     [
         (10_827, 2, [0, 10_000]),
         (10_827, 5, [0, 5_000, 10_000]),
@@ -41,9 +41,9 @@ def test_a_bar_is_drawn_in_eighths() -> None:
         (1, 2, [0, 1]),
     ],
 )
-def test_ticks_are_round_and_not_too_many(top: float, most: int, ticks: list[float]) -> None:
+def test_ticks_are_round_and_not_too_many(top: float, most: int, found: list[float]) -> None:
     """Zero is always one of them."""
-    assert _ticks(top, most) == pytest.approx(ticks)
+    assert ticks(top, most) == pytest.approx(found)
 
 
 class Bench(App[None]):
@@ -58,17 +58,25 @@ class Bench(App[None]):
         yield self.instrument
 
 
+def lines_of(app: Bench) -> list[str]:
+    """Return what the instrument shows, with plain spaces."""
+    return [line.plain.replace("\u00a0", " ") for line in app.instrument._lines]
+
+
 @pytest.mark.anyio
-async def test_the_big_number_keeps_its_width_and_place() -> None:
-    """From unknown to the highest rate, the unit stays where it is."""
+@pytest.mark.parametrize("size", [(80, 8), (78, 4), (22, 7)], ids=str)
+async def test_the_big_number_keeps_its_width_and_place(size: tuple[int, int]) -> None:
+    """From unknown to the highest rate, the units stay where they are."""
     app = Bench(FlowGauge(Direction.OUT))
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=size) as pilot:
         places = set()
         for bit_s in (None, 0.0, 8e6, 941e6, 9_389e6):
             app.instrument.show(FlowReading(Direction.OUT, bit_s, EXPECTED))
             await pilot.pause()
-            places.add(app.query_one(".rate-unit", Static).region.x)
-            places.add(app.query_one(".rate", Digits).region.right)
+            lines = lines_of(app)
+            (line,) = [line for line in lines if "Mb/s" in line]
+            places.add((lines.index(line), line.index("Mb/s"), line.rfind("%")))
+            assert len(lines) == size[1]
         assert len(places) == 1
 
 
@@ -77,15 +85,51 @@ async def test_the_big_number_keeps_its_width_and_place() -> None:
     ("bit_s", "mark"), [(9_389e6, "✓"), (9_415e6 * 0.95, "✓"), (9_415e6 * 0.94, "▼"), (9_415e6 * 0.4, "✗")]
 )
 async def test_a_gauge_judges_with_a_mark_and_a_number(bit_s: float, mark: str) -> None:
-    """At the pass mark is passed; roomy or not."""
+    """At the pass mark is passed; large or small, in the gauge or in its title."""
     app = Bench(FlowGauge(Direction.OUT))
     async with app.run_test(size=(80, 24)) as pilot:
         app.instrument.show(FlowReading(Direction.OUT, bit_s, EXPECTED))
         await pilot.pause()
-        assert mark in str(app.query_one(".percent-unit", Static).render())
+        assert mark in "".join(lines_of(app))
         await pilot.resize_terminal(27, 24)
         await pilot.pause()
-        assert mark in str(app.query_one(".rate-unit", Static).render())
+        assert any(mark in line and "%" in line for line in lines_of(app))
+        await pilot.resize_terminal(27, 4)
+        await pilot.pause()
+        assert mark in str(app.instrument.border_title)
+
+
+@pytest.mark.anyio
+async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None:
+    """Each with its rate below it, and the scale stays when the one becomes the other."""
+    app = Bench(FlowGauge(Direction.OUT))
+    one = Expected(7_200_000_000, "documented", "AIX table 1")
+    async with app.run_test(size=(80, 8)) as pilot:
+        app.instrument.show(FlowReading(Direction.OUT, 6e9, one, peak=EXPECTED))
+        await pilot.pause()
+        bar_line, scale = lines_of(app)[-2:]
+        assert scale.index("expected 7 200 ▲") + len("expected 7 200 ▲") - 1 == bar_line.index("┃")
+        assert scale.rstrip().endswith("peak 9 415 ▲")
+        peak_at = bar_line.index("╏")
+        app.instrument.show(FlowReading(Direction.OUT, 9e9, EXPECTED, peak=EXPECTED))
+        await pilot.pause()
+        assert lines_of(app)[-2].index("┃") == peak_at
+
+
+@pytest.mark.parametrize("face", FACES, ids=str)
+def test_every_digit_takes_the_same_room_and_looks_like_no_other(face: Face) -> None:
+    """So that a number that changes moves nothing, and is not misread."""
+    glyphs = {digit: tuple(figures(digit, face)) for digit in "0123456789"}
+    assert {(len(glyph), *map(len, glyph)) for glyph in glyphs.values()} == {(face.rows, *[face.digit] * face.rows)}
+    assert len(set(glyphs.values())) == 10
+
+
+@pytest.mark.parametrize("text", ["-", "0.00", "8.1", "941", "9\u00a0389", "99.7"])
+def test_figures_are_right_aligned_to_the_cell(text: str) -> None:
+    """Digits, groups and points each have their own width; all are made up for."""
+    like = "19\u00a0415.0" if "." in text else "19\u00a0415"
+    for face in FACES:
+        assert {len(row) for row in figures(right_aligned(text, like), face)} == {face.width(like)}
 
 
 @pytest.mark.anyio
@@ -96,7 +140,7 @@ async def test_the_cpu_panel_marks_a_busy_core_and_keeps_unknown_apart_from_idle
         near = CpuReading(End.NEAR, 41.0, 3, 97.2, 61.0, 0.31, tuple([10.0] * 3 + [97.2]))
         app.instrument.show(near, CpuReading(End.FAR, 0.0, 0, 0.0, 0.0, None, (0.0,)), shared_host=True)
         await pilot.pause()
-        lines = app.instrument.render().plain.replace("\u00a0", " ").splitlines()
+        lines = lines_of(app)
         assert "97 %!" in lines[0]
         assert "0 %" in lines[2]
         assert "near  0.31  far     –" in lines[4]
@@ -113,10 +157,8 @@ async def test_a_gauge_of_transactions_shows_them_and_their_percentiles() -> Non
     async with app.run_test(size=(80, 24)) as pilot:
         app.instrument.show(reading)
         await pilot.pause()
-        assert app.query_one(".rate", Digits).value.strip() == "1\u00a0200"
-        unit = str(app.query_one(".rate-unit", Static).render()).replace("\u00a0", " ")
-        assert unit.splitlines() == ["trans/s", "p50 17.8 µs", "p99 1.25 ms"]
-        assert "of 1\u00a0000 expected" in str(app.query_one(".percent-unit", Static).render())
-        await pilot.resize_terminal(27, 24)
+        text = "\n".join(lines_of(app))
+        assert all(words in text for words in ("trans/s", "p50 17.8 µs", "p99 1.25 ms", "of 1 000"))
+        await pilot.resize_terminal(27, 7)
         await pilot.pause()
-        assert "p50" in str(app.instrument.border_title)
+        assert "p50" in "\n".join(lines_of(app))

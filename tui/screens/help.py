@@ -17,9 +17,10 @@ _ANYWHERE: Final = (
     ("^p", "The command palette: every action by name, and the themes."),
 )
 _MARKS: Final = (
-    ("┃ ━ ━", "the rate to expect: the tick of a gauge's bar, the dashes in the plot"),
+    ("┃ ━", "the rate to expect: the tick of a gauge's bar, the dashes in the plot"),
+    ("╏ ·", "the best that is known of the link, where that takes more sessions"),
     ("░", "warm-up in the plot: shown and kept, left out of what was measured"),
-    ("│", "a change of settings in the plot, with what changed"),
+    ("│", "a change of settings in the plot; above each stretch what it was changed to, and its average"),
     ("✓ ▼ ✗", "at least the pass mark; under it; under half of what is expected"),
     ("!", "a core that is 90 % busy or more"),
     ("▲", "something to know about the figures"),

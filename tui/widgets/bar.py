@@ -1,4 +1,4 @@
-"""A horizontal bar in eighths of a cell, with a tick; text only, so that it also reads without colour."""
+"""A horizontal bar in eighths of a cell, with ticks; text only, so that it also reads without colour."""
 
 from typing import Final
 
@@ -7,17 +7,28 @@ from textual.content import Content
 from .styles import TICK, TRACK
 
 _EIGHTHS: Final = "█▏▎▍▌▋▊▉"
+EXPECTED_TICK: Final = "┃"
+PEAK_TICK: Final = "╏"
 
 
-def bar(fraction: float | None, width: int, style: str, tick: float | None = None) -> Content:
-    """Return a bar of `width` cells, filled to `fraction`, with a tick at the fraction `tick`."""
+def bar(
+    fraction: float | None, width: int, style: str, tick: float | None = None, peak: float | None = None
+) -> Content:
+    """Return a bar of `width` cells, filled to `fraction`, with ticks at the fractions `tick` and `peak`."""
     if width <= 0:
         return Content("")
     eighths = round(min(max(fraction or 0.0, 0.0), 1.0) * width * 8)
     whole, rest = divmod(eighths, 8)
-    filled = _EIGHTHS[0] * whole + (_EIGHTHS[rest] if rest else "")
-    line = Content.assemble((filled, style), ("░" * (width - len(filled)), TRACK))
-    if tick is None:
-        return line
-    at = min(max(round(tick * width), 1), width) - 1
-    return Content.assemble(line[:at], ("┃", TICK), line[at + 1 :])
+    part = _EIGHTHS[rest] if rest else ""
+    track = "░" * (width - whole - len(part))
+    line = Content.assemble((_EIGHTHS[0] * whole, f"{style} on {style}"), (part, style), (track, TRACK))
+    for at_fraction, mark in ((peak, PEAK_TICK), (tick, EXPECTED_TICK)):
+        if at_fraction is not None:
+            at = tick_cell(at_fraction, width)
+            line = Content.assemble(line[:at], (mark, TICK), line[at + 1 :])
+    return line
+
+
+def tick_cell(fraction: float, width: int) -> int:
+    """Return the cell of a bar that a tick stands in."""
+    return min(max(round(fraction * width), 1), width) - 1

@@ -269,5 +269,12 @@ class View:
     verdict: Verdict | None = None
     expectation: Expectation = field(default_factory=Expectation)
     so_far: Summary | None = None
+    peak: Expectation = field(default_factory=Expectation)
     problem: Problem | None = None
     notices: tuple[str, ...] = ()
+    is_paused: bool = False
+
+    @property
+    def measured(self) -> Summary | None:
+        """What was measured: of the whole run, or so far."""
+        return self.summary or self.so_far

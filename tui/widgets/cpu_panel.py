@@ -3,11 +3,11 @@
 from typing import Final
 
 from textual.content import Content
-from textual.widget import Widget
 
 from ...engine.plan import End
 from .. import format as words
 from .bar import bar
+from .drawn import Drawn
 from .styles import LOAD, MUTED
 from .values import CpuReading
 
@@ -15,7 +15,7 @@ _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _BUSY: Final = 90.0
 
 
-class CpuPanel(Widget):
+class CpuPanel(Drawn):
     """Shows the CpuReading of both ends; with room for it, one column for each core."""
 
     DEFAULT_CSS = """
@@ -23,20 +23,19 @@ class CpuPanel(Widget):
     """
 
     def __init__(self, *, widget_id: str) -> None:
-        super().__init__(id=widget_id)
+        super().__init__(widget_id=widget_id)
         self._readings: tuple[CpuReading, ...] = (CpuReading(End.NEAR), CpuReading(End.FAR))
         self._shared_host = False
-        self.border_title = "cpu"
+        self.set_titles("cpu")
 
     def show(self, near: CpuReading, far: CpuReading, *, shared_host: bool) -> None:
         """Show these values from the next frame on; `shared_host` says that both ends are one machine."""
         self._readings = (near, far)
         self._shared_host = shared_host
-        self.refresh()
+        self.redraw()
 
-    def render(self) -> Content:
+    def draw(self, width: int, height: int) -> list[Content]:
         """Lay the lines out over the room there is."""
-        width, height = self.size
         lines = [_load_line(reading, width) for reading in self._readings]
         if height >= 5:
             cored = [
@@ -56,7 +55,7 @@ class CpuPanel(Widget):
         )
         if self._shared_host and height > len(lines):
             lines.append(Content.styled("both ends share this machine's cores", MUTED))
-        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+        return [line.truncate(width, ellipsis=True) for line in lines]
 
 
 def _load_line(reading: CpuReading, width: int) -> Content:

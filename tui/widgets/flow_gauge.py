@@ -1,148 +1,203 @@
-"""The gauge of a direction: one big number, its percentage of the expected rate, and a bar with a tick."""
+"""The gauge of a direction: one big number, its percentage of the expected rate, a word, and a bar with ticks."""
 
+from collections.abc import Sequence
 from math import floor, log10
 from typing import Final
 
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.events import Resize
-from textual.widgets import Digits, Static
 
 from ...engine.latency import Latency
 from ...engine.plan import Direction
 from ...engine.samples import Expected
 from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
 from .. import format as words
-from .bar import bar
-from .styles import BAD, FLOWS, GOOD, MUTED, SHORT
+from .bar import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
+from .drawn import Drawn
+from .figures import Face, best_face, figures, painted, right_aligned
+from .styles import CHIPS, FLOWS, JUDGED, MUTED
 from .values import FlowReading
 
-# The tick stands at nine tenths of the bar, so that a rate above what is expected has room to show.
+# The higher tick stands at nine tenths of the bar, so that a rate above it has room to show.
 _TICK: Final = 0.9
-_ROOMY: Final = 54
-_UNIT_LINES: Final = 3
+_RATE_SIDE, _PERCENT_SIDE, _BETWEEN = 12, 10, 2  # cells beside the figures, and between the two
+_ROOM_FOR_TICKS: Final = 60  # cells of a gauge whose title tells what the ticks stand for
+_SMALL_ROWS: Final = 3
+_SCALED_FROM: Final = 6  # rows
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
 _SENDERS: Final = {Direction.OUT: "near sends", Direction.IN: "far sends", Direction.DUPLEX: "both send"}
-
 _ASKERS: Final = {Direction.OUT: "near asks", Direction.IN: "far asks", Direction.DUPLEX: "both ask"}
+_SAID: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off"}
 
 
-class FlowGauge(Vertical):
-    """Shows a FlowReading; how roomy it is follows from its own width."""
+class FlowGauge(Drawn):
+    """Shows a FlowReading; how large its figures are follows from its own size."""
 
     DEFAULT_CSS = """
-    FlowGauge {
-        height: auto;
-        padding: 0 1;
-        & > Horizontal { height: 3; }
-        & Digits { width: auto; text-style: bold; }
-        & .unit { width: auto; height: 3; padding: 0 0 0 1; }
-        & .percent { width: auto; min-width: 0; margin: 0 0 0 4; }
-        & .bar { height: 1; }
-        & .scale { height: 1; color: $text-muted; display: none; }
-        & .-pass { color: $text-success; }
-        & .-short { color: $text-warning; }
-        & .-fail { color: $text-error; }
-    }
+    FlowGauge { padding: 0 1; }
     """
 
     def __init__(self, direction: Direction, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
-        super().__init__(id=f"gauge-{direction}")
+        super().__init__(widget_id=f"gauge-{direction}")
         self._reading = FlowReading(direction)
-        self._pass_percent = pass_percent
-
-    def compose(self) -> ComposeResult:
-        """Lay out the number, its units, the percentage and the bar."""
-        with Horizontal():
-            yield Digits("", classes="rate")
-            yield Static(classes="unit rate-unit", markup=False)
-            yield Digits("", classes="percent")
-            yield Static(classes="unit percent-unit", markup=False)
-        yield Static(classes="bar", markup=False)
-        yield Static(classes="scale", markup=False)
+        self.pass_percent = pass_percent
 
     def show(self, reading: FlowReading) -> None:
         """Show these values from the next frame on."""
         self._reading = reading
-        self._paint()
+        self.redraw()
 
-    def on_resize(self, _event: Resize) -> None:
-        """Fill the new width."""
-        self._paint()
-
-    def _paint(self) -> None:
+    def draw(self, width: int, height: int) -> Sequence[Content]:
+        """Lay the numbers out over the room there is, and below them the bar and its scale."""
         reading = self._reading
-        expected = reading.expected
-        top = max(expected.bit_s if expected else 0.0, reading.highest_bit_s)
-        places = words.decimals(top)
-        widest = reading.number(top, places) if top else "000"
-        self.query_one(".rate", Digits).update(_right(reading.number(reading.bit_s, places), widest))
-        roomy = self.content_size.width >= _ROOMY
-        style = self._judged_style(reading.percent)
-        beside = _beside(reading, roomy=roomy)
-        self.border_title = Content(f"{_NAMES[reading.direction]} {beside}")
-        self.query_one(".rate-unit", Static).update(self._units(reading, roomy=roomy, style=style))
-        self._paint_percent(reading, roomy=roomy, style=style)
-        self._paint_bar(reading)
-
-    def _units(self, reading: FlowReading, *, roomy: bool, style: str) -> Content:
-        lines = [Content.styled("Mb/s" if reading.answer_bits is None else "trans/s", "bold")]
-        if roomy and reading.answer_bits is not None:
-            lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
-        elif roomy:
-            lines.append(Content.styled(words.mib_rate(reading.bit_s), MUTED))
-        elif reading.expected is not None:
-            judged = f"{self._mark(reading.percent)}{words.percent(reading.percent, mark=self._pass_percent)}"
-            lines.append(Content.styled(judged, f"bold {style}"))
-        if reading.is_final and len(lines) < _UNIT_LINES:
-            lines.append(Content.styled("mean", MUTED))
-        return Content("\n").join(lines)
-
-    def _paint_percent(self, reading: FlowReading, *, roomy: bool, style: str) -> None:
-        number, unit = self.query_one(".percent", Digits), self.query_one(".percent-unit", Static)
-        number.display = unit.display = roomy and reading.expected is not None
-        if not roomy or reading.expected is None:
-            return
-        number.update(_right(words.percent(reading.percent, mark=self._pass_percent)[:-2], "100.0"))
-        for name in ("-pass", "-short", "-fail"):
-            number.set_class(name == self._judged_class(reading.percent), name)
-        judged = {"✓": "good", "▼": "short", "✗": "far too little", " ": ""}[self._mark(reading.percent)]
-        unit.update(
-            Content.assemble(
-                ("%", "bold"),
-                (f"\nof {reading.number(reading.expected.bit_s)} expected\n", MUTED),
-                (f"{self._mark(reading.percent)} {judged}", f"bold {style}"),
-            )
+        is_scaled = height >= _SCALED_FROM
+        rows = max(height - 1 - is_scaled, 1)
+        face = _face_of_both(reading, width, rows)
+        self.set_titles(
+            self._heading(width, is_wide=face is not None, is_scaled=is_scaled), _source(reading.expected)
         )
+        lines = self._narrow(width, rows) if face is None else self._wide(face, rows)
+        full = _full_scale(reading)
+        return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
 
-    def _paint_bar(self, reading: FlowReading) -> None:
-        width = self.content_size.width
-        expected = reading.expected
-        full = expected.bit_s / _TICK if expected else _round_up(reading.highest_bit_s)
-        fraction = (reading.bit_s or 0.0) / full if full else None
-        drawn = bar(fraction, width, FLOWS[reading.direction], _TICK if expected else None)
-        self.query_one(".bar", Static).update(drawn)
-        self.border_subtitle = Content(_source(expected)) if expected else Content("nothing to expect")
-        self.query_one(".scale", Static).update(_scale(reading, full, width))
-
-    def _judged_class(self, percent: float | None) -> str:
+    def judged(self) -> str:
+        """Return what is to be said of the rate: pass, short or fail; empty where nothing is expected."""
+        percent = self._reading.percent
         if percent is None:
             return ""
-        return "-pass" if percent >= self._pass_percent else "-short" if percent >= FAIL_PERCENT else "-fail"
+        return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
-    def _judged_style(self, percent: float | None) -> str:
-        styles = {"-pass": GOOD, "-short": SHORT, "-fail": BAD, "": MUTED}
-        return styles[self._judged_class(percent)]
+    def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:
+        """Return the title: whose rate it is, and what has no room elsewhere."""
+        reading = self._reading
+        name = _NAMES[reading.direction]
+        by = _SENDERS if reading.answer_bits is None else _ASKERS
+        if not is_wide and not is_scaled:
+            return Content.assemble(f"{name} {_unit(reading)} ", self._judged_percent())
+        said = Content(f"{name} {by[reading.direction]}")
+        if is_scaled or reading.expected is None or width < _ROOM_FOR_TICKS:
+            return said
+        ticks = f"   {EXPECTED_TICK} expected {reading.number(reading.expected.bit_s)}"
+        if reading.best is not None:
+            ticks += f"   {PEAK_TICK} peak {reading.number(reading.best.bit_s)}"
+        return Content.assemble(said, (ticks, MUTED))
 
-    def _mark(self, percent: float | None) -> str:
-        return {"-pass": "✓", "-short": "▼", "-fail": "✗", "": " "}[self._judged_class(percent)]
+    def _wide(self, face: Face, rows: int) -> list[Content]:
+        """Return the rate and its percentage side by side, each with its unit and what belongs to it."""
+        reading = self._reading
+        rate = figures(right_aligned(_number(reading), _widest(reading)), face)
+        judged = self.judged()
+        percent, beside = [""] * rows, [Content("")] * rows
+        if reading.expected is not None:
+            percent = figures(right_aligned(self._percent(), "99.9"), face)
+            chip = Content.styled(f" {_SAID[judged]} ", CHIPS[judged]) if judged else Content("")
+            of = Content.styled(f"of {reading.number(reading.expected.bit_s)}", MUTED)
+            beside = _spread([Content.styled("%", "bold"), of, chip], face.rows)
+        lines = [
+            Content.assemble(
+                painted(left, "$foreground"),
+                " ",
+                _filled(unit, _RATE_SIDE),
+                " " * (_BETWEEN - 1),
+                painted(right, JUDGED[judged]),
+                " ",
+                word,
+            )
+            for left, unit, right, word in zip(
+                rate, _spread(self._units(), face.rows), percent, beside, strict=False
+            )
+        ]
+        return [*lines, *[Content("")] * (rows - len(lines))]
+
+    def _narrow(self, width: int, rows: int) -> list[Content]:
+        """Return the rate alone in large figures, and below it, with room for that, all else in words."""
+        reading = self._reading
+        face = best_face(_widest(reading), width, rows if rows <= _SMALL_ROWS else rows - 2)
+        if face is None:
+            lines = [Content.styled(_number(reading), "bold")]
+        else:
+            shown = figures(right_aligned(_number(reading), _widest(reading)), face)
+            lines = [painted(row, "$foreground") for row in shown]
+        unit, *details = self._units()
+        below = [Content.assemble(unit, "  ", details[0])]
+        if reading.expected is not None:
+            of = f" of {reading.number(reading.expected.bit_s)}"
+            below.append(Content.assemble(self._judged_percent(), (of, MUTED)))
+        below += details[1:]
+        lines = [line.truncate(width, ellipsis=True) for line in [*lines, *below][:rows]]
+        return [*lines, *[Content("")] * (rows - len(lines))]
+
+    def _judged_percent(self) -> Content:
+        """Return the percentage in words: `▼ 78.0 %`; nothing where nothing is expected."""
+        if self._reading.expected is None:
+            return Content("")
+        judged = self.judged()
+        mark = f"{_SAID[judged][0]} " if judged else ""
+        return Content.styled(f"{mark}{self._percent()}{words.GROUP}%", f"bold {JUDGED[judged]}")
+
+    def _percent(self) -> str:
+        """Return the percentage without its sign: three figures, so that it keeps its room."""
+        percent = self._reading.percent
+        if percent is None:
+            return words.UNKNOWN
+        return words.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
+
+    def _units(self) -> list[Content]:
+        """Return what stands beside the rate: its unit first."""
+        reading = self._reading
+        lines = [Content.styled(_unit(reading), "bold")]
+        if reading.answer_bits is not None:
+            lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
+        else:
+            lines.append(Content.styled(words.mib_rate(reading.bit_s), MUTED))
+        if reading.is_final:
+            lines.append(Content.styled("mean", MUTED))
+        return lines
+
+    def _bar(self, width: int, full: float) -> Content:
+        reading = self._reading
+        tick, best = (
+            None if one is None or not full else one.bit_s / full for one in (reading.expected, reading.best)
+        )
+        fraction = (reading.bit_s or 0.0) / full if full else None
+        return bar(fraction, width, FLOWS[reading.direction], tick, best)
 
 
-def _beside(reading: FlowReading, *, roomy: bool) -> str:
-    if reading.answer_bits is not None:
-        return _ASKERS[reading.direction] if roomy else " ".join(_percentiles(reading.latency))
-    return _SENDERS[reading.direction] if roomy else words.mib_rate(reading.bit_s)
+def _unit(reading: FlowReading) -> str:
+    return "Mb/s" if reading.answer_bits is None else "trans/s"
+
+
+def _top(reading: FlowReading) -> float:
+    known = [one.bit_s for one in (reading.expected, reading.peak) if one is not None]
+    return max([*known, reading.highest_bit_s])
+
+
+def _number(reading: FlowReading) -> str:
+    return reading.number(reading.bit_s, words.decimals(_top(reading)))
+
+
+def _widest(reading: FlowReading) -> str:
+    """Return the widest number that is to be shown, so that the others can keep its room."""
+    top = _top(reading)
+    return reading.number(top, words.decimals(top)) if top else "000"
+
+
+def _face_of_both(reading: FlowReading, width: int, rows: int) -> Face | None:
+    """Return the largest face in which the rate and its percentage have room side by side."""
+    room = width - 2 - _RATE_SIDE - _BETWEEN - _PERCENT_SIDE
+    both = _widest(reading) + ("99.9" if reading.expected else "")
+    return best_face(both, room, rows)
+
+
+def _spread(parts: Sequence[Content], rows: int) -> list[Content]:
+    """Return parts line by line from the top, the last of several at the bottom."""
+    if len(parts) >= rows:
+        return list(parts[:rows])
+    head, last = (parts[:-1], parts[-1:]) if len(parts) > 1 else (parts, ())
+    return [*head, *[Content("")] * (rows - len(parts)), *last]
+
+
+def _filled(content: Content, width: int) -> Content:
+    return content.truncate(width, ellipsis=True, pad=True)
 
 
 def _percentiles(latency: Latency | None) -> tuple[str, str]:
@@ -151,29 +206,36 @@ def _percentiles(latency: Latency | None) -> tuple[str, str]:
     return f"p50 {words.latency(p50)}", f"p99 {words.latency(p99)}"
 
 
-def _source(expected: Expected) -> str:
-    return f"┃ {expected.basis}: {words.plain(expected.source)}"
+def _source(expected: Expected | None) -> str:
+    if expected is None:
+        return "nothing to expect"
+    return f"{EXPECTED_TICK} {expected.basis}: {words.plain(expected.source)}"
+
+
+def _full_scale(reading: FlowReading) -> float:
+    """Return the rate at the right end of the bar."""
+    known = [one.bit_s for one in (reading.expected, reading.best) if one is not None]
+    return max(known) / _TICK if known else _round_up(reading.highest_bit_s)
 
 
 def _scale(reading: FlowReading, full: float, width: int) -> Content:
-    """Return the line below the bar: zero, the tick's rate, and the end of the scale."""
-    end = reading.number(full, 0) if full else ""
-    line = "0".ljust(width - len(end)) + end
-    if reading.expected is None:
-        return Content(line)
-    label = f"▲ {reading.number(reading.expected.bit_s)}"
-    at = max(min(round(_TICK * width), width) - 1, 0)
-    start = at if at + len(label) <= width else at - len(label) + 1
-    label = label if start == at else f"{reading.number(reading.expected.bit_s)} ▲"
-    return Content("0".ljust(start) + label)
-
-
-def _right(text: str, like: str) -> str:
-    """Right-align for Digits, where a digit or a space is three cells wide and all else is one."""
-    text = text.replace(words.UNKNOWN, "-")
-    wide = sum(c.isdigit() for c in like) - sum(c.isdigit() or c == "-" for c in text)
-    narrow = sum(not c.isdigit() for c in like) - sum(not (c.isdigit() or c == "-") for c in text)
-    return " " * max(wide, 0) + words.GROUP * max(narrow, 0) + text
+    """Return the line below the bar: zero, and the rate that each tick stands for."""
+    line = list("0".ljust(width))
+    free_from = 2
+    ticks = [(one, name) for one, name in ((reading.expected, "expected"), (reading.best, "peak")) if one]
+    if not ticks and full:
+        end = reading.number(full, 0)
+        line[-len(end) :] = end
+    for one, name in ticks:
+        at = tick_cell(one.bit_s / full, width)
+        number = reading.number(one.bit_s)
+        for text in (f"{name} {number} ▲", f"{number} ▲", "▲"):
+            start = at + 1 - len(text)
+            if start >= free_from:
+                line[start : at + 1] = text
+                free_from = at + 2
+                break
+    return Content.styled("".join(line), MUTED)
 
 
 def _round_up(value: float) -> float:

@@ -1,5 +1,7 @@
 """All instruments in their places: takes a View, and hands each its values."""
 
+from dataclasses import replace
+
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal
 
@@ -40,7 +42,6 @@ class Instruments(Container):
         for gauge_of in Direction:
             gauge = self.query_one(f"#gauge-{gauge_of}", FlowGauge)
             gauge.display = gauge_of is direction or gauge_of in direction.flows
-            gauge.set_class(gauge_of is Direction.DUPLEX, "-beside")  # the one with a percentage
             if gauge.display:
                 gauge.show(_flow(view, gauge_of))
         near, far = _cpu(view, End.NEAR), _cpu(view, End.FAR)
@@ -57,10 +58,11 @@ class Instruments(Container):
 
 def _flow(view: View, direction: Direction) -> FlowReading:
     board = view.board
+    peak = expected_of(view.peak, direction)
     if board is None:
         expected = expected_of(view.expectation, direction)
-        return FlowReading(direction, expected=expected, answer_bits=answer_bits_of(view.plan))
-    now = board.flow(direction)
+        return FlowReading(direction, expected=expected, answer_bits=answer_bits_of(view.plan), peak=peak)
+    now = replace(board.flow(direction), peak=peak)
     if view.summary is None:
         return now
     measured = _measured(view.summary, direction)
@@ -72,6 +74,7 @@ def _flow(view: View, direction: Direction) -> FlowReading:
         is_final=True,
         answer_bits=now.answer_bits,
         latency=measured.latency if measured is not None else None,
+        peak=peak,
     )
 
 

@@ -1,52 +1,45 @@
-"""The plot of the rate over time, with the expected rate as a line, warm-up shaded and changes marked."""
+"""The plot of the rate over time: an area below the expected rate's line, warm-up hatched, changes marked.
 
-from collections.abc import Iterator
+Both axes stand still: they grow by steps, and never shrink during a run. Each stretch between two changes has
+its settings and its average above it, so that before and after stand side by side.
+"""
+
+from collections.abc import Iterator, Sequence
 from math import ceil, floor, log10
-from typing import Any, ClassVar, Final, cast
+from typing import Final
 
-from rich.text import Text
-from textual_plotext import PlotextPlot
+from textual.content import Content
 
 from ...engine.plan import SECOND_NS, Direction
+from ...engine.samples import Expected
 from .. import format as words
 from .board import View
-from .values import Leg, Point
+from .canvas import EIGHTHS, Canvas, eighths
+from .drawn import Drawn
+from .plot_columns import Column, columns
+from .styles import EXPECTED, FLOWS, MUTED
+from .values import Leg, expected_of, leg_averages
 
 _HEADROOM: Final = 1.15
 # How long a plot without an end is, until it has to grow; each is then kept for as long as it took to fill.
 _SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
+_GUTTER: Final = 8
+_SHADES: Final = 12
 
-Rgb = tuple[int, int, int]
 
+class RatePlot(Drawn):
+    """Draws the legs of a run."""
 
-class RatePlot(PlotextPlot):
-    """Draws the legs of a run. Both axes stand still: they grow by steps, and never shrink during a run."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"rate-plot--{name}"
-        for name in ("out", "out-fill", "in", "in-fill", "duplex", "expected", "warmup", "tick", "label")
-    }
     DEFAULT_CSS = """
-    RatePlot {
-        padding: 0 1;
-        & .rate-plot--out { color: $primary; }
-        & .rate-plot--out-fill { color: $primary 45%; }
-        & .rate-plot--in { color: $success; }
-        & .rate-plot--in-fill { color: $success 45%; }
-        & .rate-plot--duplex { color: $foreground 80%; }
-        & .rate-plot--expected { color: $warning; }
-        & .rate-plot--warmup { color: $foreground 18%; }
-        & .rate-plot--tick { color: $foreground 60%; }
-        & .rate-plot--label { color: $foreground; }
-    }
+    RatePlot { padding: 0 1; }
     """
 
     def __init__(self) -> None:
-        super().__init__(id="plot")
+        super().__init__(widget_id="plot")
         self._legs: list[Leg] = []
         self._view: View | None = None
         self._top_bit_s = 0.0
-        self.border_title = "throughput, Mb/s over s"
+        self.set_titles("throughput, Mb/s over s")
 
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
@@ -54,140 +47,164 @@ class RatePlot(PlotextPlot):
         legs = view.board.legs if view.board else []
         if legs is not self._legs:
             self._legs, self._top_bit_s = legs, 0.0
-        self.border_subtitle = _legend(legs, view)
-        self.refresh()
+        self.set_titles(_title(self._legs, view), _legend(self._legs, view))
+        self.redraw()
 
-    def render(self) -> Text:
+    def draw(self, width: int, height: int) -> list[Content]:
         """Draw into the room there is."""
-        width, height = self.size
-        if width < 12 or height < 4 or self._view is None:
-            return Text("")
-        plt = cast("Any", self.plt)
-        plt.clear_figure()
-        plt.plotsize(width, height)
-        plt._set_size(width, height)  # noqa: SLF001 (plotsize alone does not take after a resize; as PlotextPlot does)
-        for colour in (plt.canvas_color, plt.axes_color):
-            colour("default")
-        plt.ticks_color(self._rgb("tick"))
-        plt.xaxes(True, False)
-        plt.yaxes(True, False)
-        top = self._top()
-        span_s = self._span_s()
-        self._axes(plt, top, span_s, width, height)
-        for leg in self._legs:
-            self._draw_leg(plt, leg, top, height - 2)
-        for leg in self._legs:
-            self._draw_expected(plt, leg, span_s, width)
-        self._draw_marks(plt, top, height - 2, span_s, span_s / max(width - 10, 1))
-        return Text.from_ansi(str(plt.build()))
-
-    def _rgb(self, name: str) -> Rgb:
-        """Return the colour of a component class, blended into the background as far as it is transparent."""
-        colour = self.get_component_styles(f"rate-plot--{name}").color
-        return self.background_colors[1].blend(colour, colour.a, alpha=1.0).rgb
+        if width < 20 or height < 4 or self._view is None:
+            return []
+        rows, room = height - 1, width - _GUTTER
+        top, span_s = self._top(), self._span_s()
+        canvas = Canvas(room, rows)
+        for x, column in enumerate(columns(self._legs, span_s, room)):
+            if column is not None:
+                _draw_column(canvas, x, column, top)
+        self._draw_rates(canvas, top, span_s)
+        self._draw_changes(canvas, span_s)
+        gutter = _gutter(top, rows)
+        return [
+            *(Content.assemble((label, MUTED), line) for label, line in zip(gutter, canvas.lines(), strict=True)),
+            _time_axis(span_s, room),
+        ]
 
     def _top(self) -> float:
-        """Return the top of the y axis in Mb/s; it never falls during a run."""
+        """Return the top of the y axis; it never falls during a run."""
+        direction = self._legs[-1].settings.direction if self._legs else Direction.OUT
+        peak = expected_of(self._view.peak, direction) if self._view else None
         expected = max((one.bit_s for leg in self._legs if (one := leg.expected())), default=0.0)
         highest = max((p.bit_s for leg in self._legs for ps in leg.points.values() for p in ps), default=0.0)
-        self._top_bit_s = max(self._top_bit_s, expected * _HEADROOM)
+        self._top_bit_s = max(self._top_bit_s, max(expected, peak.bit_s if peak else 0.0) * _HEADROOM)
         if highest * 1.02 > self._top_bit_s:
             self._top_bit_s = _nice_above(highest * 1.02)
-        return (self._top_bit_s or 1e9) / 1e6
+        return self._top_bit_s or 1e9
 
     def _span_s(self) -> float:
-        view = self._view
-        if view is not None and view.board is not None and view.board.plan.duration_ns is not None:
-            return view.board.plan.duration_ns / SECOND_NS
-        elapsed_s = (view.board.elapsed_ns if view and view.board else 0) / SECOND_NS
+        board = self._view.board if self._view else None
+        if board is not None and board.plan.duration_ns is not None:
+            return board.plan.duration_ns / SECOND_NS
+        elapsed_s = (board.elapsed_ns if board else 0) / SECOND_NS
         return float(next((span for span in _SPANS_S if span >= elapsed_s), ceil(elapsed_s)))
 
-    def _axes(self, plt: Any, top: float, span_s: float, width: int, height: int) -> None:
-        plt.xlim(0, span_s)
-        plt.ylim(0, top)
-        ys = _ticks(top, max(height // 4, 2))
-        plt.yticks(ys, [f"{words.number(y):>7}" for y in ys])
-        xs = _ticks(span_s, max(width // 12, 2))
-        plt.xticks(xs, [f"{x:g}" for x in xs])
+    def _draw_rates(self, canvas: Canvas, top: float, span_s: float) -> None:
+        """Draw what is expected: dashes rather than a line, so that a rate that meets it is seen between them."""
+        for leg in self._legs:
+            until_s = leg.until_s if leg.until_s is not None else span_s
+            for one, each, mark in ((leg.expected(), 2, "━"), (_peak(self._view, leg), 1, "·")):
+                if one is None:
+                    continue
+                y = _row_of(one.bit_s, top, canvas.height)
+                for x in _dashes(leg.from_s, until_s, span_s / canvas.width, each):
+                    canvas.over(x, y, mark, EXPECTED)
 
-    def _draw_leg(self, plt: Any, leg: Leg, top: float, rows: int) -> None:
-        warm_s = max((p.at_s for points in leg.points.values() for p in points if p.warmup), default=None)
-        if warm_s is not None:
-            shade = self._rgb("warmup")
-            plt.rectangle([leg.from_s, warm_s], [0, top], lines=False, fill=True, marker="░", color=shade)
-        flows = leg.settings.direction.flows
-        for flow in (*flows, Direction.DUPLEX) if len(flows) == 2 else flows:
-            points = leg.points.get(flow, [])
-            first = next((n for n, p in enumerate(points) if not p.warmup), len(points))
-            warm, counted = points[: first + 1], points[first:]
-            if len(flows) == 1 and counted:
-                self._fill(plt, flow, points[max(first - 1, 0) :], top, rows)
-            else:
-                warm = points
-            if warm:
-                xs = [leg.from_s, *(p.at_s for p in warm)]
-                ys = [warm[0].bit_s / 1e6, *(p.bit_s / 1e6 for p in warm)]
-                plt.plot(xs, ys, marker="braille", color=self._rgb(flow))
-
-    def _fill(self, plt: Any, flow: Direction, points: list[Point], top: float, rows: int) -> None:
-        """Draw a bright line over a dim area."""
-        xs, ys = [p.at_s for p in points], [p.bit_s / 1e6 for p in points]
-        plt.plot(xs, ys, marker="braille", fillx=True, color=self._rgb(flow))
-        below = [_cell_below(y, top, rows) for y in ys]
-        plt.plot(xs, below, marker="braille", fillx=True, color=self._rgb(f"{flow}-fill"))
-
-    def _draw_expected(self, plt: Any, leg: Leg, span_s: float, width: int) -> None:
-        """Draw dashes rather than a line, so that a rate that is as expected can be seen between them."""
-        expected = leg.expected()
-        if expected is None:
+    def _draw_changes(self, canvas: Canvas, span_s: float) -> None:
+        """Draw a line for each change, and above each stretch its settings and what it averages."""
+        if len(self._legs) < 2 or self._view is None:
             return
-        until_s = leg.until_s if leg.until_s is not None else span_s
-        step = span_s / max(width - 10, 1)
-        xs = list(_dashes(leg.from_s, until_s, step))
-        plt.scatter(xs, [expected.bit_s / 1e6] * len(xs), marker="━", color=self._rgb("expected"))
-
-    def _draw_marks(self, plt: Any, top: float, rows: int, span_s: float, cell_s: float) -> None:
-        """Draw a line for each change, and what changed beside it where there is room for the words."""
-        board = self._view.board if self._view else None
-        ys = [row / max(rows - 1, 1) * top for row in range(rows)]
-        free_from = [0.0] * (1 if rows < 8 else 3)
-        marks = board.marks if board else []
-        for mark in marks:
-            plt.scatter([mark.at_s] * rows, ys, marker="│", color=self._rgb("label"))
-        for mark in marks:
-            line = next((n for n, end_s in enumerate(free_from) if end_s <= mark.at_s), None)
-            if line is None:
-                continue
-            end_s = mark.at_s + (len(mark.label) + 2) * cell_s
-            free_from[line] = end_s
-            text, side = (f" {mark.label}", "left") if end_s <= span_s else (f"{mark.label} ", "right")
-            plt.text(text, mark.at_s, ys[-1 - line], color=self._rgb("label"), alignment=side)
+        step_s = span_s / canvas.width
+        averages = leg_averages(self._legs, self._view.measured)
+        for number, (leg, average) in enumerate(zip(self._legs, averages, strict=True)):
+            x = int(leg.from_s / step_s)
+            until = int((leg.until_s if leg.until_s is not None else span_s) / step_s)
+            if number:
+                for y in range(canvas.height):
+                    canvas.over(x, y, "│", "bold $foreground")
+                x += 1
+            label, rate = _leg_label(self._legs, number), "" if average is None else words.mbit(average)
+            for text in (f"{label} {rate}".strip(), rate or label, ""):
+                if len(text) < until - x:
+                    canvas.write(x, canvas.height - 1, text, "bold $foreground")
+                    break
 
 
-def _cell_below(value: float, top: float, rows: int) -> float:
-    """Return the value that fills the cells below the one that `value` ends in.
-
-    A cell has four dots of braille and one colour: the topmost cell is left to the bright line.
-    """
-    dots = 4 * rows - 1
-    return max((round(value / top * dots) // 4 * 4 - 1) / dots * top, 0.0)
+def _leg_label(legs: Sequence[Leg], number: int) -> str:
+    """Return what a leg was changed to; of the first, what was changed then."""
+    other = legs[number - 1] if number else legs[1]
+    return words.change(other.settings, legs[number].settings)
 
 
-def _dashes(from_s: float, until_s: float, step: float) -> Iterator[float]:
-    """Yield the columns of dashes: two drawn, two left free."""
-    for column in range(floor(from_s / step), ceil(until_s / step) + 1):
-        if column % 4 < 2 and from_s <= column * step <= until_s:
-            yield column * step
+def _draw_column(canvas: Canvas, x: int, column: Column, top: float) -> None:
+    """Draw one direction upon the other; each cell has one of a few shades, the brighter the higher."""
+    base, total, below = 0, 0.0, column.rates[0][0]
+    for flow, bit_s in column.rates:
+        total += bit_s
+        high = max(eighths(total / top, canvas.height), base)
+        for y in range(base // 8, ceil(high / 8)):
+            part, under = min(high - 8 * y, 8), base - 8 * y
+            shade = _shade(flow, y, canvas.height)
+            if column.warmup:
+                canvas.put(x, y, "░" if part > 2 else "▁", f"{FLOWS[flow]} 60%")
+            elif under > 0:  # the one below ends within this cell
+                ground = f" on {shade}" if part == 8 else ""
+                canvas.put(x, y, EIGHTHS[under], f"{_shade(below, y, canvas.height)}{ground}")
+            elif part == 8:
+                canvas.put(x, y, " ", f"on {shade}")
+            else:
+                canvas.put(x, y, EIGHTHS[part], shade)
+        base, below = high, flow
 
 
-def _legend(legs: list[Leg], view: View) -> str:
+def _shade(flow: Direction, y: int, rows: int) -> str:
+    level = min(y * _SHADES // max(rows, 1), _SHADES - 1)
+    return f"{FLOWS[flow]} {35 + 65 * level // (_SHADES - 1)}%"
+
+
+def _row_of(bit_s: float, top: float, rows: int) -> int:
+    return min(max(ceil(bit_s / top * rows - 1e-9) - 1, 0), rows - 1)
+
+
+def _peak(view: View | None, leg: Leg) -> Expected | None:
+    """Return the best rate that is known for a direction, where that is more than what is expected."""
+    peak = expected_of(view.peak, leg.settings.direction) if view else None
+    expected = leg.expected()
+    return peak if peak and expected and peak.bit_s > expected.bit_s else None
+
+
+def _dashes(from_s: float, until_s: float, step_s: float, drawn: int) -> Iterator[int]:
+    """Yield the columns of dashes: of four columns the first `drawn` ones."""
+    for x in range(floor(from_s / step_s), ceil(until_s / step_s) + 1):
+        if x % 4 < drawn and from_s <= x * step_s <= until_s:
+            yield x
+
+
+def _gutter(top: float, rows: int) -> list[str]:
+    """Return the labels left of the rows, the topmost first."""
+    marks = {_row_of(y * 1e6, top, rows): words.number(y) for y in ticks(top / 1e6, max(rows // 3, 2))[1:]}
+    return [f"{marks[y]:>{_GUTTER - 1}}┤" if y in marks else f"{'│':>{_GUTTER}}" for y in range(rows - 1, -1, -1)]
+
+
+def _time_axis(span_s: float, room: int) -> Content:
+    """Return the line below the plot: the seconds stand on it, each begins where its second does."""
+    line = ["─"] * room
+    for second in ticks(span_s, max(room // 12, 2))[1:]:
+        text = f"{second:g}"
+        at = min(round(second / span_s * room), room - len(text))
+        line[at : at + len(text)] = text
+    return Content.styled(f"{'0':>{_GUTTER - 1}}└{''.join(line)}", MUTED)
+
+
+def _title(legs: Sequence[Leg], view: View) -> str:
+    """Return what is plotted, and what the newest change brought: before and after, side by side."""
+    if len(legs) < 2:
+        return "throughput, Mb/s over s"
+    before, after = leg_averages(legs, view.measured)[-2:]
+    names = [words.change(legs[-1].settings, legs[-2].settings), words.change(legs[-2].settings, legs[-1].settings)]
+    told = [f"{name} {words.mbit(rate)}" for name, rate in zip(names, (before, after), strict=True)]
+    return f"throughput: {' → '.join(told)}{words.GROUP}Mb/s{words.gain(before, after)}"
+
+
+def _legend(legs: Sequence[Leg], view: View) -> str:
     parts: list[str] = []
     if any(p.warmup for leg in legs for points in leg.points.values() for p in points):
         parts.append("░ warm-up")
     if any(leg.expected() for leg in legs):
-        parts.append("━ ━ expected")
-    if view.board and view.board.marks:
+        parts.append("━ expected")
+    if any(_peak(view, leg) for leg in legs):
+        parts.append("· peak")
+    if len(legs) > 1:
         parts.append("│ change")
+    if legs and legs[-1].settings.direction is Direction.DUPLEX:
+        parts.append("in ← upon out →")
     return "   ".join(parts)
 
 
@@ -197,7 +214,7 @@ def _nice_above(value: float) -> float:
     return next(step * power for step in (1, 1.5, 2, 3, 5, 7, 10, 15) if step * power >= value)
 
 
-def _ticks(top: float, most: int) -> list[float]:
+def ticks(top: float, most: int) -> list[float]:
     """Return round numbers from 0 to `top`, at most `most` of them where `most` is 2 or more."""
     power = 10.0 ** floor(log10(top / most))
     steps = (step * power for step in (1, 2, 5, 10, 20, 50, 100))

@@ -41,14 +41,20 @@ class SessionTable(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id="sessions")
         self._rows: tuple[SessionRow, ...] = ()
+        self._said = ""
+        self._best_bit_s = 0.0
         self.border_title = "sessions"
 
     def show(self, rows: tuple[SessionRow, ...], retransmits: int | None) -> None:
         """Show these values from the next frame on."""
-        self._rows = rows
-        self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
-        sent_again = "" if retransmits is None else f"{words.count(retransmits)} retransmits since the start"
-        self.border_subtitle = Content(sent_again)
+        said = "" if retransmits is None else f"{words.count(retransmits)} retransmits since the start"
+        if (rows, said) == (self._rows, self._said):
+            return
+        if len(rows) != len(self._rows) or said != self._said:
+            self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
+            self.border_subtitle = Content(said)
+        self._rows, self._said = rows, said
+        self._best_bit_s = max((row.bit_s or 0.0 for row in rows), default=0.0)
         self._fit()
         self.refresh()
 
@@ -82,9 +88,8 @@ class SessionTable(ScrollView, can_focus=True):
             Segment(f"{words.size(row.cwnd_bytes):>6}", base),
         ]
         room = width - _BAR_FROM
-        best = max((other.bit_s or 0.0 for other in self._rows), default=0.0)
-        if room >= 8 and best > 0:
-            length = round((row.bit_s or 0.0) / best * room)
+        if room >= 8 and self._best_bit_s > 0:
+            length = round((row.bit_s or 0.0) / self._best_bit_s * room)
             style = base + self.get_component_rich_style(f"session-table--{row.direction}", partial=True)
             segments.append(Segment("    " + "▬" * length, style))
         return segments

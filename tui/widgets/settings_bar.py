@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from textual.content import Content
-from textual.widget import Widget
 
 from ...engine.plan import Direction, End, Settings, Workload
 from .. import format as words
 from .board import View
+from .drawn import Drawn
 from .steps import SESSION_STEPS, WINDOW_STEPS, stepped
 from .styles import KEY, MUTED
 from .values import expected_of
@@ -15,7 +15,7 @@ from .values import expected_of
 _WIDE = 140
 
 
-class SettingsBar(Widget):
+class SettingsBar(Drawn):
     """What a run is made with. Chosen values stand in brackets, so that they show without colour."""
 
     DEFAULT_CSS = """
@@ -32,16 +32,17 @@ class SettingsBar(Widget):
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
         self._view = view
-        self.refresh()
+        self.redraw()
 
-    def render(self) -> Content:
+    def draw(self, width: int, height: int) -> list[Content]:
         """Lay both lines out over the width there is."""
+        del height
         view = self._view
         if view is None:
-            return Content("")
-        width = self.size.width
-        lines = (_preset_line(view, width), _toggle_line(view, width))
-        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+            return []
+        return [
+            line.truncate(width, ellipsis=True) for line in (_preset_line(view, width), _toggle_line(view, width))
+        ]
 
 
 def _preset_line(view: View, width: int) -> Content:
@@ -55,7 +56,7 @@ def _preset_line(view: View, width: int) -> Content:
     else:
         said = Content.assemble(("expects ", MUTED), words.mbit(expected.bit_s), f" {expected.basis}")
     return Content.assemble(
-        _key("p"),
+        _key("n"),
         ("preset " if roomy else "", MUTED),
         (words.plain(preset.name), "bold"),
         (f"  {preset.id}" if width >= 140 else "", MUTED),

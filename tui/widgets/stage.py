@@ -14,7 +14,7 @@ from .styles import KEY, MUTED
 
 _FIRST_STEPS: Final = (
     ("space", "start a run"),
-    ("p", "choose the kind of link, and with it the rate to expect"),
+    ("n", "choose the kind of network, and with it the rate to expect"),
     ("+ - [ ] d", "sessions, window, direction: also while it runs"),
     ("c", "connect to a far end, where `linkgauge endpoint` runs"),
     ("?", "every key explained"),
@@ -39,6 +39,7 @@ class Stage(Container):
 
     def __init__(self) -> None:
         super().__init__(id="stage")
+        self._said = Content("")
 
     def compose(self) -> ComposeResult:
         """Lay both out over the same room."""
@@ -54,9 +55,13 @@ class Stage(Container):
         if plot.display:
             plot.show(view)
             return
+        said = _welcome(view) if view.problem is None else _problem(view.problem.text)
+        if said.is_same(self._said):
+            return
+        self._said = said
         notice.set_class(view.problem is not None, "-problem")
         notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
-        notice.query_one(Static).update(_welcome(view) if view.problem is None else _problem(view.problem.text))
+        notice.query_one(Static).update(said)
 
 
 def _problem(problem: str) -> Content:

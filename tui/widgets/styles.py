@@ -10,6 +10,7 @@ GOOD: Final = "$text-success"
 SHORT: Final = "$text-warning"
 BAD: Final = "$text-error"
 TICK: Final = "bold $warning"
+EXPECTED: Final = "bold $warning"
 TRACK: Final = "$foreground 22%"
 LOAD: Final = "$secondary-lighten-2"
 FLOWS: Final = {
@@ -18,3 +19,10 @@ FLOWS: Final = {
     Direction.DUPLEX: "$foreground 80%",
 }
 VERDICTS: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "none": "$text-primary"}
+# A judged rate: its figures, and its word on a ground that is seen from afar.
+JUDGED: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "": MUTED}
+CHIPS: Final = {
+    "pass": "bold $background on $success",
+    "short": "bold $background on $warning",
+    "fail": "bold $background on $error",
+}

@@ -3,11 +3,11 @@
 from typing import Final
 
 from textual.content import Content
-from textual.widget import Widget
 
 from ...engine.samples import HostFacts
 from .. import format as words
 from .board import View
+from .drawn import Drawn
 from .styles import KEY, MUTED, VERDICTS
 from .values import Phase
 
@@ -20,7 +20,7 @@ _PHASES: Final = {
 }
 
 
-class TitleBar(Widget):
+class TitleBar(Drawn):
     """Near and far end on the left, state and stopwatch on the right."""
 
     DEFAULT_CSS = """
@@ -39,17 +39,18 @@ class TitleBar(Widget):
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
         self._view = view
-        self.refresh()
+        self.redraw()
 
-    def render(self) -> Content:
+    def draw(self, width: int, height: int) -> list[Content]:
         """Lay both sides out over the width there is; the right one is never cut."""
+        del height
         if self._view is None:
-            return Content("")
+            return []
         right = _state(self._view)
-        left = _ends(self._view, self.size.width)
-        room = self.size.width - right.cell_length - 2
+        left = _ends(self._view, width)
+        room = width - right.cell_length - 2
         left = left.truncate(max(room, 0), ellipsis=True, pad=True)
-        return Content.assemble(left, "  ", right)
+        return [Content.assemble(left, "  ", right)]
 
 
 def _ends(view: View, width: int) -> Content:
@@ -84,6 +85,8 @@ def _state(view: View) -> Content:
         word, style = "✗ BROKE OFF", "$text-error"
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
         word, style = words.verdict(view.verdict.word), VERDICTS[view.verdict.word]
+    if view.is_paused:
+        word, style = "‖ PAUSED", "$text-warning"
     board = view.board
     if board is None:
         return Content.styled(word, f"bold {style}")

@@ -3,12 +3,13 @@
 Pure. `None` is unknown. Rates are bits per second, loads percent.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from ...engine.latency import Latency
 from ...engine.plan import Direction, End, Plan, Settings, Workload
-from ...engine.samples import Expectation, Expected
+from ...engine.samples import Expectation, Expected, Stretch, Summary
 from .. import format as words
 
 
@@ -35,6 +36,7 @@ class Problem:
 class FlowReading:
     """A gauge's values: the rate of one direction, or of both (`direction` duplex), and what to expect.
 
+    `peak` is the best that is known of the link, with as many sessions as that takes.
     Where transactions are what counts, `answer_bits` is the payload of each, and their `latency` goes with them.
     """
 
@@ -45,6 +47,7 @@ class FlowReading:
     is_final: bool = False
     answer_bits: int | None = None
     latency: Latency | None = None
+    peak: Expected | None = None
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate of this gauge without its unit: in Mb/s, or in transactions a second."""
@@ -56,6 +59,13 @@ class FlowReading:
     def percent(self) -> float | None:
         """Percent of the expected rate; nothing where nothing is expected."""
         return words.share(self.bit_s, self.expected.bit_s if self.expected else None)
+
+    @property
+    def best(self) -> Expected | None:
+        """The peak, where it is more than what is expected."""
+        if self.peak is None or self.expected is None or self.peak.bit_s <= self.expected.bit_s:
+            return None
+        return self.peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +138,24 @@ def expected_of(expectation: Expectation, direction: Direction) -> Expected | No
         Direction.DUPLEX: expectation.total,
     }
     return parts[direction]
+
+
+def leg_averages(legs: Sequence[Leg], measured: Summary | None) -> list[float | None]:
+    """Return what each leg averages, warm-up left out: the same figures that the run is judged by.
+
+    A summary joins legs that follow one another under the same settings; a leg that counts nothing yet has None.
+    """
+    stretches = measured.stretches if measured is not None else ()
+    found: list[float | None] = []
+    at = -1
+    for number, leg in enumerate(legs):
+        at += number == 0 or leg.settings != legs[number - 1].settings
+        held = at < len(stretches) and stretches[at].settings == leg.settings
+        found.append(stretch_bit_s(stretches[at]) if held else None)
+    return found
+
+
+def stretch_bit_s(stretch: Stretch) -> float | None:
+    """Return the rate of a stretch, of both directions together; None while it counts nothing."""
+    parts = [one for one in (stretch.out, stretch.in_) if one is not None and one.span_ns > 0]
+    return sum(one.bit_s for one in parts) if parts else None

@@ -25,6 +25,7 @@ class VerdictPanel(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="verdict")
+        self._said = Content("")
         self.border_title = "verdict"
 
     def compose(self) -> ComposeResult:
@@ -33,7 +34,10 @@ class VerdictPanel(VerticalScroll):
 
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
-        self.query_one(Static).update(Content("\n").join(_lines(view)))
+        said = Content("\n").join(_lines(view))
+        if not said.is_same(self._said):
+            self._said = said
+            self.query_one(Static).update(said)
 
 
 def _lines(view: View) -> list[Content]:

@@ -1,0 +1,35 @@
+"""How often the screen is drawn: often enough to be followed, seldom enough for a slow line and a busy machine."""
+
+from collections.abc import Callable
+from typing import Final
+
+from ..engine.plan import SECOND_NS
+
+DEFAULT_REFRESH_HZ: Final = 4.0
+
+
+class Pace:
+    """Bounds the frames: you must ask `due_in` before one, and tell `drawn` of each.
+
+    `clock` counts nanoseconds.
+    """
+
+    def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
+        self.clock = clock
+        self._drawn_ns: int | None = None
+        self.refresh_hz = refresh_hz
+
+    @property
+    def frame_ns(self) -> int:
+        """The least time between two frames."""
+        return round(SECOND_NS / self.refresh_hz)
+
+    def due_in(self) -> float:
+        """Return in how many seconds the next frame may be drawn; 0 for now."""
+        if self._drawn_ns is None:
+            return 0.0
+        return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS
+
+    def drawn(self) -> None:
+        """Count from now."""
+        self._drawn_ns = self.clock()

@@ -1,0 +1,71 @@
+"""The keys that change one setting by one step: at once in a run that goes on, and in the plan of the next."""
+
+from dataclasses import replace
+
+from textual.screen import Screen
+
+from ..desk import Desk
+from ..widgets.steps import SESSION_STEPS, WINDOW_STEPS, next_direction, next_duration, next_workload, stepped
+from ..widgets.values import Phase
+
+
+class Toggles(Screen[None]):
+    """A screen with a desk; whoever has these keys must say how it is painted."""
+
+    desk: Desk
+
+    def paint(self) -> None:
+        """Show what has changed."""
+        raise NotImplementedError
+
+    def action_more_sessions(self) -> None:
+        """One step more sessions."""
+        self._step_sessions(1)
+
+    def action_fewer_sessions(self) -> None:
+        """One step fewer sessions."""
+        self._step_sessions(-1)
+
+    def action_larger_window(self) -> None:
+        """One step up from the window, `auto` being below all."""
+        self._step_window(1)
+
+    def action_smaller_window(self) -> None:
+        """One step down from the window."""
+        self._step_window(-1)
+
+    def action_direction(self) -> None:
+        """Go to the next direction."""
+        if self.desk.change(direction=next_direction(self.desk.plan.settings.direction)):
+            self.paint()
+
+    def action_workload(self) -> None:
+        """Go to the next workload, for the next run, with its own sizes."""
+        workload = next_workload(self.desk.plan.workload)
+        self.desk.plan = replace(
+            self.desk.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1
+        )
+        if self.desk.phase is Phase.RUNNING:
+            self.notify("It is carried from the next run on.", title=str(workload), markup=False)
+        self.paint()
+
+    def action_duration(self) -> None:
+        """Go to the next duration, for the next run."""
+        self.desk.plan = replace(self.desk.plan, duration_ns=next_duration(self.desk.plan.duration_ns))
+        self.paint()
+
+    def action_pause(self) -> None:
+        """Hold the instruments still, or let them go on; the run and its log take no notice."""
+        if not self.desk.is_busy:
+            self.notify("There is nothing to hold still: no run goes on.", markup=False)
+            return
+        self.desk.is_paused = not self.desk.is_paused
+        self.paint()
+
+    def _step_sessions(self, by: int) -> None:
+        if self.desk.change(sessions=stepped(SESSION_STEPS, self.desk.plan.settings.sessions, by)):
+            self.paint()
+
+    def _step_window(self, by: int) -> None:
+        if self.desk.change(window=(stepped(WINDOW_STEPS, self.desk.plan.settings.window_bytes, by),)):
+            self.paint()
