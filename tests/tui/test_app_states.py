@@ -115,7 +115,7 @@ async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
     """Neither by markup nor by its length."""
     async with world.cockpit((80, 24), peer=FAR) as cockpit:
         await cockpit.press("space")
-        facts = HostFacts("[bold]x[/]" * 30, "Linux", 4, "linkgauge", "uvloop")
+        facts = HostFacts("[bold]x[/]" * 25, "Linux", 4, "linkgauge", "uvloop")
         plan = cockpit.app.cockpit.plan
         expected = world.script.meter.summary().expectation
         world.script.emit(Started("2026-11-21T01:46:29Z", "db-02:5820", facts, facts, plan, expected))
