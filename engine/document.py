@@ -25,7 +25,8 @@ def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str)
             "sessions": plan.settings.sessions,
             "window_bytes": plan.settings.window_bytes,
             "duration_s": None if plan.duration_ns is None else plan.duration_ns / SECOND_NS,
-            "warmup_s": plan.settle_ns / SECOND_NS,
+            "warmup": "auto" if plan.warmup_auto else "fixed",
+            "warmup_s": _warmup_s(summary),
             "probe": plan.probe,
             **_transactions(plan),
         },
@@ -56,6 +57,14 @@ def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str)
         "warnings": list(summary.warnings),
         "ended": {"reason": summary.end.reason.value, "detail": summary.end.detail},
     }
+
+
+def _warmup_s(summary: Summary) -> float | None:
+    """Return the warm-up that was asked for; where it was to be found out, the one that was found at the start."""
+    if not summary.plan.warmup_auto:
+        return summary.plan.settle_ns / SECOND_NS
+    found_ns = summary.stretches[0].warmup_ns if summary.stretches else None
+    return None if found_ns is None else found_ns / SECOND_NS
 
 
 def short(value: float) -> float:

@@ -23,6 +23,7 @@ MAX_DURATION_NS: Final = 86_400 * SECOND_NS
 MIN_DURATION_NS: Final = SECOND_NS // 2
 MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
 MAX_INTERVAL_NS: Final = 10 * SECOND_NS
+_LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
 MIN_BLOCK_BYTES: Final = 64
 MAX_BLOCK_BYTES: Final = 16 * MIB
 MIN_MSS_BYTES: Final = 88  # TCP_MIN_MSS of Linux
@@ -183,6 +184,7 @@ class Plan:
 
     `duration_ns` None runs until it is stopped. Warm-up is the first part of the duration, is shown and
     logged, and is left out of what was measured; None stands for a fifth of the duration, at most a second.
+    With `warmup_auto` it lasts until the rates have settled (warmup.py), at most half of the duration.
     `mode` None is the fastest honest one, copy.
     `workers` processes host the sessions of each end, None stands for as many as help; they are pinned to
     `near_cores` and `far_cores` in turn where these are given.
@@ -206,6 +208,7 @@ class Plan:
     response_bytes: int | None = None
     burst: int = 1
     probe: bool = False
+    warmup_auto: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no run can have."""
@@ -218,6 +221,8 @@ class Plan:
             raise PlanError(
                 "warm-up", f"{self.warmup_ns / SECOND_NS:g} s", "give 0 s to 90 % of the run's duration"
             )
+        if self.warmup_auto and self.warmup_ns is not None:
+            raise PlanError("warm-up", f"auto and {self.warmup_ns / SECOND_NS:g} s", "give one of them")
         if not MIN_BLOCK_BYTES <= self.block_bytes <= MAX_BLOCK_BYTES:
             raise PlanError("block size", f"{self.block_bytes} bytes", "give 64 bytes to 16M")
         if self.workers is not None and not 1 <= self.workers <= MAX_WORKERS:
@@ -261,9 +266,11 @@ class Plan:
 
     @property
     def settle_ns(self) -> int:
-        """The warm-up in force: at the start, and again after each change of settings."""
+        """The warm-up in force, at the start and again after each change of settings; the longest one with auto."""
         if self.warmup_ns is not None:
             return self.warmup_ns
+        if self.warmup_auto:
+            return min(_LONGEST_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
         return SECOND_NS if self.duration_ns is None else min(SECOND_NS, self.duration_ns // 5)
 
 

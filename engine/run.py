@@ -229,7 +229,7 @@ class Run:
 
     def _sampled(self, sample: Sample) -> None:
         self._far_watch.near(sample)
-        self._emit(self._timeline.stamp(sample))
+        self._stamp(sample)
 
     async def _sample(self) -> None:
         await self._sampler.run(self._sampled, self.plan.duration_ns)
@@ -250,7 +250,7 @@ class Run:
         if isinstance(message, Report):
             self._far_watch.far(message.sample, self._sampler.elapsed_ns)
             if self._lost_session is None:  # from there on it no longer measures what was asked for
-                self._emit(self._timeline.stamp(message.sample))
+                self._stamp(message.sample)
         elif isinstance(message, FarSessionOpened):
             self._far_watch.news()
             self._opened(message.facts)
@@ -326,6 +326,12 @@ class Run:
     def _worker_lost(self, why: str) -> None:
         if not self._sessions.fail(f"at the near end {why}"):
             self.stop(Reason.WORKER_LOST, f"at the near end {why}")
+
+    def _stamp(self, sample: Sample) -> None:
+        """Emit a sample with its settings, and what the timeline has to say of it."""
+        self._emit(self._timeline.stamp(sample))
+        for text in self._timeline.warnings():
+            self._emit(Warned(text))
 
     def _emit(self, event: Event) -> None:
         if self._started:

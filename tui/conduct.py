@@ -17,11 +17,12 @@ from ..engine.document import document
 from ..engine.embedded import embedded_endpoint
 from ..engine.errors import StoreError
 from ..engine.export import CsvWriter
+from ..engine.interval import Precision
 from ..engine.meter import Interval, Meter
 from ..engine.plan import Peer, Plan, Settings
 from ..engine.run import Run, expect_nothing, open_run
 from ..engine.runlog import RunLog, new_run_id
-from ..engine.samples import Ended, Event, Reason, RunEnd, Started, Summary
+from ..engine.samples import Ended, Event, Reason, RunEnd, Sampled, Started, Summary
 from ..presets.expect import expectation
 from ..presets.model import Preset
 from ..presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
@@ -68,12 +69,14 @@ async def conduct(
     variant: Variant = PLAIN,
     label: str | None = None,
     group: str | None = None,
+    until_percent: float | None = None,
 ) -> AsyncGenerator["Conducted"]:
     """Give a run that has started, against an embedded endpoint where the peer is `loopback`.
 
     That is one of its own, or `embedded` where the caller has one. `notices` are what there is to say from
     the beginning, `variant` the options that the preset's link is had with. `label` is a person's name for the
-    run, `group` what a series of runs has in common.
+    run, `group` what a series of runs has in common. With `until_percent` it ends when the mean is known that
+    well, or its duration is up.
 
     Raises PlanError for a CSV file that cannot be written, before anything is connected; PeerError or
     WorkerError where the run cannot be. However the block is left, the run log has the run's end.
@@ -99,6 +102,7 @@ async def conduct(
             notices=notices,
             label=label,
             group=group,
+            until_percent=until_percent,
         )
         try:
             yield conducted
@@ -126,6 +130,7 @@ class Conducted:
         notices: Sequence[str] = (),
         label: str | None = None,
         group: str | None = None,
+        until_percent: float | None = None,
     ) -> None:
         self.run_id = new_run_id(datetime.now(UTC), _CHANCE)
         self.meter = Meter()
@@ -135,6 +140,8 @@ class Conducted:
         self._events = aiter(run)
         self._preset_id = None if preset is None else preset.id
         self._label, self._group = label, group
+        self._precision = None if until_percent is None else Precision(until_percent)
+        self._is_sure = False
         self._log = log
         self._writer = writer
         self._pass_percent = pass_percent
@@ -191,8 +198,27 @@ class Conducted:
             self._log.add(self.run_id, event)
         self.intervals = self.meter.feed(event)
         self._write_rows()
+        if isinstance(event, Sampled) and not event.warmup:
+            self._look_how_sure()
         if isinstance(event, Ended):
             self._finish()
+
+    def _look_how_sure(self) -> None:
+        """End the run when its mean is known as well as was asked for."""
+        if self._precision is None or self._is_sure or not self._precision.is_reached(self.meter.steady()):
+            return
+        self._is_sure = True
+        self.stop(Reason.COMPLETED, f"the mean is known within {self._precision.percent:g} %")
+
+    def _until_ci(self, summary: Summary) -> dict[str, Any]:
+        """Return what became of the precision that was asked for; where it was not reached, that is said too."""
+        if self._precision is None:
+            return {}
+        if not self._is_sure and summary.end.reason is Reason.COMPLETED:
+            self._notices.append(
+                f"the mean is not known within {self._precision.percent:g} % yet: give --max-seconds more time"
+            )
+        return {"until_ci": {"percent": self._precision.percent, "is_reached": self._is_sure}}
 
     def _finish(self) -> None:
         """Sum up, judge, and close the run in the log; what was not told by then is not waited for."""
@@ -201,6 +227,7 @@ class Conducted:
         summary = self.meter.summary()
         verdict = judge(summary, pass_percent=self._pass_percent)
         found = run_document(summary, verdict, self.run_id, self._preset_id, self._label, self._group)
+        found |= self._until_ci(summary)
         if self._log is not None:
             self._log.finish(self.run_id, verdict.word, found)
         started = self.meter.started

@@ -91,6 +91,8 @@ def give_or_take(percent_: float | None) -> str:
     """Return half of an interval in percent of its middle: `±0.31 %`; empty where it is not known."""
     if percent_ is None:
         return ""
+    if percent_ > 100:
+        return f"±>100{GROUP}%"
     places = 2 if percent_ < 0.995 else 1 if percent_ < 9.95 else 0
     return f"±{number(percent_, places)}{GROUP}%" if percent_ >= 0.005 or not percent_ else f"±<0.01{GROUP}%"
 

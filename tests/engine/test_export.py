@@ -297,6 +297,7 @@ def test_the_document_has_every_promised_key() -> None:
             "sessions": 1,
             "window_bytes": 65_536,
             "duration_s": 10.0,
+            "warmup": "fixed",
             "warmup_s": 1.0,
             "probe": False,
         },

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.interval import MIN_INTERVALS, RateSeries, Steady, steady_of, student_t
+from linkgauge.engine.interval import MIN_INTERVALS, Precision, RateSeries, Steady, steady_of, student_t
 
 SPAN = 250_000_000
 
@@ -136,3 +136,14 @@ def test_silence_at_the_end_can_be_left_out() -> None:
     steady = series.steady()
     assert steady is not None
     assert steady.high == 94.0
+
+
+def test_a_precision_is_reached_when_the_interval_is_narrow_enough_and_not_before_twenty_intervals() -> None:
+    """And it does not ask again and again until chance agrees."""
+    precision = Precision(1.0)
+    narrow, wide = Steady(100.0, 0.1, 15.0, 19), Steady(100.0, 5.0, 15.0, 20)
+    assert not precision.is_reached(None)
+    assert not precision.is_reached(narrow)
+    assert not precision.is_reached(wide)
+    assert not precision.is_reached(Steady(100.0, 0.1, 15.0, 21))
+    assert precision.is_reached(Steady(100.0, 0.1, 15.0, 22))

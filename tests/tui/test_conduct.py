@@ -157,3 +157,23 @@ def test_a_log_that_cannot_be_opened_is_told_and_done_without(
     assert open_log(told.append) is None
     assert "not kept" in told[0]
     assert str(tmp_path / "file") in told[0]
+
+
+@pytest.mark.parametrize(("percent", "is_reached"), [(50.0, True), (0.01, False)])
+async def test_a_run_ends_when_its_mean_is_known_well_enough_or_its_time_is_up(
+    percent: float, is_reached: bool
+) -> None:
+    """The document says which, and a person is told where the time was too short."""
+    plan = Plan(duration_ns=2 * SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 20)
+    plan = plan if not is_reached else ENDLESS
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        conduct(plan, PRESET, LOOPBACK, log=None, until_percent=percent) as conducted,
+    ):
+        async for _event in conducted:
+            pass
+    outcome = conducted.outcome
+    assert outcome is not None
+    assert outcome.summary.end.reason is Reason.COMPLETED
+    assert outcome.document["until_ci"] == {"percent": percent, "is_reached": is_reached}
+    assert any("--max-seconds" in notice for notice in conducted.notices) is not is_reached

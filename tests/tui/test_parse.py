@@ -118,3 +118,11 @@ def test_no_text_raises_anything_but_a_plan_error(text: str) -> None:
             read(text)
         except PlanError as error:
             assert str(error).isprintable()  # noqa: PT017 - most texts raise, a few do not
+
+
+def test_a_precision_is_percents_of_the_mean() -> None:
+    """From a hundredth to a half."""
+    assert [parse.ci_percent(text) for text in ("1%", "0.5", "10 %")] == [1.0, 0.5, 10.0]
+    for text in (*ABSURD, "0", "51"):
+        with pytest.raises(PlanError, match="until-ci"):
+            parse.ci_percent(text)

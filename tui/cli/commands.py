@@ -170,5 +170,6 @@ def _test(
             as_json=as_json,
             variant=variant,
             label=checked_label(label),
+            until_percent=asked.until_percent(),
         )
     )

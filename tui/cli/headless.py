@@ -40,6 +40,7 @@ class Test:
     as_json: bool = False
     variant: Variant = PLAIN
     label: str | None = None
+    until_percent: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse options that the preset's link cannot be had with."""
@@ -96,6 +97,7 @@ async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome
                 notices=chosen.notices,
                 variant=chosen.variant,
                 label=test.label,
+                until_percent=test.until_percent,
             ) as conducted:
                 signals.conducted = conducted
                 await _watch(conducted, live, told, as_json=test.as_json)

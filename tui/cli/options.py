@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ...engine.errors import PlanError
 from ...engine.plan import Direction, Mode, Plan, Settings, SocketOptions, Workload
 from . import parse
 
@@ -150,13 +151,25 @@ class PlanOptions:
     )
     sessions: str = _option("1", str, "TCP connections in each direction, 1 to 128.", metavar="N")
     window: str = _option("auto", str, "Socket buffers: auto, 56K, 1M, 65536.", metavar="SIZE")
-    seconds: str = _option("10", str, "How long: 10, 1.5, 2m, or none for until Ctrl-C.", metavar="TIME")
+    seconds: str | None = _option(
+        None, str | None, "How long: 10, 1.5, 2m, or none for until Ctrl-C.", metavar="TIME", shown="10"
+    )
     warmup: str | None = _option(
         None,
         str | None,
-        "The part at the start that is left out of the result.",
-        metavar="TIME",
+        "The part at the start that is left out of the result; auto leaves out all until the rate has settled.",
+        metavar="TIME|auto",
         shown="a fifth of the test, at most 1 s",
+    )
+    until_ci: str | None = _option(
+        None,
+        str | None,
+        "Go on until the mean is known within this: its 95 % confidence interval reaches no further to each side.",
+        metavar="PERCENT",
+        shown=False,
+    )
+    max_seconds: str | None = _option(
+        None, str | None, "How long at most, with --until-ci.", metavar="TIME", shown="60"
     )
     interval: str = _option("0.25", str, "Time between samples, 50ms to 10.", metavar="TIME")
     workload: Workload = _option(
@@ -195,11 +208,13 @@ class PlanOptions:
 
     def plan(self) -> Plan:
         """Return the plan; raise PlanError for the first thing in it that cannot be."""
+        auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
         return Plan(
             settings=Settings(self.direction, parse.sessions(self.sessions), parse.window_bytes(self.window)),
             workload=self.workload,
-            duration_ns=parse.duration_ns(self.seconds),
-            warmup_ns=None if self.warmup is None else parse.time_ns(self.warmup, "warm-up", _WARMUP),
+            duration_ns=self._duration_ns(),
+            warmup_ns=None if self.warmup is None or auto else parse.time_ns(self.warmup, "warm-up", _WARMUP),
+            warmup_auto=auto,
             interval_ns=parse.time_ns(self.interval, "interval", _INTERVAL),
             block_bytes=parse.block_bytes(self.block),
             mode=self.mode,
@@ -219,6 +234,19 @@ class PlanOptions:
             near_cores=None if self.cores is None else parse.cores(self.cores),
             far_cores=None if self.far_cores is None else parse.cores(self.far_cores),
         )
+
+    def until_percent(self) -> float | None:
+        """Return how well the mean is to be known, in percent of it; None where the duration alone counts."""
+        return None if self.until_ci is None else parse.ci_percent(self.until_ci)
+
+    def _duration_ns(self) -> int | None:
+        if self.until_ci is None:
+            if self.max_seconds is not None:
+                raise PlanError("--max-seconds", repr(self.max_seconds), "it goes with --until-ci")
+            return parse.duration_ns("10" if self.seconds is None else self.seconds)
+        if self.seconds is not None:
+            raise PlanError("--seconds", repr(self.seconds), "with --until-ci give --max-seconds")
+        return parse.duration_ns("60" if self.max_seconds is None else self.max_seconds)
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -251,5 +279,5 @@ def with_options(command: Callable[..., int]) -> Callable[..., int]:
     return with_groups
 
 
-_WARMUP: Final = "give seconds such as 0, 0.5 or 2"
+_WARMUP: Final = "give auto, or seconds such as 0, 0.5 or 2"
 _INTERVAL: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"

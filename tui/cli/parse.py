@@ -114,6 +114,14 @@ def pass_percent(text: str) -> float:
     return check_pass_mark(float(match[1]))
 
 
+def ci_percent(text: str) -> float:
+    """Read how narrow an interval is to be, in percent of the mean to each side: `1%`, `0.5`."""
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or not 0.01 <= float(match[1]) <= 50:
+        raise PlanError("--until-ci", repr(text), "give percents of the mean such as 1% or 0.5 (0.01 to 50)")
+    return float(match[1])
+
+
 def peer(text: str) -> Peer:
     """Read a peer: `HOST`, `HOST:PORT`, an IPv6 address, `[IPv6]:PORT`, or `loopback`."""
     if text.strip().lower().startswith("ssh://"):

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...engine.interval import Steady
 from ...engine.latency import Latency
-from ...engine.plan import SECOND_NS, Direction, Plan, Workload
+from ...engine.plan import SECOND_NS, Direction, Workload
 from ...engine.samples import (
     CpuSummary,
     Expectation,
@@ -43,7 +43,7 @@ def summary_parts(
     """
     yield _verdict(verdict)
     yield Text()
-    yield _what(summary.plan, preset_id, started)
+    yield _what(summary, preset_id, started)
     yield Text()
     if summary.total is None:
         yield Text("  nothing was measured after the warm-up")
@@ -80,15 +80,23 @@ def _indent(table: Table) -> Padding:
     return Padding(table, (0, 0, 0, 2), expand=False)
 
 
-def _what(plan: Plan, preset_id: str | None, started: Started | None) -> Padding:
-    grid = _grid()
+def _warmup(summary: Summary) -> str:
+    """Return the warm-up; where it was to be found out, how long the rates took to settle."""
+    if not summary.plan.warmup_auto:
+        return fmt.duration(summary.plan.settle_ns)
+    found_ns = summary.stretches[0].warmup_ns if summary.stretches else None
+    return "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f}{fmt.GROUP}s, found"
+
+
+def _what(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
+    grid, plan = _grid(), summary.plan
     grid.add_row("preset", preset_id or "none")
     if started is not None:
         grid.add_row("near", fmt.plain(started.near.hostname))
         grid.add_row("far", f"{fmt.plain(started.far.hostname)} ({fmt.plain(started.peer)})")
     how_long = fmt.duration(plan.duration_ns)
     words = f"{fmt.workload(plan)}, {fmt.settings(plan.settings)}, {how_long}"
-    grid.add_row("plan", f"{words} (warm-up {fmt.duration(plan.settle_ns)})")
+    grid.add_row("plan", f"{words} (warm-up {_warmup(summary)})")
     return _indent(grid)
 
 
