@@ -3,7 +3,8 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from .aside import call_aside
@@ -18,34 +19,47 @@ from .greeting import Ends, greet_far_end
 from .link import ControlLink, LinkClosed
 from .plan import End, Peer
 from .samples import HostFacts
+from .ssh import SshFarEnd, ssh_far_end
 
 CONNECT_DEADLINE_S: Final = 5.0
+
+FarEnd = Peer | SshFarEnd
+"""What can be connected to: a peer, or one that ssh has started already."""
 
 _Address = tuple[int, tuple[Any, ...]]
 
 
-async def probe(peer: Peer) -> HostFacts:
+async def probe(peer: FarEnd) -> HostFacts:
     """Return who answers at a peer, within 5 seconds; raise PeerError where no endpoint does."""
     return (await meet(peer)).far
 
 
-async def meet(peer: Peer) -> Ends:
+async def meet(peer: FarEnd) -> Ends:
     """Return who is at both ends of a connection to a peer, as `probe` does."""
     async with connect(peer) as (_link, ends):
         return ends
 
 
 @asynccontextmanager
-async def connect(peer: Peer) -> AsyncGenerator[tuple[ControlLink, Ends]]:
+async def connect(peer: FarEnd) -> AsyncGenerator[tuple[ControlLink, Ends]]:
     """Give a control connection to a peer that has been greeted, and who is at its ends.
 
-    Within 5 seconds; raises PeerUnreachable, PeerForeign, PeerVersion, PeerRefused or PeerUntrusted.
+    Within 5 seconds; raises PeerUnreachable, PeerForeign, PeerVersion, PeerRefused or PeerUntrusted. A far end that
+    ssh has to start first is started for this connection alone, and takes the time that logging in takes.
     """
+    async with AsyncExitStack() as stack:
+        if isinstance(peer, Peer) and peer.ssh is not None:
+            peer = await stack.enter_async_context(ssh_far_end(peer))
+        yield await stack.enter_async_context(_connected(peer))
+
+
+@asynccontextmanager
+async def _connected(peer: FarEnd) -> AsyncGenerator[tuple[ControlLink, Ends]]:
     link: ControlLink | None = None
     try:
         try:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
-                link = await _reach(peer)
+                link = await _reach(peer) if isinstance(peer, Peer) else peer.open_link()
                 ends = await _greet(link, peer)
         except TimeoutError as error:
             raise _too_late(peer, connected=link is not None) from error
@@ -55,7 +69,9 @@ async def connect(peer: Peer) -> AsyncGenerator[tuple[ControlLink, Ends]]:
             await link.aclose()
 
 
-def _too_late(peer: Peer, *, connected: bool) -> PeerError:
+def _too_late(peer: FarEnd, *, connected: bool) -> PeerError:
+    if not isinstance(peer, Peer):
+        return PeerUnreachable(f"{peer} no longer answers through its ssh within {CONNECT_DEADLINE_S:g} s")
     if connected:
         return PeerForeign(
             f"{peer} accepts the connection but says nothing in {CONNECT_DEADLINE_S:g} s: "
@@ -67,9 +83,12 @@ def _too_late(peer: Peer, *, connected: bool) -> PeerError:
     )
 
 
-async def _greet(link: ControlLink, peer: Peer) -> Ends:
+async def _greet(link: ControlLink, peer: FarEnd) -> Ends:
     try:
-        return await greet_far_end(link, peer)
+        if isinstance(peer, Peer):
+            return await greet_far_end(link, peer)
+        ends = await greet_far_end(link, peer.peer)
+        return replace(ends, notes=peer.way.notes, is_through_ssh=peer.way.is_through)
     except PeerForeign as error:
         raise PeerForeign(f"{peer} is not a linkgauge endpoint: {error}; check the port") from error
     except PeerVersion as error:

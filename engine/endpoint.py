@@ -33,8 +33,11 @@ class EndpointError(LinkgaugeError):
     """The endpoint cannot listen where it was asked to."""
 
 
-def listen(bind: str | None, port: int) -> socket.socket:
-    """Return a listening socket; without an address, on all of both families. EndpointError where taken."""
+def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.socket:
+    """Return a listening socket; without an address, on all of both families. EndpointError where taken.
+
+    `option` is what the port is chosen with, for the error's text.
+    """
     try:
         if bind is None:
             if socket.has_dualstack_ipv6():
@@ -51,23 +54,32 @@ def listen(bind: str | None, port: int) -> socket.socket:
         where = f"port {port}" if bind is None else f"{bind} port {port}"
         hint = ""
         if error.errno == errno.EADDRINUSE:
-            hint = "; another endpoint may be running there already, or choose another with --port"
+            hint = f"; another endpoint may be running there already, or choose another with {option}"
         elif error.errno == errno.EACCES:
-            hint = "; ports below 1024 need privileges, choose another with --port"
+            hint = f"; ports below 1024 need privileges, choose another with {option}"
         elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             hint = "; --bind takes an address of this host"
         raise EndpointError(f"cannot listen on {where}: {error.strerror or error}{hint}") from error
 
 
 class Endpoint:
-    """Serves clients on a listening socket while its `async with` block lasts: those with the key, if any."""
+    """Serves clients on a listening socket while its `async with` block lasts: those with the key, if any.
+
+    Without `takes_control` only data connections come there, and control comes by `serve`.
+    """
 
     def __init__(
-        self, listener: socket.socket, log: Callable[[str], None] = lambda _: None, *, key: Key | None = None
+        self,
+        listener: socket.socket,
+        log: Callable[[str], None] = lambda _: None,
+        *,
+        key: Key | None = None,
+        takes_control: bool = True,
     ) -> None:
         self._listener = listener
         self._key = key
         self._log = log
+        self._takes_control = takes_control
         self._registry: Registry = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepting: asyncio.Task[None] | None = None
@@ -100,6 +112,18 @@ class Endpoint:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
+    def serve(self, link: ControlLink) -> None:
+        """Serve a control connection that came another way than by the listening socket."""
+        self._keep(asyncio.create_task(serve_client(link, self._registry, self._log)))
+
+    def total_bytes(self) -> int:
+        """Return the payload of all runs that go on: a sign of life of their near ends."""
+        return sum(run.pool.counters.total_bytes() for run in self._registry.values())
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
@@ -110,9 +134,7 @@ class Endpoint:
                 self._log(f"a connection could not be accepted: {error.strerror}")
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            task = asyncio.create_task(self._greet(sock))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._keep(asyncio.create_task(self._greet(sock)))
 
     async def _greet(self, sock: socket.socket) -> None:
         """Find out what a connection is, from its first bytes, and pass it on."""
@@ -122,6 +144,10 @@ class Endpoint:
             if hello is not None:
                 await self._adopt(sock, hello)
                 return
+            if not self._takes_control:
+                # Who has control already may look whether data would get here.
+                await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
+                raise RemoteProtocolError("a control connection where only data is taken")
             link = await self._link(sock, opening)
         except (LinkgaugeError, OSError) as error:
             sock.close()

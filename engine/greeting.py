@@ -23,10 +23,15 @@ _NO_DOWNGRADE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Who is at the two ends of a connection, each with the interface that carries it."""
+    """Who is at the two ends of a connection, each with the interface that carries it.
+
+    `notes` are what a person should know of the way there; `is_through_ssh` says that ssh carries the data.
+    """
 
     near: HostFacts
     far: HostFacts
+    notes: tuple[str, ...] = ()
+    is_through_ssh: bool = False
 
 
 async def greet_far_end(link: ControlLink, peer: Peer) -> Ends:

@@ -13,6 +13,8 @@ from .plan import End
 
 _LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
 
+_IPV4_PARTS: Final = 2
+
 
 class LinkClosed(PeerError):
     """The control connection ended, from the other side or by its network."""
@@ -39,10 +41,11 @@ class ControlLink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send what the machine has to say."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
-        sock: socket.socket = transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _LOW_DELAY)
+        sock: socket.socket | None = transport.get_extra_info("socket")
+        if sock is not None:  # ssh has it where the connection goes through that
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _LOW_DELAY)
         self._flush()
 
     def data_received(self, data: bytes) -> None:
@@ -122,15 +125,19 @@ class ControlLink(asyncio.Protocol):
         return self._extra("sockname")
 
     @property
+    def data_address(self) -> tuple[str | int, ...]:
+        """Where the run's data connections go: to the same port, unless control has a way of its own."""
+        return self._extra("data_address") or self.peer_address
+
+    @property
     def family(self) -> int:
-        """The address family of the connection."""
-        assert self._transport is not None  # noqa: S101 - asked for after connecting
-        return self._transport.get_extra_info("socket").family
+        """The address family of the data connections: an IPv6 socket address has four parts, an IPv4 one two."""
+        return socket.AF_INET6 if len(self.data_address) > _IPV4_PARTS else socket.AF_INET
 
     @property
     def ip_version(self) -> int:
         """4 or 6, as the packets are."""
-        is_mapped = str(self.peer_address[0]).startswith("::ffff:") if self.peer_address else False
+        is_mapped = str(self.data_address[0]).startswith("::ffff:") if self.data_address else False
         return 6 if self.family == socket.AF_INET6 and not is_mapped else 4
 
     def _extra(self, name: str) -> tuple[str | int, ...]:

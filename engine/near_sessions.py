@@ -101,7 +101,7 @@ class NearSessions:
                 "command": "open",
                 "generation": self._generation,
                 "window_bytes": None if session == PROBE_SESSION else self._settings.window_bytes,
-                "address": self._link.peer_address,
+                "address": self._link.data_address,
                 "family": self._link.family,
                 "run": secret.name.hex(),
                 "secret": secret.of_session(direction, session, self._generation).hex(),

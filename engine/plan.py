@@ -12,6 +12,7 @@ from typing import Final, Literal, Self
 
 from .auth import NO_ACCESS, Access, Key
 from .errors import PlanError
+from .ssh_address import Ssh, is_ssh, split_address, written
 
 SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
@@ -278,12 +279,14 @@ class Plan:
 class Peer:
     """Where the far end is: a host name or address, and a TCP port. `loopback` means an embedded endpoint.
 
-    `access` is what this end brings there; None where nobody has looked for any.
+    `access` is what this end brings there; None where nobody has looked for any. With `ssh` it is not there yet: it
+    is started on that host, and chooses its port itself.
     """
 
     host: str
     port: int = DEFAULT_PORT
     access: Access | None = attribute(default=None, compare=False, repr=False)
+    ssh: Ssh | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be an address."""
@@ -292,13 +295,15 @@ class Peer:
         check_port(self.port)
 
     def __str__(self) -> str:
-        """`host:port`, an IPv6 address in brackets."""
+        """`host:port`, an IPv6 address in brackets; `ssh://…` as it was given."""
+        if self.ssh is not None:
+            return written(self.host, self.ssh)
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
         """Whether the run's own embedded endpoint is meant."""
-        return self.host == "loopback"
+        return self.host == "loopback" and self.ssh is None
 
     def with_key(self, key: Key) -> Self:
         """Return this peer with a key to bring there."""
@@ -306,10 +311,13 @@ class Peer:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `host`, `host:port`, an IPv6 address, `[address]:port` or `loopback`.
+        """Read `host`, `host:port`, an IPv6 address, `[address]:port`, `ssh://…` or `loopback`.
 
         Raises PlanError where the text is none of these.
         """
+        if is_ssh(text):
+            host, ssh = split_address(text)
+            return cls(host, ssh=ssh)
         host, port = text.strip(), ""
         if host.startswith("["):
             host, bracket, rest = host[1:].partition("]")

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from .connect import Ends, connect
+from .connect import Ends, FarEnd, connect
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
@@ -22,7 +22,7 @@ from .messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse,
 from .messages import SessionClosed as FarSessionClosed
 from .messages import SessionOpened as FarSessionOpened
 from .near_sessions import NearSessions
-from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Peer, Plan, Settings
+from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings, Workload
 from .plausible import FarWatch
 from .sampler import Sampler
 from .samples import (
@@ -60,13 +60,15 @@ def expect_nothing(_settings: Settings) -> Expectation:
 
 @asynccontextmanager
 async def open_run(
-    plan: Plan, peer: Peer, *, expect: Callable[[Settings], Expectation] = expect_nothing
+    plan: Plan, peer: FarEnd, *, expect: Callable[[Settings], Expectation] = expect_nothing
 ) -> AsyncGenerator["Run"]:
     """Give a run that has started; raise PeerError or WorkerError where it cannot be.
 
     `expect` tells what to expect under given settings; the engine passes it on and knows nothing of it.
     """
     async with connect(peer) as (link, ends):
+        if ends.is_through_ssh and plan.workload is Workload.CRR:
+            raise PeerError(f"{peer}: crr makes connections to a port of its own, which ssh does not carry")
         run = Run(plan, peer, link, ends, expect)
         # Asked before our own workers start: both ends' start at the same time. Where it cannot be said any
         # more, what ended the conversation is told by the next message that is waited for.
@@ -89,7 +91,7 @@ class Run:
     """One run, as the near end drives it. Iterate over it once."""
 
     def __init__(
-        self, plan: Plan, peer: Peer, link: ControlLink, ends: Ends, expect: Callable[[Settings], Expectation]
+        self, plan: Plan, peer: FarEnd, link: ControlLink, ends: Ends, expect: Callable[[Settings], Expectation]
     ) -> None:
         self.plan = plan
         self._peer = peer
@@ -169,7 +171,7 @@ class Run:
         near, far = self._ends.near, self._ends.far
         self._events.put_nowait(Started(started, str(self._peer), near, far, self.plan, expectation, idle))
         self._started = True
-        for event in [*map(Warned, self._link_watch.at_start()), *self._held]:
+        for event in [*map(Warned, (*self._ends.notes, *self._link_watch.at_start())), *self._held]:
             self._emit(event)
 
     async def _await_message(self, kind: type[M]) -> M:

@@ -1,5 +1,6 @@
 """The app: themes, command palette, and the cockpit as its screen."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,6 +17,7 @@ from .actions import ACTIONS
 from .known import problem_lines
 from .pace import DEFAULT_REFRESH_HZ
 from .ports import Export, Ports, Probe, StartRun
+from .screens.ask import SecretScreen
 from .screens.cockpit import CockpitScreen
 
 _PROBLEM_SHOWN_S: Final = 15.0
@@ -79,6 +81,22 @@ class LinkgaugeApp(App[None]):
                 timeout=_PROBLEM_SHOWN_S,
                 markup=False,
             )
+
+    async def ask(self, question: str) -> str | None:
+        """Ask a person what ssh wants to know; None where they go back without an answer."""
+        answered: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+        def take(answer: str | None) -> None:
+            if not answered.done():
+                answered.set_result(answer)
+
+        screen = SecretScreen(question)
+        await self.push_screen(screen, take)
+        try:
+            return await answered
+        finally:
+            if screen.is_current:  # nobody waits for it any more
+                screen.dismiss(None)
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the cockpit: it stays below every other screen."""

@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ..engine.connect import FarEnd
 from ..engine.document import document
-from ..engine.embedded import embedded_endpoint
 from ..engine.errors import StoreError
 from ..engine.export import CsvWriter
+from ..engine.far_ends import far_end_of
 from ..engine.interval import Precision
 from ..engine.meter import Interval, Meter
 from ..engine.plan import Peer, Plan, Settings
@@ -64,17 +65,17 @@ async def conduct(
     log: RunLog | None,
     csv: Path | None = None,
     pass_percent: float = DEFAULT_PASS_PERCENT,
-    embedded: Peer | None = None,
+    embedded: FarEnd | None = None,
     notices: Sequence[str] = (),
     variant: Variant = PLAIN,
     label: str | None = None,
     group: str | None = None,
     until_percent: float | None = None,
 ) -> AsyncGenerator["Conducted"]:
-    """Give a run that has started, against an embedded endpoint where the peer is `loopback`.
+    """Give a run that has started; the far end is brought up for it where the peer is `loopback` or `ssh://…`.
 
-    That is one of its own, or `embedded` where the caller has one. `notices` are what there is to say from
-    the beginning, `variant` the options that the preset's link is had with. `label` is a person's name for the
+    Unless the caller has it up already: `embedded`. `notices` are what there is to say from the beginning,
+    `variant` the options that the preset's link is had with. `label` is a person's name for the
     run, `group` what a series of runs has in common. With `until_percent` it ends when the mean is known that
     well, or its duration is up.
 
@@ -83,9 +84,7 @@ async def conduct(
     """
     async with AsyncExitStack() as stack:
         writer = None if csv is None else stack.enter_context(open_csv(csv))
-        far_end = with_access(peer)
-        if peer.is_loopback:
-            far_end = embedded or await stack.enter_async_context(embedded_endpoint())
+        far_end = embedded or await stack.enter_async_context(far_end_of(with_access(peer)))
         expect = (
             expect_nothing
             if preset is None or not plan.is_as_documented

@@ -28,12 +28,12 @@ _LENT: Final = "CREDENTIALS_DIRECTORY"
 def with_access(
     peer: Peer, *, key_file: Path | None = None, may_be_open: bool = False, fingerprint: bytes | None = None
 ) -> Peer:
-    """Return a peer with what there is to bring to it; one that has it already, and loopback, as they are.
+    """Return a peer with what there is to bring to it; one that has it, or that this end starts itself, as it is.
 
     A file that was named comes first, then the environment, then the keys file. Raises KeyProblem for a file
     that cannot be used.
     """
-    if peer.is_loopback or peer.access is not None:
+    if peer.is_loopback or peer.ssh is not None or peer.access is not None:
         return peer
     key, pinned = (None, None) if key_file is None else (read_key_file(key_file), None)
     if key is None:

@@ -14,6 +14,7 @@ from ..errors import WorkerError
 from ..loop import see_through
 from ..messages import Change
 from ..plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
+from ..travel import Carried
 from .channel import Channel, Message
 from .counters import Counters
 from .probe import probe_setup
@@ -132,13 +133,15 @@ class Pool:
         ours, theirs = socket.socketpair()
         with theirs:
             fds = (theirs.fileno(), self.counters.fd)
+            carried = Carried()
             try:
                 process = await asyncio.create_subprocess_exec(
                     *worker_command(*fds, number),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.PIPE,
-                    pass_fds=fds,
+                    pass_fds=(*fds, *carried.fds),
+                    env=carried.environment,
                     # Ctrl-C in the terminal is for the end's process, which ends its workers in order.
                     start_new_session=True,
                 )
@@ -148,6 +151,8 @@ class Pool:
             except BaseException:
                 ours.close()
                 raise
+            finally:
+                carried.close()
         if self._closing:  # nobody would end it: it ends as its channel does
             ours.close()
             await see_through(_end(process))

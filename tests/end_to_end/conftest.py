@@ -3,9 +3,12 @@
 import contextlib
 import json
 import os
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,3 +149,124 @@ def serve() -> Iterator[Callable[[bytes], SilentServer]]:
 def silent_server(serve: Callable[[bytes], SilentServer]) -> SilentServer:
     """Give a server that accepts and says nothing."""
     return serve(b"")
+
+
+_SSHD = shutil.which("sshd") or shutil.which("/usr/sbin/sshd")
+# Root's sshd wants /run/sshd: in a mount namespace of its own it has one, and the machine's /run stays as it is.
+_WITH_RUN = 'mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec "$@"'
+
+
+class Sshd:
+    """A real OpenSSH server on loopback that lets one key in.
+
+    Its sessions have `bin` as their whole PATH, and `home` as home, current and temporary folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.home = folder / "home"
+        for each in (self.bin, self.home):
+            each.mkdir()
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        for name in ("host_key", "key"):
+            self.make_key(name)
+        shutil.copy(folder / "key.pub", folder / "authorized_keys")
+        host_key = " ".join((folder / "host_key.pub").read_text().split()[:2])
+        (folder / "known_hosts").write_text(f"* {host_key}\n")
+        self.provide("sh", "/bin/sh")
+        # The interpreter that the tests' environment is made with: it can import neither linkgauge nor uvloop.
+        self.provide("python3", str(Path(sys.base_prefix, "bin", "python3")))
+
+    @property
+    def peer(self) -> str:
+        """The address by which linkgauge gets there."""
+        return f"ssh://127.0.0.1:{self.port}"
+
+    def provide(self, name: str, program: str, *arguments: str) -> None:
+        """Put a program on the sessions' PATH, with arguments that go before those it is given."""
+        path = self.bin / name
+        path.unlink(missing_ok=True)
+        path.write_text(f'#!/bin/sh\nexec {shlex.join([program, *arguments])} "$@"\n')
+        path.chmod(0o755)
+
+    def make_key(self, name: str, passphrase: str = "") -> None:
+        """Make a pair of keys."""
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(self.folder / name)]
+        subprocess.run(command, check=True, timeout=DEADLINE_S)
+
+    def command(self, key: str = "key", known_hosts: str = "known_hosts") -> str:
+        """Return the ssh command line that gets in, and knows nothing of whoever runs the tests."""
+        options = {
+            "IdentityFile": self.folder / key,
+            "IdentitiesOnly": "yes",
+            "IdentityAgent": "none",
+            "UserKnownHostsFile": self.folder / known_hosts,
+            "GlobalKnownHostsFile": "none",
+        }
+        words = [word for option, value in options.items() for word in ("-o", f"{option}={value}")]
+        return shlex.join(["ssh", "-F", "none", *words])
+
+    def start(self, before: str = "true", **environment: str) -> None:
+        """Start it; skip the test where it does not run. Sessions carry `before` out first, as a shell does."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        settings = {
+            "PATH": self.bin,
+            "HOME": self.home,
+            "TMPDIR": self.home,
+            "LINKGAUGE_TESTS": os.environ["LINKGAUGE_TESTS"],
+            **environment,
+        }
+        words = shlex.join(["env", *(f"{name}={value}" for name, value in settings.items())])
+        lines = [
+            f"ListenAddress 127.0.0.1:{self.port}",
+            f"HostKey {self.folder / 'host_key'}",
+            f"AuthorizedKeysFile {self.folder / 'authorized_keys'}",
+            # Whatever the login shell's start-up files make of PATH.
+            f'ForceCommand cd {self.home}; {before}; exec {words} /bin/sh -c "$SSH_ORIGINAL_COMMAND"',
+            "PidFile none",
+            "StrictModes no",
+            "UsePAM no",
+            "PasswordAuthentication no",
+            "KbdInteractiveAuthentication no",
+            "PermitRootLogin yes",
+        ]
+        configuration, log = self.folder / "sshd_config", self.folder / "sshd.log"
+        configuration.write_text("\n".join([*lines, ""]))
+        command = [_SSHD or "sshd", "-D", "-e", "-f", str(configuration)]
+        if os.geteuid() == 0 and not Path("/run/sshd").is_dir():
+            command = ["unshare", "--mount", "sh", "-c", _WITH_RUN, "sh", *command]
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        deadline = time.monotonic() + DEADLINE_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                pytest.skip(f"an OpenSSH server does not run here: {log.read_text()[-300:]}")
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), DEADLINE_S) as client:
+            return client.recv(4) == b"SSH-"
+        return False
+
+    def stop(self) -> None:
+        """End it. Sessions that go on have processes of their own."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(timeout=DEADLINE_S)
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, linkgauge: CommandLine) -> Iterator[Sshd]:
+    """Give an OpenSSH server that is not started yet, and have linkgauge's ssh know it."""
+    if _SSHD is None or not all(map(shutil.which, ("ssh", "ssh-keygen", "unshare"))):
+        pytest.skip("ssh, ssh-keygen, unshare and sshd are needed (Debian: openssh-server, util-linux)")
+    folder = tmp_path / "ssh"
+    folder.mkdir()
+    server = Sshd(folder)
+    linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = server.command()
+    yield server
+    server.stop()

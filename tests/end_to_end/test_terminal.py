@@ -439,3 +439,48 @@ def test_the_state_is_told_in_words_on_every_terminal(
     screen.type("q")
     assert screen.finish() == 0
     assert screen.is_restored()
+
+
+def test_ssh_asks_in_the_app_and_one_login_is_for_all_runs(
+    terminal: Open, linkgauge: Any, sshd: Any, home: Path
+) -> None:
+    """The passphrase is on no screen; the second run needs none."""
+    sshd.make_key("locked", "open sesame")
+    (sshd.folder / "authorized_keys").write_text((sshd.folder / "locked.pub").read_text())
+    sshd.start()
+    screen = terminal(sshd.peer, "--ssh-command", sshd.command("locked"), size=SMALL)
+    screen.see("ssh asks", "Enter passphrase for key")
+    screen.type("open sesame" + ENTER)
+    screen.lose("ssh asks")
+    for _ in range(2):
+        screen.see("space")
+        screen.type(" ")
+        screen.run_until(1)
+        screen.type(" ")
+        screen.lose("RUNNING")
+        screen.see("PASS")
+    screen.type("q")
+    assert screen.finish() == 0, screen.text
+    assert b"sesame" not in screen.drawn
+    runs = linkgauge("runs", "list", "--json").document
+    assert [run["peer"] for run in runs] == [sshd.peer, sshd.peer]
+    assert (sshd.folder / "sshd.log").read_text().count("Accepted publickey") == 1
+    assert_nothing_is_left(home)
+
+
+def test_a_question_of_ssh_that_is_not_answered_is_told_and_another_peer_can_be_had(
+    terminal: Open, linkgauge: Any, sshd: Any, home: Path
+) -> None:
+    """An unknown host: the question stands there whole, and going back is no."""
+    sshd.start()
+    screen = terminal(sshd.peer, "--ssh-command", sshd.command(known_hosts="nobody"), size=SMALL)
+    screen.see("ssh asks", "(yes/no", "SHA256:")
+    screen.type("\x1b")
+    screen.see("NO FAR END", "Host key verification failed")
+    screen.type("c")
+    screen.see("connect to peer")
+    screen.type("loopback" + ENTER)
+    start_and_measure(screen)
+    screen.type("qq")
+    screen.finish()
+    assert_nothing_is_left(home)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.errors import PlanError
 from linkgauge.engine.plan import SECOND_NS, Peer
+from linkgauge.engine.ssh_address import Ssh
 from linkgauge.tui.cli import parse
 
 ABSURD = ["", " ", "-1", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "½", "٣", "9" * 5_000, "1\n2", "ten"]
@@ -94,11 +95,9 @@ def test_peers_are_hosts_with_or_without_a_port(text: str, expected: Peer) -> No
     assert parse.peer(text) == expected
 
 
-@pytest.mark.parametrize("text", ["ssh://db-02", "SSH://me@db-02"])
-def test_a_peer_over_ssh_is_told_to_be_not_yet_available(text: str) -> None:
-    """And what to do instead."""
-    with pytest.raises(PlanError, match=r"not yet available.*linkgauge endpoint"):
-        parse.peer(text)
+def test_a_peer_may_be_one_that_ssh_starts() -> None:
+    """Its port is ssh's own."""
+    assert parse.peer("SSH://me@db-02:2222") == Peer("db-02", ssh=Ssh("me", 2222))
 
 
 @pytest.mark.parametrize(

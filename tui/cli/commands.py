@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ...engine.plan import DEFAULT_PORT, LOOPBACK, SECOND_NS, Plan
+from ...engine.plan import DEFAULT_PORT, LOOPBACK, SECOND_NS, Peer, Plan
 from ...engine.remarks import checked_label
 from ..language import language
 from . import options as given
 from . import parse
+from .ssh_options import SshOptions
 from .status import UsageProblem
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def open_app(
     lang: given.LangOption = None,
     *,
     access: given.AccessOptions,
+    ssh: SshOptions,
     as_json: given.JsonOption = False,
 ) -> int:
     """Open the app. `linkgauge [PEER]` is short for it.
@@ -49,7 +51,8 @@ def open_app(
     """
     # stdin too: an app whose keys come from a file or from nowhere cannot be stopped.
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    wanted, named_in = LOOPBACK if peer is None else access.peer(peer), language(lang)
+    wanted = LOOPBACK if peer is None else access.peer(peer)
+    wanted, named_in = ssh.of(wanted), language(lang)
     if on_terminal and not as_json:
         from .terminal_app import run_app
 
@@ -71,13 +74,14 @@ def check(
     asked: given.PlanOptions,
     link: given.LinkOptions,
     access: given.AccessOptions,
+    ssh: SshOptions,
     pass_mark: given.PassMarkOption = _DEFAULT_MARK,
     csv: given.CsvOption = None,
     label: given.LabelOption = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
-    return _test(asked, preset, link, (peer, access), pass_mark, csv, label=label, as_json=as_json)
+    return _test(asked, preset, link, ssh.of(access.peer(peer)), pass_mark, csv, label=label, as_json=as_json)
 
 
 def run(
@@ -92,13 +96,14 @@ def run(
     asked: given.PlanOptions,
     link: given.LinkOptions,
     access: given.AccessOptions,
+    ssh: SshOptions,
     pass_mark: given.PassMarkOption = _DEFAULT_MARK,
     csv: given.CsvOption = None,
     label: given.LabelOption = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Test a link without a preset, or with one."""
-    return _test(asked, preset, link, (peer, access), pass_mark, csv, label=label, as_json=as_json)
+    return _test(asked, preset, link, ssh.of(access.peer(peer)), pass_mark, csv, label=label, as_json=as_json)
 
 
 def endpoint(
@@ -121,17 +126,31 @@ def endpoint(
     open_: Annotated[
         bool, typer.Option("--open", metavar="", show_default=False, help="Ask for no key: serve everybody.")
     ] = False,
+    stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Be the far end, for many clients at once, until Ctrl-C or SIGTERM.
 
     Clients must have the key, unless only this host's own can come: on a loopback address none is asked for.
     """
+    if stdio is not None:
+        return _serve_ssh(stdio)
     from .far_end import Service, serve_until_stopped
 
     if open_ and key_file is not None:
         raise UsageProblem("give --key-file or --open, not both")
     return serve_until_stopped(Service(bind, parse.listening_port(port), key_file, is_open=open_), as_json=as_json)
+
+
+def _serve_ssh(protocol: int) -> int:
+    """Be the far end that a near one started through ssh, if both speak the same protocol."""
+    from ...engine.messages import PROTOCOL_VERSION
+    from ...engine.stdio import main
+
+    if protocol != PROTOCOL_VERSION:
+        raise UsageProblem(f"this linkgauge speaks protocol {PROTOCOL_VERSION}, not {protocol}")
+    main()
+    return 0
 
 
 def _find_preset(preset_id: str | None) -> "Preset | Catalog | None":
@@ -148,7 +167,7 @@ def _test(
     asked: given.PlanOptions,
     preset_id: str | None,
     link: given.LinkOptions,
-    far_end: tuple[str, given.AccessOptions],
+    peer: Peer,
     pass_mark: str,
     csv: Path | None,
     *,
@@ -159,12 +178,11 @@ def _test(
     from .headless import Test, run_test
 
     plan, variant = asked.plan(), link.variant()
-    peer, access = far_end
     return run_test(
         Test(
             plan,
             _find_preset(preset_id),
-            access.peer(peer),
+            peer,
             parse.pass_percent(pass_mark),
             csv=csv,
             as_json=as_json,

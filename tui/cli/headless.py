@@ -4,10 +4,13 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Generator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...engine.connect import FarEnd
 from ...engine.errors import PlanError
+from ...engine.far_ends import far_end_of
 from ...engine.loop import run
 from ...engine.plan import Peer, Plan
 from ...engine.runlog import RunLog
@@ -84,24 +87,30 @@ def run_test(test: Test) -> int:
 
 async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome | None:
     """Return what came out; None where a signal ended it before it had begun. Notices go to `told` as well."""
-    with _stopped_by_signals(test.plan) as signals, LiveLine(test.plan, str(test.peer)) as live:
+    with _stopped_by_signals(test.plan) as signals:
         try:
-            chosen = await _choose(test)
-            async with conduct(
-                test.plan,
-                chosen.preset,
-                test.peer,
-                log=log,
-                csv=test.csv,
-                pass_percent=test.pass_percent,
-                notices=chosen.notices,
-                variant=chosen.variant,
-                label=test.label,
-                until_percent=test.until_percent,
-            ) as conducted:
-                signals.conducted = conducted
-                await _watch(conducted, live, told, as_json=test.as_json)
-                return conducted.outcome
+            async with AsyncExitStack() as stack:
+                far = None
+                if test.peer.ssh is not None:  # ssh may ask on the terminal, where no line is drawn yet
+                    far = await stack.enter_async_context(far_end_of(test.peer))
+                live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
+                chosen = await _choose(test, far or test.peer)
+                async with conduct(
+                    test.plan,
+                    chosen.preset,
+                    test.peer,
+                    log=log,
+                    csv=test.csv,
+                    pass_percent=test.pass_percent,
+                    embedded=far,
+                    notices=chosen.notices,
+                    variant=chosen.variant,
+                    label=test.label,
+                    until_percent=test.until_percent,
+                ) as conducted:
+                    signals.conducted = conducted
+                    await _watch(conducted, live, told, as_json=test.as_json)
+                    return conducted.outcome
         except asyncio.CancelledError:
             if not signals.received:
                 raise
@@ -117,12 +126,12 @@ class _Chosen:
     notices: tuple[str, ...] = ()
 
 
-async def _choose(test: Test) -> _Chosen:
+async def _choose(test: Test, far: FarEnd) -> _Chosen:
     """Return what was asked for, or what both ends' interfaces come to."""
     if not isinstance(test.preset, Catalog):
         return _Chosen(test.preset, test.variant)
     asked = test.variant
-    picked = await pick_preset(test.preset, test.peer, asked.line_rate_bit_s)
+    picked = await pick_preset(test.preset, far, asked.line_rate_bit_s)
     notices = [f"preset {picked.preset.id}: {picked.why}", *picked.warnings]
     if picked.preset.link.framing == "none":
         unused = replace(asked, line_rate_bit_s=None).words  # of a line rate the warnings have told

@@ -19,7 +19,8 @@ from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, say
 from .status import status_of
 
 EPILOG: Final = (
-    "PEER is HOST[:PORT], [IPv6]:PORT, or loopback (an endpoint of this command's own). "
+    "PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the far end there, and nothing is "
+    "installed), or loopback (an endpoint of this command's own). "
     "Exit status: 0 pass, 1 short or fail, 2 the command line is wrong, 3 the test could not be run."
 )
 

@@ -11,6 +11,7 @@ import typer
 from ...engine.errors import PlanError
 from ...engine.plan import Direction, Mode, Plan, Settings, SocketOptions, Workload
 from . import parse
+from .ssh_options import SshOptions
 
 if TYPE_CHECKING:
     from ...engine.plan import Peer
@@ -23,7 +24,8 @@ _ACCESS: Final = "What the far end is shown, and asked for"
 _OUTPUT: Final = "What comes out"
 
 PeerArgument = Annotated[
-    str, typer.Argument(metavar="PEER", show_default=False, help="HOST[:PORT], [IPv6]:PORT, or loopback.")
+    str,
+    typer.Argument(metavar="PEER", show_default=False, help="HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."),
 ]
 LangOption = Annotated[
     str | None,
@@ -255,10 +257,10 @@ def with_options(command: Callable[..., int]) -> Callable[..., int]:
     They take the place of the command's argument of the group's class. Typer reads a function's signature; this one
     is made, so that these options stand in one place.
     """
-    groups: dict[str, type[PlanOptions | LinkOptions | AccessOptions]] = {}
+    groups: dict[str, type[PlanOptions | LinkOptions | AccessOptions | SshOptions]] = {}
     parameters: list[Parameter] = []
     for parameter in signature(command, eval_str=True).parameters.values():
-        if parameter.annotation in {PlanOptions, LinkOptions, AccessOptions}:
+        if parameter.annotation in {PlanOptions, LinkOptions, AccessOptions, SshOptions}:
             groups[parameter.name] = parameter.annotation
             parameters += [
                 Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.metadata["option"])

@@ -10,6 +10,7 @@ from typing import Final
 
 from ...engine.errors import PlanError
 from ...engine.plan import MAX_CORES, MAX_SESSIONS, SECOND_NS, Peer, check_port
+from ...engine.ssh_address import is_ssh
 from ...presets.model import TUNNELS, Tunnel
 from ...presets.schema import MAX_MTU_BYTES, MIN_MTU_BYTES
 from ...presets.verdict import check_pass_mark
@@ -123,15 +124,9 @@ def ci_percent(text: str) -> float:
 
 
 def peer(text: str) -> Peer:
-    """Read a peer: `HOST`, `HOST:PORT`, an IPv6 address, `[IPv6]:PORT`, or `loopback`."""
-    if text.strip().lower().startswith("ssh://"):
-        raise PlanError(
-            "peer",
-            repr(text),
-            "starting the far end over SSH is not yet available: run linkgauge endpoint there and give HOST",
-        )
-    if "/" in text:
-        raise PlanError("peer", repr(text), "give HOST, HOST:PORT, [IPv6]:PORT or loopback")
+    """Read a peer: `HOST`, `HOST:PORT`, an IPv6 address, `[IPv6]:PORT`, `ssh://[USER@]HOST[:PORT]`, `loopback`."""
+    if "/" in text and not is_ssh(text):
+        raise PlanError("peer", repr(text), "give HOST, HOST:PORT, [IPv6]:PORT, ssh://HOST or loopback")
     return Peer.parse(text)
 
 

@@ -3,13 +3,12 @@
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ...engine.connect import probe
-from ...engine.embedded import embedded_endpoint
 from ...engine.errors import StoreError
 from ...engine.export import CsvWriter
 from ...engine.loop import run
@@ -20,9 +19,9 @@ from ...presets.catalog import Catalog
 from ...presets.model import Preset
 from ..app import LinkgaugeApp
 from ..conduct import Conducted, conduct, open_log
-from ..keys import with_access
 from ..known import known_presets, problem_lines
 from .output import say
+from .standing import Standing
 
 _PLAN: Final = Plan(duration_ns=30 * SECOND_NS)
 _ON_LOOPBACK: Final = "loopback"
@@ -35,9 +34,9 @@ _REST_DEADLINE_S: Final = 10.0
 class World:
     """What the app needs of the world, for real."""
 
-    def __init__(self, log: RunLog | None, embedded: Peer | None, notices: list[str]) -> None:
+    def __init__(self, log: RunLog | None, standing: Standing, notices: list[str]) -> None:
         self._log = log
-        self._embedded = embedded
+        self._standing = standing
         self._notices = notices
         self._run: Conducted | None = None
         self._at_rest = asyncio.Event()
@@ -48,9 +47,8 @@ class World:
         """Give a run."""
         self._at_rest.clear()
         try:
-            async with conduct(
-                plan, preset, peer, log=self._log, embedded=self._embedded, notices=self._notices
-            ) as self._run:
+            far = await self._standing.of(peer)
+            async with conduct(plan, preset, peer, log=self._log, embedded=far, notices=self._notices) as self._run:
                 yield self._run
         finally:
             self._run = None
@@ -71,12 +69,7 @@ class World:
 
     async def probe(self, peer: Peer) -> HostFacts:
         """Ask the far end who it is."""
-        if not peer.is_loopback:
-            return await probe(with_access(peer))
-        if self._embedded is not None:
-            return await probe(self._embedded)
-        async with embedded_endpoint() as embedded:  # a person may come back to loopback from elsewhere
-            return await probe(embedded)
+        return await probe(await self._standing.of(peer))
 
     def export(self, run_id: str, path: Path) -> Path:
         """Write a run of the log as CSV."""
@@ -121,9 +114,13 @@ async def _run_app(
     log: RunLog | None,
     notices: list[str],
 ) -> int:
-    async with AsyncExitStack() as stack:
-        embedded = await stack.enter_async_context(embedded_endpoint()) if peer.is_loopback else None
-        world = World(log, embedded, notices)
+    async def ask(question: str) -> str | None:
+        return await app.ask(question)
+
+    async with aclosing(Standing(ask, peer.ssh)) as standing:
+        if peer.is_loopback:
+            await standing.of(peer)
+        world = World(log, standing, notices)
         app = LinkgaugeApp(
             catalog,
             peer,

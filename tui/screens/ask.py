@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,9 +11,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from ...engine.codec import printable
 from ...engine.errors import PlanError
 from ...engine.plan import Peer
 from ..widgets.field import Field
+
+_YES_NO: Final = "(yes/no"
 
 
 class AskScreen(ModalScreen[str | None]):
@@ -66,6 +69,23 @@ class AskScreen(ModalScreen[str | None]):
     def action_back(self) -> None:
         """Go back without an answer."""
         self.dismiss(None)
+
+
+class SecretScreen(AskScreen):
+    """Answers what ssh asks. What is typed is not shown, unless the question is for yes or no."""
+
+    def __init__(self, question: str) -> None:
+        super().__init__("ssh asks", "", "", lambda _text: None)
+        self._question = [printable(line) for line in question.splitlines()]
+        self._is_secret = _YES_NO not in question
+
+    def compose(self) -> ComposeResult:
+        """Lay out the question, and the line for its answer."""
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content("enter  esc")
+            yield Static(Content("\n".join(self._question)), markup=False)
+            yield Field(password=self._is_secret, compact=False)
 
 
 def wrong_peer(text: str) -> str | None:

@@ -209,7 +209,7 @@ class CockpitScreen(Toggles):
             self.paint()
             self._look()
 
-        hint = "host, host:port or loopback; on that host runs: linkgauge endpoint"
+        hint = "host or host:port where linkgauge endpoint runs; ssh://host; loopback"
         peer = self.desk.peer
         value = "loopback" if peer.is_loopback else str(peer)
         app_of(self).push_screen(AskScreen("connect to peer", value, hint, wrong_peer), named)

@@ -1,0 +1,201 @@
+"""Several control connections over one pair of byte streams, such as those of a program that ssh runs.
+
+A frame is a channel's number, a length, and so many bytes; no bytes close the channel. The end that dials opens a
+channel by sending its first frame; numbers only rise. Frames of channel 0 say that their sender is alive.
+Each channel is a transport like that of a TCP connection, so that a ControlLink does not know the difference.
+"""
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+_HEADER: Final = struct.Struct(">II")
+_ALIVE: Final = 0
+_MAX_FRAME_BYTES: Final = 1 << 20
+_MAX_CHANNELS: Final = 64
+
+Accept = Callable[["Channel"], asyncio.Protocol]
+
+
+class Channel(asyncio.Transport):
+    """One of the connections: what is written goes out in frames of its number."""
+
+    def __init__(self, mux: "Mux", number: int, extra: Mapping[str, Any]) -> None:
+        super().__init__(dict(extra))
+        self._mux = mux
+        self.number = number
+        self.protocol: asyncio.Protocol | None = None
+        self._closing = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Queue bytes; what is written after the close is dropped."""
+        if not self._closing:
+            self._mux.send(self.number, bytes(data))
+
+    def close(self) -> None:
+        """Close the channel once what is queued is sent."""
+        if not self._closing:
+            self._mux.send(self.number, b"")
+            self.end(None)
+
+    def abort(self) -> None:
+        """Close at once: there is no queue of its own to drop."""
+        self.close()
+
+    def is_closing(self) -> bool:
+        """Return whether nothing more can be written."""
+        return self._closing
+
+    def get_write_buffer_size(self) -> int:
+        """Return what is queued, of all channels: they share the way."""
+        return self._mux.unsent_bytes
+
+    def end(self, error: Exception | None) -> None:
+        """Take note that the channel is closed, whoever closed it."""
+        if self._closing:
+            return
+        self._closing = True
+        self._mux.forget(self.number)
+        if self.protocol is not None:
+            asyncio.get_running_loop().call_soon(self.protocol.connection_lost, error)
+
+
+class Mux(asyncio.Protocol):
+    """One end of the streams. `accept` gives a protocol to each channel that the other end opens.
+
+    `on_lost` is called once when the streams have ended; `why_lost` may tell more than the streams do.
+    `extra` is what every channel's `get_extra_info` answers.
+    """
+
+    def __init__(
+        self,
+        accept: Accept | None,
+        on_lost: Callable[[], None],
+        *,
+        extra: Mapping[str, Any],
+        why_lost: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._accept = accept
+        self._on_lost = on_lost
+        self._extra = extra
+        self._why_lost = why_lost
+        self._transport: asyncio.WriteTransport | None = None
+        self._buffer = bytearray()
+        self._channels: dict[int, Channel] = {}
+        self._newest = 0
+        self._lost = False
+        self.heard_ns = time.monotonic_ns()
+
+    # The streams
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport that is written to; where reading has one of its own, that one second."""
+        if self._transport is None:
+            self._transport = cast("asyncio.WriteTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Cut frames out of the bytes, and give each to its channel."""
+        self.heard_ns = time.monotonic_ns()
+        self._buffer += data
+        while len(self._buffer) >= _HEADER.size:
+            number, length = _HEADER.unpack_from(self._buffer)
+            if length > _MAX_FRAME_BYTES:
+                self.connection_lost(ConnectionError(f"a frame of {length} bytes is over the limit"))
+                return
+            whole = _HEADER.size + length
+            if len(self._buffer) < whole:
+                return
+            body = bytes(self._buffer[_HEADER.size : whole])
+            del self._buffer[:whole]
+            if number != _ALIVE:
+                self._take(number, body)
+
+    def eof_received(self) -> bool:
+        """End when the other end does."""
+        self.connection_lost(None)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell every channel, and whoever has to know that there will be no more of them."""
+        if self._lost:
+            return
+        self._lost = True
+        self.close()
+        reason = self._why_lost()
+        error = exc if reason is None else ConnectionError(reason)
+        for channel in list(self._channels.values()):
+            channel.end(error)
+        self._on_lost()
+
+    def pause_writing(self) -> None:
+        """Pass it on to all channels."""
+        for channel in self._channels.values():
+            if channel.protocol is not None:
+                channel.protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on to all channels."""
+        for channel in self._channels.values():
+            if channel.protocol is not None:
+                channel.protocol.resume_writing()
+
+    # The channels
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the streams have ended."""
+        return self._lost
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What is queued because the other end does not take it."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def open(self, protocol: asyncio.Protocol) -> Channel:
+        """Open a channel for a protocol; what the other end hears of it is the protocol's first bytes."""
+        self._newest += 1
+        channel = self._add(self._newest)
+        channel.protocol = protocol
+        protocol.connection_made(channel)
+        return channel
+
+    def send(self, number: int, data: bytes) -> None:
+        """Send a channel's bytes; none close it."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        for start in range(0, max(1, len(data)), _MAX_FRAME_BYTES):
+            part = data[start : start + _MAX_FRAME_BYTES]
+            self._transport.write(_HEADER.pack(number, len(part)) + part)
+
+    def say_alive(self) -> None:
+        """Tell the other end that this one is there."""
+        self.send(_ALIVE, b"")
+
+    def forget(self, number: int) -> None:
+        """Take a channel off the list: it is closed."""
+        self._channels.pop(number, None)
+
+    def close(self) -> None:
+        """Close the streams once what is queued is sent."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _add(self, number: int) -> Channel:
+        channel = self._channels[number] = Channel(self, number, self._extra)
+        return channel
+
+    def _take(self, number: int, body: bytes) -> None:
+        channel = self._channels.get(number)
+        if channel is None:
+            if self._accept is None or number <= self._newest or not body or len(self._channels) >= _MAX_CHANNELS:
+                return  # closed here while more was on its way
+            self._newest = number
+            channel = self._add(number)
+            channel.protocol = self._accept(channel)
+            channel.protocol.connection_made(channel)
+        if not body:
+            channel.end(None)
+        elif channel.protocol is not None:
+            channel.protocol.data_received(body)

@@ -1,0 +1,263 @@
+"""A far end that is started through ssh, and lasts as long as it is wanted.
+
+One login carries any number of control connections, one after another or at once. Nothing is installed: where the
+host has no linkgauge of this protocol, the engine goes along and stays in memory. Data does not go through ssh,
+unless that is asked for: it goes from host to host, to a port that the far end chooses.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+
+from .askpass import asking
+from .codec import DecodeError, decode, encode, printable
+from .data_way import Way, find_way, forward_for
+from .errors import PeerError, PeerUnreachable
+from .link import ControlLink
+from .liveness import PING_INTERVAL_S
+from .loop import see_through
+from .mux import Mux
+from .plan import End, Peer
+from .ssh_command import Forward, configuration_of, login_command, words_of
+from .stdio import MAX_LINE_BYTES, Up, Wanted
+from .travel import MARK, OLDEST_PYTHON, baggage
+
+Ask = Callable[[str], Awaitable[str | None]]
+"""Asks a person what ssh wants to know; None where they do not answer."""
+
+LOGIN_DEADLINE_S: Final = 120.0  # of a person who types a password; sshd's own LoginGraceTime is as long
+UNATTENDED_DEADLINE_S: Final = 30.0
+UP_DEADLINE_S: Final = 20.0
+_END_DEADLINE_S: Final = 3.0
+_KILL_DEADLINE_S: Final = 1.0
+_READ_BYTES: Final = 65_536
+_MOST_NOISE_BYTES: Final = 1 << 16  # what a login prints of its own
+_MOST_SAID_BYTES: Final = 4_096
+_SHOWN_LINES: Final = 3
+_SSH_FAILED: Final = 255
+
+
+class SshFarEnd:
+    """A far end that is up. `open_link` gives a control connection; `notes` is what a person should know of it."""
+
+    def __init__(self, peer: Peer, mux: Mux, way: Way) -> None:
+        self.peer = peer
+        self.way = way
+        self._mux = mux
+
+    def __str__(self) -> str:
+        return str(self.peer)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is still there."""
+        return not self._mux.is_lost
+
+    def open_link(self) -> ControlLink:
+        """Open a control connection; raise PeerUnreachable where the far end has gone."""
+        if self._mux.is_lost:
+            raise PeerUnreachable(f"{self.peer}: the connection of ssh has ended")
+        link = ControlLink(End.NEAR)
+        self._mux.open(link)
+        return link
+
+
+@asynccontextmanager
+async def ssh_far_end(peer: Peer, ask: Ask | None = None) -> AsyncGenerator[SshFarEnd]:
+    """Start a far end and give it for as long as the block lasts; raise PeerError where that cannot be done.
+
+    What ssh wants to know it asks on the terminal, or by `ask`.
+    """
+    async with AsyncExitStack() as stack:
+        environment = None if ask is None else await stack.enter_async_context(asking(ask))
+        configuration = await configuration_of(peer)
+        forward = await forward_for(peer)
+        login = _Login(peer, forward)
+        stack.push_async_callback(login.close)
+        await login.start(login_command(peer, configuration, forward), environment)
+        up = await login.until_up(is_attended=ask is not None or sys.stdin.isatty())
+        way = await find_way(peer, configuration, forward, (up.host, up.port))
+        mux = await login.join(way)
+        living = asyncio.create_task(_live(mux))
+        stack.callback(living.cancel)
+        yield SshFarEnd(peer, mux, way)
+
+
+async def _live(mux: Mux) -> None:
+    while True:
+        await asyncio.sleep(PING_INTERVAL_S)
+        mux.say_alive()
+
+
+class _Login:
+    """ssh as it runs, from its start to its end."""
+
+    def __init__(self, peer: Peer, forward: Forward | None) -> None:
+        self._peer = peer
+        self._forward = forward
+        self._process: asyncio.subprocess.Process | None = None
+        self._stream: socket.socket | None = None
+        self._mux: Mux | None = None
+        self._buffer = b""
+        self._taken = 0
+        self._said = bytearray()
+        self._listening: asyncio.Task[None] | None = None
+
+    async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
+        """Start ssh. With an environment of its own it has no terminal: what it asks, it asks by that."""
+        self._stream, theirs = socket.socketpair()
+        self._stream.setblocking(False)
+        with theirs:
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    stderr=asyncio.subprocess.PIPE,
+                    env=None if environment is None else os.environ | environment,
+                    start_new_session=environment is not None,
+                )
+            except OSError as error:
+                raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {error}") from error
+        self._listening = asyncio.create_task(self._listen(self._process))
+
+    async def until_up(self, *, is_attended: bool) -> Up:
+        """Give the far end what it asks for until it listens; raise PeerError where it does not come to that."""
+        deadline_s = LOGIN_DEADLINE_S if is_attended else UNATTENDED_DEADLINE_S
+        try:
+            async with asyncio.timeout(deadline_s) as limit:
+                while (line := await self._next_line()) is not None:
+                    # From here on nobody types.
+                    limit.reschedule(asyncio.get_running_loop().time() + UP_DEADLINE_S)
+                    word, _, rest = line.partition(" ")
+                    if word == "up":
+                        return self._checked(rest)
+                    await self._answer(word, rest)
+            raise await self._why_ended()
+        except TimeoutError as error:
+            raise PeerUnreachable(
+                f"{self._peer} did not come up in time{self._quoted()}; does this work: {words_of(self._peer)}"
+            ) from error
+
+    async def join(self, way: Way) -> Mux:
+        """Return the streams as those of control connections."""
+        assert self._stream is not None  # noqa: S101 - it was started
+        mux = Mux(None, lambda: None, extra=way.extra, why_lost=self._why_lost)
+        mux.data_received(self._buffer)
+        await asyncio.get_running_loop().create_unix_connection(lambda: mux, sock=self._stream)
+        self._mux, self._stream = mux, None
+        return mux
+
+    async def close(self) -> None:
+        """Let the far end go, and ssh with it."""
+        await see_through(self._end())
+
+    async def _next_line(self) -> str | None:
+        """Return what the far end says next, None at its end. What has not its mark is the login's own."""
+        assert self._stream is not None  # noqa: S101 - it was started
+        loop = asyncio.get_running_loop()
+        while True:
+            while b"\n" in self._buffer:
+                line, _, self._buffer = self._buffer.partition(b"\n")
+                mark, _, rest = line.decode(errors="replace").strip().partition(" ")
+                if mark == MARK:
+                    return rest
+            more = await loop.sock_recv(self._stream, _READ_BYTES)
+            if not more:
+                return None
+            self._buffer += more
+            self._taken += len(more)
+            if self._taken > _MOST_NOISE_BYTES:
+                raise PeerError(
+                    f"{self._peer}: its login prints too much of its own before anything can be run there; "
+                    "let its shell's start-up files print only where a terminal is"
+                )
+
+    async def _answer(self, word: str, rest: str) -> None:
+        assert self._stream is not None  # noqa: S101 - it was started
+        loop = asyncio.get_running_loop()
+        oldest = ".".join(map(str, OLDEST_PYTHON))
+        if word == "engine":
+            self._said.clear()  # of a linkgauge there that is another one
+            await loop.sock_sendall(self._stream, baggage())
+        elif word == "ready":
+            ssh, forward = self._peer.ssh, self._forward
+            assert ssh is not None  # noqa: S101 - it is such a peer
+            port = (ssh.data_port or 0) if forward is None else forward.far_port
+            wanted = json.dumps(encode(Wanted(port, forward is not None)))
+            assert len(wanted) < MAX_LINE_BYTES  # noqa: S101 - two small numbers
+            await loop.sock_sendall(self._stream, wanted.encode() + b"\n")
+        elif word == "python":
+            found = f"its python3 is {printable(rest)}" if rest else "there is no python3 on its PATH"
+            raise PeerError(
+                f"{self._peer} cannot run the far end: {found}, and Python {oldest} or newer is needed; "
+                "install it, or linkgauge, there"
+            )
+
+    def _checked(self, text: str) -> Up:
+        try:
+            up = decode(Up, json.loads(text))
+        except (DecodeError, ValueError) as error:
+            raise PeerError(f"{self._peer} cannot be understood: {error}") from error
+        if up.problem is not None:
+            raise PeerError(f"{self._peer}: {up.problem}")
+        return up
+
+    async def _why_ended(self) -> PeerError:
+        """Return what there is to say of an ssh that ended before the far end was up."""
+        assert self._process is not None  # noqa: S101 - it was started
+        status = await self._process.wait()
+        if self._listening is not None:
+            await asyncio.wait([self._listening], timeout=_KILL_DEADLINE_S)
+        if status == _SSH_FAILED:
+            return PeerUnreachable(
+                f"ssh does not get to {self._peer}{self._quoted()}; this has to work: {words_of(self._peer)}"
+            )
+        return PeerError(f"{self._peer}: the far end could not be started (status {status}){self._quoted()}")
+
+    def _why_lost(self) -> str:
+        return f"ssh ended{self._quoted()}"
+
+    def _quoted(self) -> str:
+        """Return the last lines of what ssh said, harmless."""
+        lines = [printable(line.strip()) for line in self._said.decode(errors="replace").splitlines()]
+        last = [line for line in lines if line][-_SHOWN_LINES:]
+        return f": {' '.join(last)}".rstrip(".") if last else ""
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None  # noqa: S101 - it was started with a pipe
+        while more := await process.stderr.read(_MOST_SAID_BYTES):
+            self._said += more
+            del self._said[:-_MOST_SAID_BYTES]
+
+    async def _end(self) -> None:
+        is_up = self._mux is not None
+        if self._mux is not None:
+            self._mux.close()
+        if self._stream is not None:
+            self._stream.close()
+        if self._process is None:
+            return
+        # One that is not up may be waiting for a person.
+        steps: list[tuple[Callable[[], Any], float]] = [(self._process.terminate, _KILL_DEADLINE_S)]
+        if is_up:
+            steps.insert(0, (lambda: None, _END_DEADLINE_S))
+        for act, deadline_s in steps:
+            with contextlib.suppress(ProcessLookupError, TimeoutError):
+                act()
+                async with asyncio.timeout(deadline_s):
+                    await self._process.wait()
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        if self._listening is not None:
+            # What ssh started may hold its standard error open.
+            self._listening.cancel()
+            await asyncio.wait([self._listening])

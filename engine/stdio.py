@@ -1,0 +1,149 @@
+"""The far end that ssh starts: control comes over standard input and output, data over a TCP port of its own.
+
+It lasts as long as its standard input, and is gone a moment after that whatever holds it up. What anything else
+prints goes to standard error, which ssh passes on.
+"""
+
+import asyncio
+import io
+import json
+import os
+import signal
+import socket
+import stat
+import sys
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from .codec import DecodeError, decode, encode
+from .endpoint import Endpoint, EndpointError, listen
+from .link import ControlLink
+from .liveness import PING_INTERVAL_S, Liveness
+from .loop import run
+from .mux import Channel, Mux
+from .plan import End
+from .travel import MARK
+
+MAX_LINE_BYTES: Final = 4_096
+_LOCALLY: Final = "127.0.0.1"
+_END_DEADLINE_S: Final = 1.5
+_TOLD_DEADLINE_S: Final = 60  # from the start until it is told what is wanted of it
+_CONNECTION_PARTS: Final = 4
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Near, one line of JSON: where to listen for data connections; 0 takes a free port.
+
+    `is_through`: only for those that ssh itself forwards.
+    """
+
+    data_port: int
+    is_through: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """Far, one line of JSON after the mark: it listens there, or it cannot, and ends."""
+
+    port: int = 0
+    host: str | None = None
+    problem: str | None = None
+
+
+def main() -> None:
+    """Be the far end of whoever is at the other end of standard input and output."""
+    signal.alarm(_TOLD_DEADLINE_S)
+    streams = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    _say(streams[1], "ready")
+    line = io.FileIO(streams[0], closefd=False).readline(MAX_LINE_BYTES)
+    try:
+        wanted = decode(Wanted, json.loads(line))
+        listener, host = _listen(wanted)
+    except (EndpointError, DecodeError, ValueError) as error:
+        _say(streams[1], "up", Up(problem=str(error)))
+        sys.exit(3)
+    signal.alarm(0)
+    _say(streams[1], "up", Up(listener.getsockname()[1], host))
+    run(_serve(listener, streams))
+
+
+def _say(fd: int, word: str, up: Up | None = None) -> None:
+    os.write(fd, f"{MARK} {word} {'' if up is None else json.dumps(encode(up))}\n".encode())
+
+
+def _listen(wanted: Wanted) -> tuple[socket.socket, str | None]:
+    """Listen where the near end came to, or wherever that is not an address of this host (it is translated)."""
+    came_to = _came_over()[1]
+    if wanted.is_through:
+        return listen(_LOCALLY, wanted.data_port, option="--data-port"), None
+    if came_to is not None:
+        try:
+            return listen(came_to[0], wanted.data_port, option="--data-port"), came_to[0]
+        except EndpointError:
+            pass
+    return listen(None, wanted.data_port, option="--data-port"), None
+
+
+def _came_over() -> tuple[Address | None, Address | None]:
+    """Return the near and the far address of the ssh connection, as sshd tells them."""
+    parts = os.environ.get("SSH_CONNECTION", "").split()
+    if len(parts) != _CONNECTION_PARTS or not (parts[1] + parts[3]).isdecimal():
+        return None, None
+    return (parts[0], int(parts[1])), (parts[2], int(parts[3]))
+
+
+async def _serve(listener: socket.socket, streams: tuple[int, int]) -> None:
+    stop = asyncio.Event()
+    peer, own = _came_over()
+    async with Endpoint(listener, _log, takes_control=False) as endpoint:
+
+        def accept(_channel: Channel) -> asyncio.Protocol:
+            link = ControlLink(End.FAR)
+            endpoint.serve(link)
+            return link
+
+        def lost() -> None:
+            # The kernel ends this process where something holds it up; its workers end with it.
+            signal.setitimer(signal.ITIMER_REAL, _END_DEADLINE_S)
+            stop.set()
+
+        mux = Mux(accept, lost, extra={"peername": peer or (), "sockname": own or ()})
+        await _attach(mux, *streams)
+        watching = asyncio.create_task(_watch(mux, endpoint))
+        await stop.wait()
+        watching.cancel()
+
+
+async def _attach(mux: Mux, reading: int, writing: int) -> None:
+    """Connect the streams: sshd makes them one socket, or two pipes, or what else the system has."""
+    loop = asyncio.get_running_loop()
+    found = os.fstat(reading)
+    if stat.S_ISSOCK(found.st_mode) and found.st_ino == os.fstat(writing).st_ino:
+        # As a pipe to write to it would be taken for closed as soon as there is something to read.
+        os.close(writing)
+        await loop.create_unix_connection(lambda: mux, sock=socket.socket(fileno=reading))
+        return
+    await loop.connect_write_pipe(lambda: mux, open(writing, "wb", 0))  # noqa: ASYNC230, SIM115 - the loop closes it
+    await loop.connect_read_pipe(lambda: mux, open(reading, "rb", 0))  # noqa: ASYNC230, SIM115
+
+
+async def _watch(mux: Mux, endpoint: Endpoint) -> None:
+    """Say that this end is there, and end where the near one has vanished without a word."""
+    liveness = Liveness(time.monotonic_ns())
+    while True:
+        await asyncio.sleep(PING_INTERVAL_S)
+        mux.say_alive()
+        if liveness.lost_for_ns(time.monotonic_ns(), mux.heard_ns, endpoint.total_bytes()) is not None:
+            mux.connection_lost(None)
+
+
+def _log(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

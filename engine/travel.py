@@ -1,0 +1,81 @@
+"""The engine as a zip, for a host where linkgauge is not installed, and what starts it there."""
+
+import hashlib
+import io
+import os
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from .landing import keep, path_of
+from .messages import PROTOCOL_VERSION
+
+MARK: Final = "linkgauge-far"
+OLDEST_PYTHON: Final = (3, 11)
+_ROOT: Final = Path(__file__).parent.parent
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
+_KEPT: Final = re.compile(r"/(?:proc/self|dev)/fd/(\d+)")
+
+_PYTHONS: Final = "python3 python3.14 python3.13 python3.12 python3.11"
+_OLD: Final = "import sys;sys.exit(sys.version_info<(3,11))"
+# FileIO reads a line byte by byte: what follows is not the interpreter's. The alarm ends one that is told no more.
+_FIRST: Final = "import io,signal;signal.alarm(60);exec(io.FileIO(0,closefd=False).readline())"
+# Of one line and without apostrophes, so that every login shell hands it to sh as it is. An installed linkgauge of
+# another protocol, or that knows no --stdio, leaves with status 2 and has read nothing.
+_SCRIPT: Final = (
+    "if command -v linkgauge >/dev/null 2>&1; then "
+    f"linkgauge endpoint --stdio {PROTOCOL_VERSION}; s=$?; case $s in 2|126|127) ;; *) exit $s;; esac; fi; "
+    f'for p in {_PYTHONS}; do if $p -c "{_OLD}" 2>/dev/null; then '
+    f'echo "{MARK} engine"; exec $p -c "{_FIRST}"; fi; done; '
+    f'echo "{MARK} python $(python3 -V 2>/dev/null)"'
+)
+REMOTE_COMMAND: Final = f"exec sh -c '{_SCRIPT}'"
+
+
+@cache
+def archive() -> bytes:
+    """Return the package's root and its engine as a zip; raise OSError where their sources are not there."""
+    import zipfile
+
+    found = io.BytesIO()
+    with zipfile.ZipFile(found, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in [_ROOT / "__init__.py", *sorted((_ROOT / "engine").rglob("*.py"))]:
+            name = "linkgauge/" + path.relative_to(_ROOT).as_posix()
+            file.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return found.getvalue()
+
+
+def baggage() -> bytes:
+    """Return what an interpreter that waits for it is sent: a line of source, and the engine."""
+    data = archive()
+    source = (_ROOT / "engine" / "landing.py").read_text(encoding="utf-8")
+    digest = hashlib.sha256(data).hexdigest()
+    return f"exec({source!a});land({len(data)},{digest!r})\n".encode() + data
+
+
+class Carried:
+    """The archive that this process runs from, for a process that it starts; nothing where it is installed.
+
+    `fds` are to be passed on, `environment` is for the child; `close` once it is started.
+    """
+
+    def __init__(self) -> None:
+        self.fds: tuple[int, ...] = ()
+        self.environment: dict[str, str] | None = None
+        self._copy: int | None = None
+        kept = _KEPT.fullmatch(str(getattr(__loader__, "archive", "")))
+        if kept is None:
+            return
+        fd = int(kept[1])
+        if sys.platform != "linux":  # /dev/fd shares the place in the file, which each reader moves
+            fd = self._copy = keep(os.pread(fd, os.fstat(fd).st_size, 0))
+        self.fds = (fd,)
+        self.environment = os.environ | {"PYTHONPATH": path_of(fd)}
+
+    def close(self) -> None:
+        """Close what was made for the child alone."""
+        if self._copy is not None:
+            os.close(self._copy)
+            self._copy = None

@@ -1,0 +1,216 @@
+"""Far ends that a real OpenSSH server starts: with nothing installed there, and with nothing left behind."""
+
+import os
+import pty
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import HostFacts, Started
+
+SHORT: Final = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
+DEADLINE_S: Final = 30.0
+
+
+def far_processes(sshd: Any) -> set[int]:
+    """Return the processes that this server's sessions have started: they have its PATH."""
+    found: set[int] = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"PATH={sshd.bin}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.add(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process's first thread has started."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_for_none(sshd: Any) -> None:
+    """Wait until nothing that a session has started is there any more."""
+    deadline = time.monotonic() + DEADLINE_S
+    while left := far_processes(sshd):
+        assert time.monotonic() < deadline, f"left behind: {left}"
+        time.sleep(0.02)
+
+
+def far_facts(linkgauge: Any, run_id: str) -> HostFacts:
+    """Return who the far end of a run was."""
+    log = RunLog.open(linkgauge.data_dir)
+    try:
+        (started,) = [event for event in log.events(run_id) if isinstance(event, Started)]
+    finally:
+        log.close()
+    return started.far
+
+
+def assert_not_run(answer: Any, *words: str) -> None:
+    """Hold an answer to what a far end that does not come up must lead to."""
+    assert answer.status == 3, answer
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1, answer.err
+    for word in words:
+        assert word in answer.err
+
+
+def test_a_host_without_this_linkgauge_gets_the_engine_and_keeps_nothing_of_it(linkgauge: Any, sshd: Any) -> None:
+    """The standard library is all it runs on; it writes no file, and no process stays.
+
+    One of another protocol leaves as from any command line that it does not know.
+    """
+    sshd.provide("linkgauge", "/bin/sh", "-c", "echo no such option >&2; exit 2")
+    sshd.start()
+    answer = linkgauge("check", "auto", sshd.peer, "--json", "--sessions", "2", "--direction", "duplex", *SHORT)
+    assert answer.status == 0, answer
+    assert answer.document["preset"] == "loopback"
+    assert answer.document["warnings"] == []
+    assert far_facts(linkgauge, answer.document["run_id"]).event_loop == "asyncio"
+    wait_for_none(sshd)
+    assert list(sshd.home.iterdir()) == []
+    assert linkgauge("runs", "list", "--json").document[0]["peer"] == sshd.peer
+
+
+def test_an_installed_linkgauge_is_used(linkgauge: Any, sshd: Any) -> None:
+    """Its far end has uvloop; what the login prints by itself does no harm."""
+    sshd.provide("linkgauge", sys.executable, "-m", "linkgauge")
+    sshd.start(before="echo Welcome to this host")
+    answer = linkgauge("run", sshd.peer, "--json", *SHORT)
+    assert answer.status == 0, answer
+    assert far_facts(linkgauge, answer.document["run_id"]).event_loop == "uvloop"
+    wait_for_none(sshd)
+
+
+@pytest.mark.parametrize("victim", ["the near end", "ssh"])
+def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, sshd: Any, victim: str) -> None:
+    """Killed in the middle of a run: nothing can be said any more, and the far end goes all the same."""
+    sshd.start()
+    process = linkgauge.start("run", sshd.peer, "--seconds", "60", "--csv", sshd.folder / "rows.csv")
+    deadline = time.monotonic() + DEADLINE_S
+    while not (sshd.folder / "rows.csv").exists() or (sshd.folder / "rows.csv").read_text().count("\n") < 3:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert len(far_processes(sshd)) >= 2
+    if victim == "ssh":
+        (ssh,) = [pid for pid in children_of(process.pid) if Path(f"/proc/{pid}/comm").read_text() == "ssh\n"]
+        os.kill(ssh, signal.SIGKILL)
+    else:
+        process.kill()
+    wait_for_none(sshd)
+    if victim == "ssh":
+        answer = linkgauge.finish(process)
+        assert answer.status == 3
+        assert "the far end is gone" in " ".join((answer.out + answer.err).split())
+
+
+def test_a_login_that_is_denied_says_what_ssh_said(linkgauge: Any, sshd: Any) -> None:
+    """And how a person tries the same."""
+    sshd.start()
+    sshd.make_key("other")
+    linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = sshd.command("other")
+    assert_not_run(linkgauge("run", sshd.peer, *SHORT), sshd.peer, "Permission denied (publickey)", "ssh -F none")
+
+
+def test_a_host_that_is_not_the_known_one_is_not_trusted(linkgauge: Any, sshd: Any) -> None:
+    """Nobody is there to be asked: ssh declines by itself."""
+    sshd.start()
+    linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = sshd.command(known_hosts="nobody")
+    answer = linkgauge("run", sshd.peer, start_new_session=True)
+    assert_not_run(answer, "Host key verification failed")
+
+
+def test_hosts_that_cannot_be_reached_are_told_as_ssh_tells_them(linkgauge: Any, sshd: Any) -> None:
+    """A name that means nothing, and a port that nobody listens on."""
+    assert_not_run(linkgauge("run", "ssh://no-such-host.invalid"), "ssh://no-such-host.invalid", "resolve")
+    assert_not_run(linkgauge("check", "auto", "ssh://127.0.0.1:1"), "ssh://127.0.0.1:1", "refused")
+
+
+def test_an_ssh_that_is_not_there_is_told(linkgauge: Any) -> None:
+    """The variable's words are a command line."""
+    linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = "no-such-ssh -v"
+    assert_not_run(linkgauge("run", "ssh://db-02"), "no-such-ssh", "cannot be run")
+
+
+@pytest.mark.parametrize("found", ["an old one", "none"])
+def test_a_host_without_a_python_that_will_do_is_told_which_it_takes(linkgauge: Any, sshd: Any, found: str) -> None:
+    """The version that is there is named."""
+    if found == "none":
+        (sshd.bin / "python3").unlink()
+    else:
+        sshd.provide("python3", "/bin/sh", "-c", 'test "$1" = -V && echo Python 3.9.2', "python3")
+    sshd.start()
+    words = "no python3" if found == "none" else "its python3 is Python 3.9.2"
+    assert_not_run(linkgauge("run", sshd.peer), words, "3.11 or newer")
+
+
+def test_a_far_end_that_fails_is_told_with_its_last_words_made_harmless(linkgauge: Any, sshd: Any) -> None:
+    """Whatever a login does to a command, and however it colours it."""
+    sshd.provide("sh", "/bin/sh", "-c", r"printf '\033[31mthis account is closed\033[0m\n' >&2; exit 5")
+    sshd.start()
+    answer = linkgauge("run", sshd.peer)
+    assert_not_run(answer, "status 5", "this account is closed")
+    assert answer.err.strip().isprintable()
+
+
+def test_a_data_port_that_cannot_be_reached_is_told_with_what_to_do(linkgauge: Any, sshd: Any) -> None:
+    """The far end listens where it believes that it was reached, and that is elsewhere."""
+    sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")
+    assert_not_run(linkgauge("run", sshd.peer), sshd.peer, "TCP port", "firewall", "--data-port", "--via-ssh")
+    wait_for_none(sshd)
+
+
+def test_a_passphrase_is_asked_for_on_the_terminal(linkgauge: Any, sshd: Any) -> None:
+    """By ssh itself, before anything is drawn."""
+    sshd.make_key("locked", "open sesame")
+    (sshd.folder / "authorized_keys").write_text((sshd.folder / "locked.pub").read_text())
+    sshd.start()
+    linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = sshd.command("locked")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = [sys.executable, "-m", "linkgauge", "run", sshd.peer, *SHORT]
+        os.execve(sys.executable, command, linkgauge.environment)  # noqa: S606
+    said = b""
+    try:
+        while b"passphrase for key" not in said:
+            said += os.read(terminal, 4_096)
+        os.write(terminal, b"open sesame\n")
+        while True:
+            said += os.read(terminal, 4_096)
+    except OSError:  # nobody is left inside
+        pass
+    finally:
+        os.close(terminal)
+        _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, said
+    assert b"Mb/s" in said or b"Gb/s" in said
+    assert b"open sesame" not in said
+
+
+def test_ssh_carries_the_data_where_that_is_asked_for_and_the_result_says_so(linkgauge: Any, sshd: Any) -> None:
+    """Through a forwarded port, to the far end's loopback alone; crr has connections of its own and is declined."""
+    sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")  # nothing gets there by itself
+    arguments = ("run", sshd.peer, "--via-ssh", "--ssh-command", sshd.command())
+    answer = linkgauge(*arguments, "--direction", "duplex", "--json", *SHORT)
+    assert answer.status == 0, answer
+    (warning,) = answer.document["warnings"]
+    assert warning.startswith("through ssh: ")
+    assert answer.document["measured"]["total"]["bytes"] > 0
+    assert_not_run(linkgauge(*arguments, "--workload", "crr"), "ssh does not carry")
+    wait_for_none(sshd)
+
+
+def test_a_data_port_that_is_asked_for_is_the_one_or_is_told_to_be_taken(linkgauge: Any, sshd: Any) -> None:
+    """The option that chooses another is named."""
+    sshd.start()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert_not_run(linkgauge("run", sshd.peer, "--data-port", port), f"port {port}", "--data-port")
+    assert linkgauge("run", sshd.peer, "--data-port", port, *SHORT).status == 0

@@ -1,0 +1,120 @@
+"""Several control connections over one pair of streams: real sockets, and what breaks them."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from linkgauge.engine.far import serve_client
+from linkgauge.engine.link import ControlLink, LinkClosed
+from linkgauge.engine.messages import Hello, Ping, Welcome
+from linkgauge.engine.mux import Channel, Mux
+from linkgauge.engine.plan import End
+from linkgauge.engine.samples import HostFacts
+
+pytestmark = pytest.mark.anyio
+
+FACTS = HostFacts("web-07", "Linux", 8, "linkgauge", "asyncio")
+EXTRA = {"sockname": ("192.0.2.1", 1), "peername": ("192.0.2.2", 22), "data_address": ("192.0.2.2", 4_000)}
+
+
+class Pair:
+    """Both ends of the streams; the far one serves whoever comes."""
+
+    def __init__(self) -> None:
+        self.lost: list[str] = []
+        self.serving: set[asyncio.Task[None]] = set()
+        self.near = Mux(None, lambda: self.lost.append("near"), extra=EXTRA, why_lost=lambda: "ssh ended: killed")
+        self.far = Mux(self._accept, lambda: self.lost.append("far"), extra={})
+
+    def _accept(self, _channel: Channel) -> asyncio.Protocol:
+        link = ControlLink(End.FAR)
+        task = asyncio.create_task(serve_client(link, {}, lambda _text: None))
+        self.serving.add(task)
+        task.add_done_callback(self.serving.discard)
+        return link
+
+    def dial(self) -> ControlLink:
+        """Open a control connection."""
+        link = ControlLink(End.NEAR)
+        self.near.open(link)
+        return link
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[Pair]:
+    """Give a pair over a real pair of sockets."""
+    pair = Pair()
+    ours, theirs = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(20):
+        await loop.create_unix_connection(lambda: pair.near, sock=ours)
+        await loop.create_unix_connection(lambda: pair.far, sock=theirs)
+        yield pair
+        pair.near.close()
+        await until(lambda: len(pair.lost) == 2 and not pair.serving)
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    """Let the loop run until something is so."""
+    while not is_so():  # noqa: ASYNC110 - there is nothing to wait for but the loop's other work
+        await asyncio.sleep(0.01)
+
+
+async def test_connections_at_once_are_greeted_each_and_closed_each() -> None:
+    """The end of one leaves the other as it is."""
+    async with connected() as pair:
+        links = [pair.dial(), pair.dial()]
+        for link in links:
+            link.send(Hello(FACTS))
+            assert isinstance(await link.receive(), Welcome)
+        await links[0].aclose()
+        await until(lambda: len(pair.serving) == 1)
+        heard = links[1].heard_ns
+        links[1].send(Ping(1))
+        await until(lambda: links[1].heard_ns > heard)
+        assert links[1].data_address == ("192.0.2.2", 4_000)
+        assert links[1].peer_address == ("192.0.2.2", 22)
+        assert links[1].ip_version == 4
+        await links[1].aclose()
+        await until(lambda: not pair.serving)
+
+
+async def test_the_end_of_the_streams_is_the_end_of_every_connection_with_a_reason() -> None:
+    """Who waits for a message is told why none will come."""
+    async with connected() as pair:
+        link = pair.dial()
+        link.send(Hello(FACTS))
+        assert isinstance(await link.receive(), Welcome)
+        pair.far.close()
+        with pytest.raises(LinkClosed, match="ssh ended: killed"):
+            await link.receive()
+        assert pair.near.is_lost
+        assert not link.try_send(Ping(1))
+
+
+async def test_signs_of_life_are_heard_and_open_nothing() -> None:
+    """They belong to no connection."""
+    async with connected() as pair:
+        heard = pair.far.heard_ns
+        pair.near.say_alive()
+        await until(lambda: pair.far.heard_ns > heard)
+        assert not pair.serving
+
+
+async def test_a_length_that_no_frame_has_ends_the_streams() -> None:
+    """It is never waited for, nor is memory taken for it."""
+    async with connected() as pair:
+        pair.far.data_received(struct.pack(">II", 1, 2**32 - 1))
+        await until(lambda: sorted(pair.lost) == ["far", "near"])
+
+
+async def test_frames_of_a_connection_that_was_closed_open_no_new_one() -> None:
+    """They were on their way when it closed."""
+    async with connected() as pair:
+        pair.far.data_received(struct.pack(">II", 2, 1) + b"l")
+        await until(lambda: len(pair.serving) == 1)
+        pair.far.data_received(struct.pack(">II", 2, 0) + struct.pack(">II", 1, 1) + b"l")
+        await until(lambda: not pair.serving)
