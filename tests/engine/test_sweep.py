@@ -1,0 +1,151 @@
+"""Sweeps: their points and order, the knee and the best settings, by intervals and not by noise."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from linkgauge.engine.codec import decode, encode
+from linkgauge.engine.errors import PlanError
+from linkgauge.engine.interval import Steady
+from linkgauge.engine.knee import best, knees
+from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Workload
+from linkgauge.engine.samples import (
+    CpuSummary,
+    Expectation,
+    Measured,
+    Reason,
+    RunEnd,
+    Summary,
+    TcpSummary,
+)
+from linkgauge.engine.sweep import MAX_POINTS, Cell, Point, Sweep
+
+K = 1024
+WINDOWS = (16 * K, 32 * K, 64 * K, 128 * K, 256 * K)
+
+
+def sweep(**more: object) -> Sweep:
+    """Return a sweep over windows and sessions."""
+    axes = {"directions": (Direction.OUT,), "sessions": (1, 2), "windows": WINDOWS, "messages": (K,)}
+    return Sweep("sweep-a", "db-02", Plan(duration_ns=SECOND_NS), **(axes | more))
+
+
+def cell(point: Point, mbit_s: float, error: float = 0.5) -> Cell:
+    """Return a cell whose rate is known with this error."""
+    steady = Steady(mbit_s * 1e6, error * 1e6, 15.0, 24)
+    measured = Measured(round(mbit_s * 1e6 / 8), SECOND_NS, steady=steady)
+    cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
+    end = RunEnd(Reason.COMPLETED, "")
+    summary = Summary(point.plan(Plan()), measured, None, measured, Expectation(), (), cpu, cpu, tcp, (), end)
+    return Cell(point, f"run-{point.sessions}-{point.window_bytes}", summary)
+
+
+def line(rate: Callable[[int], float], error: float = 0.5) -> list[Cell]:
+    """Return a cell for each window, with a rate that follows from it."""
+    return [cell(Point(Direction.OUT, 1, window, K), rate(window), error) for window in WINDOWS]
+
+
+def test_a_sweep_has_every_combination_once_in_an_order_that_its_name_gives() -> None:
+    """Shuffled, and the same again after a break."""
+    points = sweep().points
+    assert len(points) == len(set(points)) == 10
+    assert points == sweep().points
+    assert [point.window_bytes for point in points] != sorted(point.window_bytes or 0 for point in points)
+    assert sweep().varied == ("sessions", "window_bytes")
+
+
+def test_a_point_is_a_plan_and_a_plan_a_point() -> None:
+    """So that kept runs are found again."""
+    point = Point(Direction.IN, 5, None, 512)
+    plan = point.plan(Plan(duration_ns=SECOND_NS))
+    assert plan.block_bytes == 512
+    assert Point.of(plan) == point
+
+
+def test_a_definition_is_kept_and_read_again() -> None:
+    """As JSON values; a window left to the kernel is one, too."""
+    whole = sweep(windows=(None, 16 * K), figure="hp-figure-1", preset="hp-atm155-clip-9180")
+    assert decode(Sweep, encode(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"windows": ()}, "sweep"),
+        ({"messages": tuple(range(64, 65 + MAX_POINTS))}, "sweep"),
+        ({"base": Plan(duration_ns=None)}, "duration"),
+        ({"sessions": (1, 1_000)}, "sessions"),
+        ({"messages": (1,)}, "block size"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_before_the_first_run(more: dict[str, object], field: str) -> None:
+    """Each point's plan is made at the beginning."""
+    axes: dict[str, object] = {
+        "base": Plan(duration_ns=SECOND_NS),
+        "directions": (Direction.OUT,),
+        "sessions": (1,),
+        "windows": (None,),
+        "messages": (K,),
+    }
+    with pytest.raises(PlanError, match=field):
+        Sweep("sweep-a", "db-02", **(axes | more))
+
+
+def test_the_knee_is_where_more_brings_nothing() -> None:
+    """A rate that follows the window up to 64K, and is the line's beyond it."""
+    (knee,) = knees(line(lambda window: min(100.0, window / K * 100 / 64)))
+    assert (knee.axis, knee.value, knee.is_first, knee.is_last) == ("window_bytes", 64 * K, False, False)
+    assert knee.at_most_percent is not None
+    assert 0 < knee.at_most_percent < 5
+
+
+def test_a_rate_that_still_grows_has_its_knee_at_the_end_and_a_flat_one_at_the_beginning() -> None:
+    """Both are told apart from a knee between."""
+    (growing,) = knees(line(lambda window: window / K))
+    assert growing.is_last
+    assert growing.at_most_percent is None
+    (flat,) = knees(line(lambda _window: 100.0))
+    assert flat.is_first
+    assert flat.value == 16 * K
+
+
+def test_a_hair_more_is_no_gain_however_sure_it_is() -> None:
+    """Half a percent, known exactly."""
+    (knee,) = knees(line(lambda window: 100.0 + window / (512 * K), error=0.0))
+    assert knee.is_first
+
+
+def test_noise_does_not_move_the_knee() -> None:
+    """In 100 sweeps with a fixed seed, a flat line looks flat nearly always."""
+    rng = random.Random(5820)  # noqa: S311
+    moved = 0
+    for _ in range(100):
+        (knee,) = knees(line(lambda _window: rng.gauss(100.0, 2.0), error=2.0))
+        moved += not knee.is_first
+    assert moved <= 5
+
+
+def test_too_few_values_or_rates_that_nobody_knows_have_no_knee() -> None:
+    """Nothing is claimed of them; neither is a window that is left to the kernel a place on the axis."""
+    assert knees(line(float)[:2]) == []
+    assert knees(line(lambda _window: 100.0, error=60.0)) == []
+    auto = [cell(Point(Direction.OUT, 1, None, K), 100.0), *line(lambda _window: 100.0)[:2]]
+    assert knees(auto) == []
+
+
+def test_the_best_is_told_with_those_that_may_be_as_fast_and_the_most_modest_of_them() -> None:
+    """Fewer sessions before a smaller window."""
+    cells = line(lambda window: min(100.0, window / K))
+    cells += [cell(Point(Direction.OUT, 5, window, K), 100.2) for window in WINDOWS]
+    found = best(cells)
+    assert found is not None
+    assert found.fastest.bit_s == pytest.approx(100.2e6)
+    assert len(found.alike) == 7
+    assert found.modest.point == Point(Direction.OUT, 1, 128 * K, K)
+    assert best([]) is None
+
+
+def test_a_sweep_of_transactions_is_the_bases_affair() -> None:
+    """The axes are settings; what is carried is the base plan's."""
+    base = Plan(workload=Workload.RR, duration_ns=SECOND_NS)
+    assert Point(Direction.OUT, 2, None, 64).plan(base).workload is Workload.RR
