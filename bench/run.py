@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import tools
 from processes import cpu_s, running
 from ratios import ratio_interval
-from tools import IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, Entry, Tool
+from tools import ETHR, IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, Entry, Tool
 
 RESULTS = Path(__file__).parent / "results"
 _FIRST_PORT = 5900
@@ -89,6 +89,8 @@ CASES = (
             Entry("nuttcp -l 128K", NUTTCP, tools.nuttcp("-l128K")),
             Entry("qperf -m 128K", QPERF, tools.qperf("-m", "128K")),
             Entry("netperf -m 128K", NETPERF, tools.netperf("-m", "128K", "-M", "128K")),
+            _neper("tcp_stream", "-F", "1", "-T", "1", "-B", "131072"),
+            Entry("ethr -l 128KB", ETHR, tools.ethr("-l", "128KB")),
         ),
         1.0,
     ),
@@ -199,7 +201,10 @@ def _enter_namespace() -> None:
     """
     if os.environ.get(_INSIDE) or not shutil.which("unshare") or not shutil.which("ip"):
         return
-    script = 'ip link set lo up && sysctl -qw net.ipv4.tcp_congestion_control=cubic; exec "$@"'
+    # With no address but those of lo, getaddrinfo (AI_ADDRCONFIG) finds netperf no host, not even 127.0.0.1.
+    address = "ip address add 192.0.2.1/32 dev lo"
+    cubic = "sysctl -qw net.ipv4.tcp_congestion_control=cubic"
+    script = f'ip link set lo up && {address} && {cubic}; exec "$@"'
     namespace = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
     if subprocess.run([*namespace, "true"], check=False, capture_output=True).returncode:
         print("no network namespace can be made here: tools without an option for it use the machine's default")

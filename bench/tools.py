@@ -80,7 +80,11 @@ def _linkgauge_transactions(output: str) -> float:
 
 def _netperf_transactions(output: str) -> float:
     # -P 0: sizes, seconds and the rate on the line before the last, which only has the other end's sizes.
-    return float(next(line for line in output.splitlines() if len(line.split()) == 6).split()[-1])
+    rows = [line.split() for line in output.splitlines()]
+    rates = [row[-1] for row in rows if len(row) == 6]
+    if not rates:
+        raise ValueError(output)
+    return float(rates[0])
 
 
 def _qperf_transactions(output: str) -> float:
@@ -96,6 +100,23 @@ def _neper_transactions(output: str) -> float:
     if found is None:
         raise ValueError(output)
     return float(found[1])
+
+
+def _neper_rate(output: str) -> float:
+    # The client of a stream tells what its server received, in bit/s.
+    found = re.search(r"^remote_throughput=(\d+)", output, re.MULTILINE)
+    if found is None:
+        raise ValueError(output)
+    return float(found[1])
+
+
+def _ethr_rate(output: str) -> float:
+    # A line for each second, rounded to two digits or so; it has no sum.
+    found = re.findall(r"TCP\s+\d+-\d+ sec\s+([\d.]+)([KMGT]?)", output)
+    if not found:
+        raise ValueError(output)
+    factors = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+    return sum(float(number) * factors[unit] for number, unit in found) / len(found)
 
 
 _SELF = [sys.executable, "-m", "linkgauge"]
@@ -116,6 +137,7 @@ LINKGAUGE_TRANSACTIONS = Tool(
 )
 NETPERF_TRANSACTIONS = Tool("netperf-transactions", "netperf", NETPERF.server, _netperf_transactions, TRANSACTIONS)
 QPERF_TRANSACTIONS = Tool("qperf-transactions", "qperf", QPERF.server, _qperf_transactions, TRANSACTIONS)
+ETHR = Tool("ethr", "ethr", lambda p: ["ethr", "-s", "-ip", "127.0.0.1", "-port", str(p), "-no"], _ethr_rate)
 XFR = Tool("xfr", "xfr", lambda p: ["xfr", "serve", "--port", str(p)], _xfr_rate)
 
 
@@ -177,6 +199,12 @@ def xfr(*options: str) -> Callable[[int, int], list[str]]:
     return lambda port, seconds: [*base, "--port", str(port), "-t", f"{seconds}s", *options]
 
 
+def ethr(*options: str) -> Callable[[int, int], list[str]]:
+    """Return ethr's client with options, one connection; it has no warm-up to leave out."""
+    base = ["ethr", "-c", "127.0.0.1", "-p", "tcp", "-t", "b", "-n", "1", "-no"]
+    return lambda port, seconds: [*base, "-port", str(port), "-d", f"{seconds}s", *options]
+
+
 def netperf_transactions(test: str, *options: str) -> Callable[[int, int], list[str]]:
     """Return netperf's client for TCP_RR or TCP_CRR with options."""
     base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", test]
@@ -189,16 +217,17 @@ def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
 
 
 def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str]]]:
-    """Return neper's tcp_rr or tcp_crr with options, its server and its client alike.
+    """Return neper's tcp_rr, tcp_crr or tcp_stream with options, its server and its client alike.
 
     Its server serves one client and ends: it is started again for each.
     """
     sizes = ["--logtostderr", *options]
+    is_stream = test == "tcp_stream"
     tool = Tool(
         f"neper-{test}",
         test,
         lambda p: ["sh", "-c", 'while "$@"; do :; done', "sh", test, "-C", str(p), *sizes],
-        _neper_transactions,
-        TRANSACTIONS,
+        _neper_rate if is_stream else _neper_transactions,
+        "bit/s" if is_stream else TRANSACTIONS,
     )
     return tool, lambda port, seconds: [test, "-c", "-H", "127.0.0.1", "-C", str(port), "-l", str(seconds), *sizes]

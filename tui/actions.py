@@ -78,6 +78,11 @@ ACTIONS: Final = (
         "Toggles", footer=False,
     ),
     Action(
+        "probe", ("l",), "latency", "Latency probe on or off",
+        "Measure latency beside the next run's stream: for a second before it, then under its load.",
+        "Toggles", footer=False,
+    ),
+    Action(
         "duration", ("t",), "time", "Next duration",
         "Next duration for the next run: 5 s, 10 s, 30 s, 60 s, 5 min, until stopped.", "Toggles",
         footer=False,

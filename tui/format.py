@@ -192,6 +192,11 @@ def latency(value_ns: int | None) -> str:
     return f"{number(value, places)}{GROUP}{unit}"
 
 
+def times(factor: float) -> str:
+    """Return how many times as much something is, to two or three digits: `×1.1`, `×24`, `×310`."""
+    return f"×{number(factor, 1 if factor < 9.95 else 0)}"
+
+
 def workload(plan: Plan) -> str:
     """Return what a plan's sessions carry, in words: `rr 200/1 000 bytes, 4 in flight`."""
     if not plan.workload.is_transactional:

@@ -12,15 +12,18 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.errors import PeerError
+from linkgauge.engine.latency import bucket_of
 from linkgauge.engine.meter import Meter
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, End, Peer, Plan, Settings, Workload, sender_of
+from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, End, Peer, Plan, Settings, sender_of
 from linkgauge.engine.samples import (
     Changed,
     CoreTimes,
     Ended,
     Event,
     HostFacts,
+    LatencyCounts,
     Opened,
+    ProbeSample,
     Reason,
     RunEnd,
     Sample,
@@ -71,6 +74,7 @@ class Script:
         self.meter = Meter()
         self.notices: list[str] = []
         self.closed = False
+        self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's
 
     # What the app may do.
 
@@ -110,8 +114,10 @@ class Script:
 
     def start(self, peer: Peer) -> None:
         """Let the run start, with a socket opened at each end."""
-        expected = expectation(self.preset, self.settings)
-        self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, FAR, self.plan, expected))
+        expected = expectation(self.preset, self.settings, self.plan.workload)
+        idle = _counted((310_000, 340_000, 350_000, 620_000)) if self.plan.probe else None
+        probed = ProbeSample(idle, SECOND_NS, 340) if idle else None
+        self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, FAR, self.plan, expected, probed))
         for end in End:
             self.emit(
                 Opened(
@@ -132,6 +138,7 @@ class Script:
                     tuple(self._sessions(end, bit_s)),
                     cores(hosts.cores, 3, busy * flutter(self.index)),
                     int(INTERVAL_NS * busy * 0.4),
+                    **self._latency(end),
                 )
                 self.emit(Sampled(sample, self.settings, self.elapsed_ns <= self.warm_until))
 
@@ -139,18 +146,34 @@ class Script:
         """Let the run end."""
         self.emit(Ended(RunEnd(reason, detail)))
 
+    def _latency(self, end: End) -> dict[str, Any]:
+        """Return how long things took: the probe's at the near end, transactions' at the end that asks."""
+        counted = _counted(self.took_ns)
+        if self.plan.probe and end is End.NEAR:
+            return {"probe": ProbeSample(counted, INTERVAL_NS, 24_000)}
+        if self.plan.workload.is_transactional and sender_of(Direction.OUT, self.plan.workload) is not end:
+            return {"latency": (counted,)}
+        return {}
+
     def _sessions(self, end: End, bit_s: float) -> Iterable[SessionSample]:
         of = self.settings.sessions
         for flow in self.settings.direction.flows:
             for session in range(1, of + 1):
                 share = flutter(self.index + session * 3) * bit_s / of
                 carried = int(share * INTERVAL_NS / SECOND_NS / 8)
-                if sender_of(flow, Workload.STREAM) is end:
+                if sender_of(flow, self.plan.workload) is end:
                     sent = int(self.index % 16 == 5 and session == 2)
                     rtt = 212 + (session * 31 + self.index) % 90
                     yield SessionSample(flow, session, carried, sent, rtt, 1_448 * (420 + session), 1448)
                 else:
                     yield SessionSample(flow, session, carried)
+
+
+def _counted(took_ns: tuple[int, ...]) -> LatencyCounts:
+    """Return how long some transactions took as counts, a hundred for each."""
+    buckets = sorted({bucket_of(ns) for ns in took_ns})
+    counts = tuple(100 * sum(bucket_of(ns) == bucket for ns in took_ns) for bucket in buckets)
+    return LatencyCounts(Direction.OUT, tuple(buckets), counts)
 
 
 class Cockpit:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.errors import PeerUnreachable
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Peer, Plan, Settings
+from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Peer, Plan, Settings, Workload
 from linkgauge.engine.samples import Warned
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
@@ -73,6 +73,30 @@ def test_running_duplex(snap_compare: Any, world: Any, size: tuple[int, int]) ->
     app = world.app(peer=FAR, plan=plan)
     before = driven(world, lambda script: script.run_for(60, 7.2e9), ends=False)
     assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+def _loaded(script: Any) -> None:
+    script.took_ns = (19_000_000, 24_000_000, 25_000_000, 31_000_000)
+    script.run_for(40, 9.2e9)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_latency_under_load(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """The probe's percentiles beside the plot, with the idle ones as ticks."""
+    app = world.app(peer=FAR, plan=Plan(duration_ns=30 * SECOND_NS, probe=True))
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, _loaded, ends=False))
+
+
+def _answered(script: Any) -> None:
+    script.took_ns = (*(641_000 + 3_000 * n for n in range(96)), 1_062_000, 1_071_000, 1_800_000, 19_000_000)
+    script.run_for(40, 9.6e6)
+
+
+@SIZES
+def test_running_transactions(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Transactions a second in the gauge and in the plot, and how long they take."""
+    app = world.app("zvm-qdio-1500", FAR, Plan(workload=Workload.RR, duration_ns=30 * SECOND_NS))
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, _answered, ends=False))
 
 
 @SIZES

@@ -42,11 +42,24 @@ class Toggles(Screen[None]):
     def action_workload(self) -> None:
         """Go to the next workload, for the next run, with its own sizes."""
         workload = next_workload(self.desk.plan.workload)
+        probe = self.desk.plan.probe and not workload.is_transactional
         self.desk.plan = replace(
-            self.desk.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1
+            self.desk.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1, probe=probe
         )
         if self.desk.phase is Phase.RUNNING:
             self.notify("It is carried from the next run on.", title=str(workload), markup=False)
+        self.paint()
+
+    def action_probe(self) -> None:
+        """Measure latency under load or not, in the next run: that begins before payload flows."""
+        plan = self.desk.plan
+        if plan.workload.is_transactional:
+            self.notify("A probe goes beside a stream; transactions tell their own latency.", markup=False)
+            return
+        self.desk.plan = replace(plan, probe=not plan.probe)
+        if self.desk.phase is Phase.RUNNING:
+            state = "off" if plan.probe else "on"
+            self.notify("That is in force from the next run on.", title=f"latency probe {state}", markup=False)
         self.paint()
 
     def action_duration(self) -> None:

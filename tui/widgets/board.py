@@ -29,6 +29,7 @@ from ...engine.samples import (
 from ...presets.model import Preset
 from ...presets.verdict import Verdict
 from .. import format as words
+from .latency_reading import ProbeBoard
 from .values import (
     CpuReading,
     FlowReading,
@@ -65,12 +66,14 @@ class Board:
         self.warnings: list[str] = []
         self.highest_bit_s: dict[Direction, float] = {}
         self.granted_bytes: dict[End, int] = {}
+        self.probe = ProbeBoard()
         self._recent: dict[End, deque[Sampled]] = {End.NEAR: deque(), End.FAR: deque()}
         self._retransmits: dict[tuple[Direction, int], int] = {}
         self._halves: dict[int, dict[Direction, float]] = {}
 
     def feed(self, event: Event) -> None:
         """Take the run's next event."""
+        self.probe.feed(event)
         match event:
             case Started():
                 self.near, self.far, self.plan = event.near, event.far, event.plan

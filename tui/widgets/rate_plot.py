@@ -18,7 +18,7 @@ from .canvas import EIGHTHS, Canvas, eighths
 from .drawn import Drawn
 from .plot_columns import Column, columns
 from .styles import EXPECTED, FLOWS, MUTED
-from .values import Leg, expected_of, leg_averages
+from .values import Leg, answer_bits_of, expected_of, leg_averages
 
 _HEADROOM: Final = 1.15
 # How long a plot without an end is, until it has to grow; each is then kept for as long as it took to fill.
@@ -39,7 +39,7 @@ class RatePlot(Drawn):
         self._legs: list[Leg] = []
         self._view: View | None = None
         self._top_bit_s = 0.0
-        self.set_titles("throughput, Mb/s over s")
+        self.set_titles("")
 
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
@@ -62,7 +62,7 @@ class RatePlot(Drawn):
                 _draw_column(canvas, x, column, top)
         self._draw_rates(canvas, top, span_s)
         self._draw_changes(canvas, span_s)
-        gutter = _gutter(top, rows)
+        gutter = _gutter(top, rows, _unit_bits(self._view))
         return [
             *(Content.assemble((label, MUTED), line) for label, line in zip(gutter, canvas.lines(), strict=True)),
             _time_axis(span_s, room),
@@ -110,7 +110,7 @@ class RatePlot(Drawn):
                 for y in range(canvas.height):
                     canvas.over(x, y, "│", "bold $foreground")
                 x += 1
-            label, rate = _leg_label(self._legs, number), "" if average is None else words.mbit(average)
+            label, rate = _leg_label(self._legs, number), "" if average is None else _number(self._view, average)
             for text in (f"{label} {rate}".strip(), rate or label, ""):
                 if len(text) < until - x:
                     canvas.write(x, canvas.height - 1, text, "bold $foreground")
@@ -167,9 +167,9 @@ def _dashes(from_s: float, until_s: float, step_s: float, drawn: int) -> Iterato
             yield x
 
 
-def _gutter(top: float, rows: int) -> list[str]:
+def _gutter(top: float, rows: int, unit: float) -> list[str]:
     """Return the labels left of the rows, the topmost first."""
-    marks = {_row_of(y * 1e6, top, rows): words.number(y) for y in ticks(top / 1e6, max(rows // 3, 2))[1:]}
+    marks = {_row_of(y * unit, top, rows): words.number(y) for y in ticks(top / unit, max(rows // 3, 2))[1:]}
     return [f"{marks[y]:>{_GUTTER - 1}}┤" if y in marks else f"{'│':>{_GUTTER}}" for y in range(rows - 1, -1, -1)]
 
 
@@ -185,12 +185,30 @@ def _time_axis(span_s: float, room: int) -> Content:
 
 def _title(legs: Sequence[Leg], view: View) -> str:
     """Return what is plotted, and what the newest change brought: before and after, side by side."""
+    name, unit = ("throughput", "Mb/s") if _answer_bits(view) is None else ("transactions", "/s")
     if len(legs) < 2:
-        return "throughput, Mb/s over s"
+        return f"{name}, {unit} over s" if unit == "Mb/s" else f"{name} a second, over s"
     before, after = leg_averages(legs, view.measured)[-2:]
     names = [words.change(legs[-1].settings, legs[-2].settings), words.change(legs[-2].settings, legs[-1].settings)]
-    told = [f"{name} {words.mbit(rate)}" for name, rate in zip(names, (before, after), strict=True)]
-    return f"throughput: {' → '.join(told)}{words.GROUP}Mb/s{words.gain(before, after)}"
+    told = [f"{change} {_number(view, rate)}" for change, rate in zip(names, (before, after), strict=True)]
+    return f"{name}: {' → '.join(told)}{words.GROUP}{unit}{words.gain(before, after)}"
+
+
+def _answer_bits(view: View) -> int | None:
+    """Return the payload of a transaction, where the plot counts transactions a second."""
+    return answer_bits_of(view.board.plan if view.board else view.plan)
+
+
+def _unit_bits(view: View) -> float:
+    """Return how many bits one step of the y axis stands for."""
+    return float(_answer_bits(view) or 1e6)
+
+
+def _number(view: View, bit_s: float | None) -> str:
+    bits = _answer_bits(view)
+    if bits is None or bit_s is None:
+        return words.mbit(bit_s)
+    return words.transaction_number(bit_s / bits)
 
 
 def _legend(legs: Sequence[Leg], view: View) -> str:

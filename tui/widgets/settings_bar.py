@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from ...engine.plan import Direction, End, Settings, Workload
+from ...engine.plan import Direction, End, Plan, Settings, Workload
 from .. import format as words
 from .board import View
 from .drawn import Drawn
@@ -69,10 +69,12 @@ def _toggle_line(view: View, width: int) -> Content:
     roomy = width >= 100
     settings = view.plan.settings
     gap = "    " if roomy else "   "
+    extra = _extra(view.plan, gap, always=width >= _WIDE)
+    only = bool(extra) and not roomy  # the others give way to what is added
     return Content.assemble(
         _key("d"),
         ("direction " if roomy else "", MUTED),
-        _choices([str(d) for d in Direction], str(settings.direction)),
+        _choices([str(d) for d in Direction if not only or d is settings.direction], str(settings.direction)),
         gap,
         _key("+-"),
         ("sessions ", MUTED),
@@ -88,15 +90,18 @@ def _toggle_line(view: View, width: int) -> Content:
         _key("t"),
         ("time ", MUTED),
         _chosen(words.duration(view.plan.duration_ns)),
-        *_workload(view.plan.workload, gap, always=width >= _WIDE),
+        *extra,
     )
 
 
-def _workload(workload: Workload, gap: str, *, always: bool) -> tuple[Content | str, ...]:
-    """Say what is carried, where it is no stream or there is room to say that it is one."""
-    if workload is Workload.STREAM and not always:
-        return ()
-    return (gap, _key("w"), _chosen(str(workload)))
+def _extra(plan: Plan, gap: str, *, always: bool) -> tuple[Content | str, ...]:
+    """Say what is carried, where it is no stream or there is room for it, and that latency is measured."""
+    carried = (gap, _key("w"), _chosen(str(plan.workload)))
+    probed = (gap, _key("l"), _chosen("latency"))
+    return (
+        *(carried if plan.workload is not Workload.STREAM or always else ()),
+        *(probed if plan.probe else ()),
+    )
 
 
 def _key(key: str) -> Content:

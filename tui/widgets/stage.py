@@ -1,4 +1,4 @@
-"""The middle of the screen: the plot, or what to do while there is nothing to plot."""
+"""The middle of the screen: the plot and latency beside it, or what to do while there is nothing to plot."""
 
 from typing import Final
 
@@ -9,6 +9,8 @@ from textual.widgets import Static
 
 from .. import format as words
 from .board import View
+from .latency_bars import LatencyBars
+from .latency_view import latency_reading
 from .rate_plot import RatePlot
 from .styles import KEY, MUTED
 
@@ -43,6 +45,7 @@ class Stage(Container):
 
     def compose(self) -> ComposeResult:
         """Lay both out over the same room."""
+        yield LatencyBars()
         yield RatePlot()
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
@@ -52,6 +55,11 @@ class Stage(Container):
         plot, notice = self.query_one(RatePlot), self.query_one("#notice", VerticalScroll)
         plot.display = view.board is not None and view.problem is None
         notice.display = not plot.display
+        bars = self.query_one(LatencyBars)
+        reading = latency_reading(view) if plot.display else None
+        bars.display = reading is not None
+        if reading is not None:
+            bars.show(reading, view.board)
         if plot.display:
             plot.show(view)
             return
