@@ -2,9 +2,17 @@
 
 import os
 import socket
+import time
+from typing import Final
 
 from ..plan import Mode
 from .session import PIECE_BYTES, Place, ReceivingSession, SendingSession, Supplies
+
+# A sender of small blocks wakes the receiver for each of them. Where a session is so fast that this many bytes take
+# but a fraction of a millisecond, waiting for them saves wake-ups: at blocks of 128 KiB on loopback both ends
+# together took 0.24 ms/MiB without and 0.20 to 0.22 with it, ten rounds of each in turn.
+_LOW_WATER_BYTES: Final = 512 * 1024
+_LOW_WATER_BYTES_S: Final = 2_500_000_000  # 20 Gb/s: 0.2 ms at most
 
 
 class StreamSender(SendingSession):
@@ -44,6 +52,23 @@ class StreamReceiver(ReceivingSession):
         piece = supplies.buffer[:PIECE_BYTES]
         self._pieces = [piece] * (len(supplies.buffer) // PIECE_BYTES)
         self._pull = self._pull_nothing if supplies.mode is Mode.DISCARD else self._pull_pieces
+        self._may_wait = supplies.payload.size_bytes < _LOW_WATER_BYTES
+        self._waits = False
+        self._seen = (time.monotonic_ns(), self._words[self._bytes_at])
+
+    def refresh(self) -> None:
+        """Wait for more at a time while the session is fast, and no longer than that."""
+        super().refresh()
+        if not self._may_wait or self._closed:
+            return
+        (since_ns, before), self._seen = self._seen, (time.monotonic_ns(), self._words[self._bytes_at])
+        span_ns = max(1, self._seen[0] - since_ns)
+        is_fast = (self._seen[1] - before) * 1_000_000_000 >= _LOW_WATER_BYTES_S * span_ns
+        if is_fast != self._waits:
+            self._waits = is_fast
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER_BYTES if is_fast else 1)
+            if not is_fast:
+                self._pull()  # nobody is woken for what has come already
 
     def _watch(self) -> None:
         self._loop.add_reader(self._sock, self._pull)
