@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import os
 import socket
 from collections.abc import Callable
 from typing import Final, Self
@@ -17,6 +18,8 @@ from .messages import (
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
     DataHello,
+    Refuse,
+    encode_frame,
     preamble,
     read_preamble,
 )
@@ -26,6 +29,9 @@ from .samples import Reason
 
 _BACKLOG: Final = 1_024
 _ACCEPT_PAUSE_S: Final = 0.2
+_REFUSE_DEADLINE_S: Final = 0.3  # one at a time: others wait behind it
+_OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_NO_DESCRIPTOR: Final = "it has no descriptor left for another connection; raise the limit there (ulimit -n)"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
 
 
@@ -82,6 +88,9 @@ class Endpoint:
         self._takes_control = takes_control
         self._registry: Registry = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        # Those that have not said what they are, the oldest first.
+        self._silent: dict[asyncio.Task[None], socket.socket] = {}
+        self._spare: int | None = None  # given up for a moment where there is none to refuse a client with
         self._accepting: asyncio.Task[None] | None = None
 
     @property
@@ -94,6 +103,7 @@ class Endpoint:
         """Start accepting."""
         prepare_nic()
         self._listener.setblocking(False)
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._accepting = asyncio.create_task(self._accept())
         return self
 
@@ -103,6 +113,7 @@ class Endpoint:
         self._accepting.cancel()
         await asyncio.wait([self._accepting])
         self._listener.close()
+        self._give_up_spare()
         for run in self._registry.values():
             run.end(Reason.PEER_STOPPED, "the far end is shutting down")
         if self._tasks:
@@ -122,7 +133,7 @@ class Endpoint:
 
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
@@ -131,16 +142,56 @@ class Endpoint:
                 sock, _address = await loop.sock_accept(self._listener)
             except OSError as error:
                 # Out of descriptors, or a client that was gone again: the next one may fare better.
-                self._log(f"a connection could not be accepted: {error.strerror}")
-                await asyncio.sleep(_ACCEPT_PAUSE_S)
+                if error.errno not in _OUT_OF_ROOM or not await self._make_room():
+                    self._log(f"a connection could not be accepted: {error.strerror}")
+                    await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            self._keep(asyncio.create_task(self._greet(sock)))
+            task = asyncio.create_task(self._greet(sock))
+            self._silent[task] = sock
+            self._keep(task)
+
+    def _has_spoken(self) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._silent.pop(task, None)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._silent.pop(task, None)
+
+    async def _make_room(self) -> bool:
+        """Drop the connection that has been silent for longest; where there is none, refuse who waits.
+
+        Who speaks linkgauge says so at once: a crowd that says nothing keeps nobody out. Returns whether it helped.
+        """
+        if self._silent:
+            task, sock = next(iter(self._silent.items()))
+            task.cancel()
+            await asyncio.wait([task])
+            sock.close()  # a task that is cancelled before it begins closes nothing
+            return True
+        if self._spare is None:
+            return False
+        self._give_up_spare()
+        with contextlib.suppress(OSError):
+            await _refuse(self._listener.accept()[0], _NO_DESCRIPTOR)
+        try:
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        return True
+
+    def _give_up_spare(self) -> None:
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
 
     async def _greet(self, sock: socket.socket) -> None:
         """Find out what a connection is, from its first bytes, and pass it on."""
         try:
             async with asyncio.timeout(GREETING_DEADLINE_S):
                 opening, hello = await _read_opening(sock)
+            self._has_spoken()
             if hello is not None:
                 await self._adopt(sock, hello)
                 return
@@ -170,6 +221,18 @@ class Endpoint:
         loop = asyncio.get_running_loop()
         _transport, link = await loop.connect_accepted_socket(lambda: ControlLink(End.FAR, opening), sock)
         return link
+
+
+async def _refuse(sock: socket.socket, why: str) -> None:
+    """Tell a client why it is not served, and close once it has heard, or does not listen."""
+    loop = asyncio.get_running_loop()
+    with sock, contextlib.suppress(OSError):
+        sock.setblocking(False)
+        async with asyncio.timeout(_REFUSE_DEADLINE_S):
+            await loop.sock_sendall(sock, preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
+            sock.shutdown(socket.SHUT_WR)
+            while await loop.sock_recv(sock, 4_096):  # closing over what was not read would take the word back
+                pass
 
 
 async def _read_opening(sock: socket.socket) -> tuple[bytes, DataHello | None]:

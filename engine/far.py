@@ -1,6 +1,7 @@
 """The far end of one control connection: greets, prepares one run, carries it out, reports, finishes."""
 
 import asyncio
+import errno
 import secrets
 import socket
 import time
@@ -80,7 +81,8 @@ async def _serve_run(
             end = await run.carry_out()
             log(f"run ended: {end.reason}: {end.detail}")
     except (LinkgaugeError, OSError) as error:
-        link.try_send(Refuse(f"the run could not be prepared: {error}"))
+        remedy = "; raise the limit there (ulimit -n)" if getattr(error, "errno", None) == errno.EMFILE else ""
+        link.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
         raise LinkgaugeError(str(error)) from error
     finally:
         if run is not None:

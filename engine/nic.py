@@ -9,10 +9,11 @@ Its sockets run event loops of their own, so reading must not happen on a runnin
 
 import importlib
 import ipaddress
+import os
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -22,6 +23,7 @@ from .link import ControlLink
 from .samples import NicFacts
 
 DEADLINE_S: Final = 1.5  # it takes milliseconds; not to know is better than to hold a greeting up for longer
+_DESCRIPTORS: Final = 8  # an event loop and its sockets
 _MBIT_S: Final = 1_000_000
 _UNKNOWN_SPEEDS: Final = {0, 0xFFFF, 0xFFFF_FFFF}  # SPEED_UNKNOWN of linux/ethtool.h, as 16 and as 32 bits
 _DUPLEXES: Final[dict[int, Literal["full", "half"]]] = {0: "half", 1: "full"}
@@ -74,6 +76,7 @@ def read_nic(local: Address, peer: Address) -> NicFacts | None:
         return None
     from pyroute2 import IPRoute
 
+    _check_room()
     # The library's types are those of its messages' fields, all of them unknown.
     route: Any
     with IPRoute() as route:
@@ -82,6 +85,13 @@ def read_nic(local: Address, peer: Address) -> NicFacts | None:
             return None
         link: Any = route.link("get", index=index)[0]
         return _facts(link)
+
+
+def _check_room() -> None:
+    """Raise OSError where few descriptors are left: half of an event loop complains on stderr when it goes."""
+    with ExitStack() as spares:
+        for _ in range(_DESCRIPTORS):
+            spares.callback(os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
 
 
 def _index_by_route(route: Any, local: Address, peer: Address) -> int | None:

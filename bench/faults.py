@@ -1,0 +1,222 @@
+"""What can happen to an endpoint: runs of every kind, and everything that goes wrong with them, one function each.
+
+Each takes the endpoint and a source of chance, and returns a word for how it ended.
+"""
+
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from linkgauge.engine.connect import probe
+from linkgauge.engine.errors import LinkgaugeError
+from linkgauge.engine.messages import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, Hello, encode_frame, preamble
+from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings, Workload
+from linkgauge.engine.run import open_run
+from linkgauge.engine.samples import Ended, HostFacts, Sampled
+from processes import tree
+
+_DEADLINE_S = 60.0
+_HELLO = encode_frame(Hello(HostFacts("soak", "Linux", 2, "linkgauge", "uvloop")))
+_CLIENT = """
+import asyncio, sys
+from linkgauge.engine.loop import run
+from linkgauge.engine.plan import Direction, Peer, Plan, Settings
+from linkgauge.engine.run import open_run
+
+async def main(port):
+    plan = Plan(Settings(Direction.DUPLEX, 2, 65_536), duration_ns=60 * 10**9, block_bytes=4_096)
+    async with open_run(plan, Peer("127.0.0.1", port)) as one:
+        print("running", flush=True)
+        async for event in one:
+            pass
+    print(event.end.reason, flush=True)
+
+run(main(int(sys.argv[1])))
+"""
+
+Action = Callable[[int, Peer, random.Random], Awaitable[str]]
+
+
+def _plan(chance: random.Random, seconds: float = 1.0) -> Plan:
+    workload = chance.choice([*Workload, Workload.STREAM])
+    settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)), chance.choice((None, 65_536)))
+    size = 65_536 if workload is Workload.FETCH else None
+    return Plan(
+        settings,
+        workload,
+        duration_ns=int(seconds * SECOND_NS),
+        interval_ns=SECOND_NS // 10,
+        block_bytes=chance.choice((4_096, 65_536)),
+        response_bytes=size,
+    )
+
+
+async def _carry_out(peer: Peer, plan: Plan, act: Callable[[Any, Any], None] = lambda _run, _event: None) -> str:
+    said = "nothing"
+    async with asyncio.timeout(_DEADLINE_S):
+        try:
+            async with open_run(plan, peer) as run:
+                async for event in run:
+                    act(run, event)
+                    if isinstance(event, Ended):
+                        said = event.end.reason.value
+        except LinkgaugeError as error:
+            return type(error).__name__
+    return said
+
+
+async def plain_run(_pid: int, peer: Peer, chance: random.Random) -> str:
+    """Carry a run out as it should be."""
+    return await _carry_out(peer, _plan(chance))
+
+
+async def changing_run(_pid: int, peer: Peer, chance: random.Random) -> str:
+    """Lean on the keys while it runs, up to its very end."""
+
+    def act(run: Any, event: Any) -> None:
+        if isinstance(event, Sampled) and chance.random() < 0.5:
+            window = chance.choice(("auto", 65_536, 131_072))
+            direction = chance.choice(list(Direction))
+            run.change(
+                run.settings.changed(direction=direction, sessions=chance.randint(1, 6), window_bytes=window)
+            )
+
+    return await _carry_out(peer, _plan(chance), act)
+
+
+async def abandoned_run(_pid: int, peer: Peer, chance: random.Random) -> str:
+    """Cancel a run anywhere between its first packet and its last."""
+    task = asyncio.create_task(_carry_out(peer, _plan(chance, 5.0)))
+    await asyncio.wait([task], timeout=chance.uniform(0.0, 1.5))
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        return await task
+    return "cancelled"
+
+
+async def far_worker_killed(pid: int, peer: Peer, chance: random.Random) -> str:
+    """Kill one of the endpoint's workers in the middle of a run."""
+
+    def act(_run: Any, event: Any) -> None:
+        workers = tree(pid)[1:]
+        if isinstance(event, Sampled) and event.sample.index == 2 and workers:
+            os.kill(chance.choice(workers), signal.SIGKILL)
+
+    return await _carry_out(peer, _plan(chance, 5.0), act)
+
+
+async def _with_client(peer: Peer, act: Callable[[list[int]], Awaitable[None]]) -> str:
+    client = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _CLIENT, str(peer.port), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert client.stdout is not None  # noqa: S101 - it was started with pipes
+    async with asyncio.timeout(_DEADLINE_S):
+        if await client.stdout.readline() != b"running\n":
+            return "did not start"
+        pids = tree(client.pid)
+        await act(pids)
+        said, _ = await client.communicate()
+    return said.decode().strip() or "killed"
+
+
+async def near_killed(_pid: int, peer: Peer, _chance: random.Random) -> str:
+    """Kill a near end in the middle of its run; its workers see that and end."""
+
+    async def act(pids: list[int]) -> None:
+        os.kill(pids[0], signal.SIGKILL)
+
+    return await _with_client(peer, act)
+
+
+async def near_frozen(_pid: int, peer: Peer, _chance: random.Random) -> str:
+    """Freeze a near end and its workers until the endpoint has given it up, then let it go on."""
+
+    async def act(pids: list[int]) -> None:
+        for one in pids:
+            os.kill(one, signal.SIGSTOP)
+        await asyncio.sleep(7)
+        for one in reversed(pids):
+            os.kill(one, signal.SIGCONT)
+
+    return await _with_client(peer, act)
+
+
+async def far_frozen(pid: int, peer: Peer, chance: random.Random) -> str:
+    """Freeze the endpoint and its workers until the near end has given it up, then let it go on."""
+    frozen: list[int] = []
+
+    def act(_run: Any, event: Any) -> None:
+        if isinstance(event, Sampled) and event.sample.index == 2 and not frozen:
+            frozen.extend(tree(pid))
+            for one in frozen:
+                os.kill(one, signal.SIGSTOP)
+
+    try:
+        return await _carry_out(peer, _plan(chance, 30.0), act)
+    finally:
+        for one in reversed(frozen):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGCONT)
+
+
+async def garbage(_pid: int, peer: Peer, chance: random.Random) -> str:
+    """Say what is no linkgauge, or only begins as one, on twenty connections."""
+    for _ in range(20):
+        said = chance.randbytes(chance.choice((1, 12, 60, 5_000)))
+        head = chance.choice((b"", preamble(CONTROL_KIND), preamble(DATA_KIND), preamble(CONTROL_KIND) + _HELLO))
+        with contextlib.suppress(OSError), socket.create_connection((peer.host, peer.port), 10) as sock:
+            sock.sendall(head + said)
+            if chance.random() < 0.5:
+                sock.shutdown(socket.SHUT_WR)
+                while sock.recv(65_536):
+                    pass
+    return "dropped"
+
+
+async def silence(_pid: int, peer: Peer, chance: random.Random) -> str:
+    """Open connections that say nothing, or half of something, and let them be closed by the other end."""
+    halves = (b"", preamble(CONTROL_KIND)[:5], preamble(CONTROL_KIND) + _HELLO[:9], preamble(DATA_KIND))
+    said = chance.choice((*halves, preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1)))
+    readers: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    for _ in range(chance.choice((1, 50, 200))):
+        reader, writer = await asyncio.open_connection(peer.host, peer.port)
+        writer.write(said)
+        readers.append((reader, writer))
+    facts = await probe(peer)  # others are served all the while
+    async with asyncio.timeout(_DEADLINE_S):
+        for reader, writer in readers:
+            with contextlib.suppress(OSError):
+                await reader.read()
+            writer.close()
+    return "served" if facts.cores else "unknown"
+
+
+async def crowd(_pid: int, peer: Peer, _chance: random.Random) -> str:
+    """Ask for twelve runs at once."""
+    plan = Plan(Settings(window_bytes=65_536), Workload.RR, duration_ns=SECOND_NS, interval_ns=SECOND_NS // 4)
+    ends = await asyncio.gather(*(_carry_out(peer, plan) for _ in range(12)))
+    return ", ".join(sorted(set(ends)))
+
+
+ACTIONS: dict[Action, int] = {
+    plain_run: 6,
+    changing_run: 4,
+    abandoned_run: 4,
+    far_worker_killed: 2,
+    near_killed: 3,
+    near_frozen: 1,
+    far_frozen: 1,
+    garbage: 3,
+    silence: 1,
+    crowd: 1,
+}
