@@ -72,7 +72,10 @@ def test_a_host_without_this_linkgauge_gets_the_engine_and_keeps_nothing_of_it(l
     assert answer.status == 0, answer
     assert answer.document["preset"] == "loopback"
     assert answer.document["warnings"] == []
-    assert far_facts(linkgauge, answer.document["run_id"]).event_loop == "asyncio"
+    far = far_facts(linkgauge, answer.document["run_id"])
+    assert far.event_loop == "asyncio"
+    assert far.nic is not None
+    assert far.nic.sort == "loopback"
     wait_for_none(sshd)
     assert list(sshd.home.iterdir()) == []
     assert linkgauge("runs", "list", "--json").document[0]["peer"] == sshd.peer

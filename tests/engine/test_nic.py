@@ -1,6 +1,7 @@
 """Reading the interface that carries a connection: from real ones only."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -172,3 +173,30 @@ def test_nothing_is_imported_before_an_interface_is_read() -> None:
         "sys.exit('pyroute2' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=DEADLINE_S)
+
+
+def test_an_engine_that_travels_reads_the_same_of_every_kind_of_interface(namespace: str) -> None:
+    """Without pyroute2: loopback, a pair, a bridge and a dummy; and a route that there is not."""
+    _ip("-n", namespace, "link", "add", "left", "mtu", "1400", "type", "veth", "peer", "name", "right")
+    made = ["left"]
+    for name, *sort in (["dummy0", "type", "dummy"], ["br0", "type", "bridge"]):
+        with contextlib.suppress(subprocess.CalledProcessError):  # not every kernel has them
+            _ip("-n", namespace, "link", "add", name, *sort)
+            made.append(name)
+    pairs = [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::ffff:127.0.0.1", "127.0.0.1")]
+    pairs.append(("192.0.2.1", "192.0.2.2"))
+    for number, name in enumerate(made):
+        _ip("-n", namespace, "address", "add", f"10.77.{number}.1/24", "dev", name)
+        _ip("-n", namespace, "link", "set", name, "up")
+        pairs.append((f"10.77.{number}.1", f"10.77.{number}.2"))
+    code = (
+        "import json, sys; from linkgauge.engine.codec import encode; from linkgauge.engine.nic import read_nic;"
+        "sys.argv[1] == 'plainly' and sys.modules.update(pyroute2=None);"
+        "print(json.dumps([encode(read_nic((a, 1), (b, 2))) for a, b in json.loads(sys.argv[2])]))"
+    )
+    with_it, without = (
+        json.loads(_ip("netns", "exec", namespace, sys.executable, "-c", code, how, json.dumps(pairs)))
+        for how in ("with", "plainly")
+    )
+    assert [nic and nic["name"] for nic in without] == ["lo", "lo", "lo", None, *made]
+    assert without == with_it
