@@ -196,9 +196,10 @@ class Endpoint:
                 await self._adopt(sock, hello)
                 return
             if not self._takes_control:
-                # Who has control already may look whether data would get here.
+                # Who has control already looks whether data would get here.
                 await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
-                raise RemoteProtocolError("a control connection where only data is taken")
+                sock.close()
+                return
             link = await self._link(sock, opening)
         except (LinkgaugeError, OSError) as error:
             sock.close()

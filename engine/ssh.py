@@ -13,7 +13,7 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 from .askpass import asking
 from .codec import DecodeError, decode, encode, printable
@@ -103,6 +103,7 @@ class _Login:
         self._forward = forward
         self._process: asyncio.subprocess.Process | None = None
         self._stream: socket.socket | None = None
+        self._errors: socket.socket | None = None
         self._mux: Mux | None = None
         self._buffer = b""
         self._taken = 0
@@ -112,20 +113,23 @@ class _Login:
     async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
         """Start ssh. With an environment of its own it has no terminal: what it asks, it asks by that."""
         self._stream, theirs = socket.socketpair()
-        self._stream.setblocking(False)
-        with theirs:
+        # What ssh starts may hold its standard error open for longer than ssh is there: nobody waits for that.
+        self._errors, their_errors = socket.socketpair()
+        for each in (self._stream, self._errors):
+            each.setblocking(False)
+        with theirs, their_errors:
             try:
                 self._process = await asyncio.create_subprocess_exec(
                     *command,
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
-                    stderr=asyncio.subprocess.PIPE,
+                    stderr=their_errors.fileno(),
                     env=None if environment is None else os.environ | environment,
                     start_new_session=environment is not None,
                 )
             except OSError as error:
                 raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {error}") from error
-        self._listening = asyncio.create_task(self._listen(self._process))
+        self._listening = asyncio.create_task(self._listen(self._errors))
 
     async def until_up(self, *, is_attended: bool) -> Up:
         """Give the far end what it asks for until it listens; raise PeerError where it does not come to that."""
@@ -230,34 +234,35 @@ class _Login:
         last = [line for line in lines if line][-_SHOWN_LINES:]
         return f": {' '.join(last)}".rstrip(".") if last else ""
 
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr is not None  # noqa: S101 - it was started with a pipe
-        while more := await process.stderr.read(_MOST_SAID_BYTES):
+    async def _listen(self, errors: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while more := await loop.sock_recv(errors, _MOST_SAID_BYTES):
             self._said += more
             del self._said[:-_MOST_SAID_BYTES]
 
     async def _end(self) -> None:
-        is_up = self._mux is not None
         if self._mux is not None:
             self._mux.close()
         if self._stream is not None:
             self._stream.close()
-        if self._process is None:
-            return
-        # One that is not up may be waiting for a person.
-        steps: list[tuple[Callable[[], Any], float]] = [(self._process.terminate, _KILL_DEADLINE_S)]
-        if is_up:
-            steps.insert(0, (lambda: None, _END_DEADLINE_S))
-        for act, deadline_s in steps:
-            with contextlib.suppress(ProcessLookupError, TimeoutError):
-                act()
-                async with asyncio.timeout(deadline_s):
-                    await self._process.wait()
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        if self._process is not None:
+            await self._end_process(self._process, is_up=self._mux is not None)
         if self._listening is not None:
-            # What ssh started may hold its standard error open.
             self._listening.cancel()
             await asyncio.wait([self._listening])
+        if self._errors is not None:
+            self._errors.close()
+
+    @staticmethod
+    async def _end_process(process: asyncio.subprocess.Process, *, is_up: bool) -> None:
+        """Wait for an ssh whose streams have ended; where it is not up it may be waiting for a person."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_DEADLINE_S if is_up else 0):
+                await process.wait()
+                return
+        for act in (process.terminate, process.kill):
+            with contextlib.suppress(ProcessLookupError, TimeoutError):
+                act()
+                async with asyncio.timeout(_KILL_DEADLINE_S):
+                    await process.wait()
+                    return

@@ -103,7 +103,7 @@ def _came_over() -> tuple[Address | None, Address | None]:
 async def _serve(listener: socket.socket, streams: tuple[int, int]) -> None:
     stop = asyncio.Event()
     peer, own = _came_over()
-    async with Endpoint(listener, _log, takes_control=False) as endpoint:
+    async with Endpoint(listener, takes_control=False) as endpoint:
 
         def accept(_channel: Channel) -> asyncio.Protocol:
             link = ControlLink(End.FAR)
@@ -143,7 +143,3 @@ async def _watch(mux: Mux, endpoint: Endpoint) -> None:
         mux.say_alive()
         if liveness.lost_for_ns(time.monotonic_ns(), mux.heard_ns, endpoint.total_bytes()) is not None:
             mux.connection_lost(None)
-
-
-def _log(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
