@@ -23,6 +23,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent))
 
 import tools
+from picture import draw
 from processes import cpu_s, running
 from ratios import ratio_interval
 from tools import ETHR, IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, Entry, Tool
@@ -239,7 +240,8 @@ def main() -> None:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    print(f"written: {RESULTS / 'bench.csv'}")
+    draw(rows, RESULTS / "bench.png")
+    print(f"written: {RESULTS / 'bench.csv'} and bench.png")
 
 
 if __name__ == "__main__":
