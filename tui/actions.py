@@ -1,13 +1,23 @@
 """Everything a person can do in the app: one registry for keys, footer, help and command palette.
 
-An action that is not here has no key, and a key that is not here does nothing. The cockpit has one method
-`action_<id>` for each of them; a test walks the registry and looks for it.
+An action that is not here has no key, and a key that is not here does nothing. The screen of an action's
+`place` has one method `action_<id>` for it; a test walks the registry and looks for it.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from textual.binding import Binding, BindingType
+
+
+class Place(Enum):
+    """The screens that have actions of their own."""
+
+    COCKPIT = "cockpit"
+    HISTORY = "history"
+    STORED = "stored run"
+    COMPARE = "compare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +26,8 @@ class Action:
 
     `keys` are Textual's names of keys, the first of them is shown, as `shown` where its name would not be
     understood. `label` stands in the footer, where `footer` says so; `title` in the palette; `help` in `?`.
-    A toggle's key stands beside its values on the screen, so the footer leaves it out.
+    A toggle's key stands beside its values on the screen, so the footer leaves it out. The same thing on several
+    screens has several `places`; in those that are `unshown` its footer has no room for it.
     """
 
     id: str
@@ -27,6 +38,8 @@ class Action:
     topic: str
     shown: tuple[str, ...] = ()
     footer: bool = True
+    places: tuple[Place, ...] = (Place.COCKPIT,)
+    unshown: tuple[Place, ...] = ()
 
     @property
     def key_names(self) -> str:
@@ -97,12 +110,67 @@ ACTIONS: Final = (
         "Ask the far end again who it is, after a refusal or when it is back.", "Far end", footer=False,
     ),
     Action(
-        "export", ("e",), "export", "Export the run to CSV",
-        "Write the last run as CSV: one row for each interval, direction and session.", "Results", footer=False,
+        "export", ("e",), "export", "Export",
+        "Write the run, or the runs that are marked, as CSV or JSON; or a picture of the screen.",
+        "Results", places=tuple(Place), unshown=(Place.COCKPIT,),
+    ),
+    Action(
+        "history", ("h",), "history", "Show the runs that are kept",
+        "The runs that are kept: find, name, open, compare and delete them.", "Results",
+    ),
+    Action(
+        "mark", ("space",), "mark", "Mark the run",
+        "Mark the run, or take its mark away; what follows is then done with all that are marked.",
+        "History", places=(Place.HISTORY,),
+    ),
+    Action(
+        "open", ("enter",), "open", "Open the run",
+        "Open the run: its plot, what was measured, and its verdict.",
+        "History", footer=False, places=(Place.HISTORY,),
+    ),
+    Action(
+        "find", ("slash", "f"), "find", "Find runs",
+        "Find runs as you type: words of preset, peer, verdict, label or note; `peer:db` looks in the peer alone.",
+        "History", ("/", "f"), places=(Place.HISTORY,),
+    ),
+    Action(
+        "compare", ("c",), "compare", "Compare the marked runs",
+        "Lay the marked runs over each other, and tell which of their differences are real.",
+        "History", places=(Place.HISTORY,),
+    ),
+    Action(
+        "label", ("l",), "label", "Label the run",
+        "Write the run's label, in its place; enter keeps it, nothing takes it away.",
+        "History", places=(Place.HISTORY, Place.STORED),
+    ),
+    Action(
+        "note", ("n",), "note", "Write a note",
+        "Write a note to the run, in its place.",
+        "History", places=(Place.HISTORY, Place.STORED), unshown=(Place.HISTORY,),
+    ),
+    Action(
+        "sort", ("s",), "sort", "Sort by the next column",
+        "Sort by the next column; a click on a column's head does it, too.",
+        "History", footer=False, places=(Place.HISTORY,),
+    ),
+    Action(
+        "turn", ("S",), "turn", "Turn the order around",
+        "Turn the order around.",
+        "History", footer=False, places=(Place.HISTORY,),
+    ),
+    Action(
+        "delete", ("x", "delete"), "del", "Delete runs",
+        "Delete the run, or the runs that are marked, after a question.",
+        "History", ("x", "del"), places=(Place.HISTORY,),
+    ),
+    Action(
+        "back", ("escape", "q"), "back", "Go back",
+        "Go back to where you came from.", "History", ("esc", "q"),
+        places=(Place.HISTORY, Place.STORED, Place.COMPARE),
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Explain every key",
-        "This page.", "App", ("?", "F1"),
+        "This page.", "App", ("?", "F1"), places=tuple(Place),
     ),
     Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
@@ -111,17 +179,22 @@ ACTIONS: Final = (
 )  # fmt: skip
 
 
-def bindings() -> list[BindingType]:
+def actions_of(place: Place) -> list[Action]:
+    """Return what can be done on a screen."""
+    return [action for action in ACTIONS if place in action.places]
+
+
+def bindings(place: Place = Place.COCKPIT) -> list[BindingType]:
     """Return the registry as bindings of a screen, in the order of the footer."""
     made: list[BindingType] = []
-    for action in ACTIONS:
+    for action in actions_of(place):
         for number, key in enumerate(action.keys):
             made.append(
                 Binding(
                     key,
                     action.id,
                     action.label,
-                    show=action.footer and number == 0,
+                    show=action.footer and number == 0 and place not in action.unshown,
                     key_display=action.shown[number] if number < len(action.shown) else None,
                     tooltip=action.help,
                     id=f"{action.id}.{number}",

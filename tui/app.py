@@ -13,10 +13,10 @@ from ..engine.plan import Peer, Plan
 from ..presets.catalog import Catalog
 from ..presets.model import Preset
 from ..presets.verdict import DEFAULT_PASS_PERCENT
-from .actions import ACTIONS
+from .actions import Place, actions_of
 from .known import problem_lines
 from .pace import DEFAULT_REFRESH_HZ
-from .ports import Export, Ports, Probe, StartRun
+from .ports import Export, History, Ports, Probe, StartRun
 from .screens.ask import SecretScreen
 from .screens.cockpit import CockpitScreen
 
@@ -30,7 +30,7 @@ _KEPT_COMMANDS: Final = frozenset({"Theme", "Screenshot"})
 class LinkgaugeApp(App[None]):
     """The cockpit against one peer.
 
-    `start_run`, `probe` and `export` are all it knows of the world (see ports.py); `clock` counts
+    `start_run`, `probe`, `export` and `history` are all it knows of the world (see ports.py); `clock` counts
     nanoseconds and only bounds how often the gauges are drawn, at most `refresh_hz` times a second. `language`
     is the one that presets are named in.
     """
@@ -48,6 +48,7 @@ class LinkgaugeApp(App[None]):
         start_run: StartRun,
         probe: Probe,
         export: Export,
+        history: History | None = None,
         initial_plan: Plan,
         initial_preset: Preset,
         clock: Callable[[], int] = time.monotonic_ns,
@@ -60,7 +61,7 @@ class LinkgaugeApp(App[None]):
         self.cockpit = CockpitScreen(
             catalog,
             peer,
-            Ports(start_run, probe, export),
+            Ports(start_run, probe, export, history),
             plan=initial_plan,
             preset=initial_preset,
             clock=clock,
@@ -103,9 +104,11 @@ class LinkgaugeApp(App[None]):
         return self.cockpit
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Yield every action of the registry, then what Textual itself has to offer here."""
-        for action in ACTIONS:
-            yield SystemCommand(action.title, action.help, partial(self.run_action, action.id, self.cockpit))
+        """Yield the actions of the screen, or of the cockpit below it, then what Textual has to offer here."""
+        place = getattr(screen, "PLACE", None)
+        target = screen if isinstance(place, Place) else self.cockpit
+        for action in actions_of(place if isinstance(place, Place) else Place.COCKPIT):
+            yield SystemCommand(action.title, action.help, partial(self.run_action, action.id, target))
         own = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
         for command in own:
             if command.title in _KEPT_COMMANDS:

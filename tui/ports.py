@@ -1,15 +1,16 @@
-"""What the app needs of the world, as protocols: runs, a look at the far end, an export.
+"""What the app needs of the world, as protocols: runs, a look at the far end, the runs that are kept, an export.
 
 The command line passes the real ones; tests pass scripted ones. Widgets see neither.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ..engine.plan import Peer, Plan, Settings
+from ..engine.runlog import RunRow
 from ..engine.samples import Event, HostFacts, Reason, Summary
 from ..presets.model import Preset
 
@@ -69,18 +70,46 @@ class Probe(Protocol):
         ...
 
 
-class Export(Protocol):
-    """Writes a run as CSV; called in a thread. Raises OSError or StoreError where that cannot be done."""
+Form = Literal["csv", "json", "html"]
 
-    def __call__(self, run_id: str, path: Path) -> Path:
+
+class Export(Protocol):
+    """Writes runs in a form; called in a thread. Raises OSError or LinkgaugeError where that cannot be done."""
+
+    def __call__(self, run_ids: Sequence[str], form: Form, path: Path) -> Path:
         """Return the file that was written."""
+        ...
+
+
+class History(Protocol):
+    """The runs that are kept; all of it is called in a thread. Raises StoreError, and PlanError for its words."""
+
+    def runs(self) -> Sequence[RunRow]:
+        """Return all of them, the newest first."""
+        ...
+
+    def events(self, run_id: str) -> Iterable[Event]:
+        """Return what a run told, in its order."""
+        ...
+
+    def set_label(self, run_id: str, label: str | None) -> None:
+        """Name a run."""
+        ...
+
+    def set_note(self, run_id: str, note: str | None) -> None:
+        """Keep what there is to say about a run."""
+        ...
+
+    def delete(self, run_id: str) -> None:
+        """Delete a run."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The three of them."""
+    """All of them; there is no history where runs are not kept."""
 
     start_run: StartRun
     probe: Probe
     export: Export
+    history: History | None = None

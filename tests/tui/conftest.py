@@ -5,8 +5,10 @@ events, a real meter is fed with all of them. Only the numbers are made up, the 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from linkgauge.engine.errors import PeerError
 from linkgauge.engine.latency import bucket_of
 from linkgauge.engine.meter import Meter
 from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, End, Peer, Plan, Settings, sender_of
+from linkgauge.engine.runlog import RunLog
 from linkgauge.engine.samples import (
     Changed,
     CoreTimes,
@@ -35,7 +38,9 @@ from linkgauge.engine.samples import (
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.expect import expectation
 from linkgauge.presets.model import Preset
+from linkgauge.presets.verdict import judge
 from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.conduct import run_document
 from textual.pilot import Pilot
 
 INTERVAL_NS = SECOND_NS // 4
@@ -219,7 +224,8 @@ class World:
     def __init__(self) -> None:
         self.catalog = load_catalog()
         self.scripts: list[Script] = []
-        self.exports: list[tuple[str, Path]] = []
+        self.exports: list[tuple[list[str], str, Path]] = []
+        self.history: RunLog | None = None
         self.probed: list[Peer] = []
         self.refusal: PeerError | None = None
         self.now_ns = 0
@@ -251,10 +257,10 @@ class World:
             raise self.refusal
         return FAR
 
-    def export(self, run_id: str, path: Path) -> Path:
-        """Write the run's name, which is all a test needs to see."""
-        self.exports.append((run_id, path))
-        path.write_text(f"run_id\n{run_id}\n")
+    def export(self, run_ids: Sequence[str], form: str, path: Path) -> Path:
+        """Write the runs' names, which is all a test needs to see."""
+        self.exports.append((list(run_ids), form, path))
+        path.write_text("\n".join(["run_id", *run_ids, ""]))
         return path
 
     def script_of(self, preset: Preset, plan: Plan) -> Script:
@@ -271,6 +277,7 @@ class World:
             start_run=self.start_run,
             probe=self.probe,
             export=self.export,
+            history=self.history,
             initial_plan=plan or Plan(duration_ns=30 * SECOND_NS),
             initial_preset=self.catalog.find(preset),
             clock=self._leap,
@@ -303,3 +310,47 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """Make a fresh scripted world, whatever the terminal of the person who runs the tests can do."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     return World()
+
+
+def keep_run(log: RunLog, run_id: str, script: Script, *, peer: str = "db-02", label: str | None = None) -> None:
+    """Keep a scripted run, as it would have been kept."""
+    meter = Meter()
+    preset = script.preset.id
+    log.begin(run_id, preset, peer, label=label)
+    while not script.queue.empty():
+        event = script.queue.get_nowait()
+        if isinstance(event, Started):
+            began = datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+            event = replace(event, started_utc=f"{began:%Y-%m-%dT%H:%M:%SZ}")
+        meter.feed(event)
+        log.add(run_id, event)
+    meter.flush()
+    summary = meter.summary()
+    verdict = judge(summary)
+    log.finish(run_id, verdict.word, run_document(summary, verdict, run_id, preset, label))
+
+
+@pytest.fixture
+def kept(world: World, tmp_path: Path) -> Iterator[RunLog]:
+    """Give a log of four runs, and let the app have it: as expected, short, changed half-way, and cut off."""
+    runs = (
+        ("20261118-091200-a2b3", "10gbe-fd-1500", "db-02", "before", Settings(sessions=5), 9.38e9),
+        ("20261119-221030-c4d5", "10gbe-fd-1500", "db-03", None, Settings(window_bytes=57_344), 5.5e9),
+        ("20261120-070000-e6f7", "gbe-fd-1500", "db-02:6000", "after the new cable", Settings(), 940e6),
+    )
+    with RunLog.open(tmp_path / "kept") as log:
+        for run_id, preset, peer, label, settings, bit_s in runs:
+            script = world.script_of(world.catalog.find(preset), Plan(settings, duration_ns=30 * SECOND_NS))
+            script.run_for(60, bit_s)
+            if settings == Settings():
+                script.change(settings.changed(sessions=5))
+                script.run_for(30, bit_s)
+            script.end()
+            keep_run(log, run_id, script, peer=peer, label=label)
+        script = world.script_of(world.catalog.find("10gbe-fd-1500"), Plan())
+        script.run_for(8, 9.3e9)
+        script.end(Reason.PEER_LOST, "the far end said nothing for 5 s")
+        keep_run(log, "20261121-014629-g8h9", script)
+        assert log.flush()
+        world.history = log
+        yield log

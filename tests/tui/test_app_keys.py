@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
 from linkgauge.engine.samples import Reason
-from linkgauge.tui.actions import ACTIONS
+from linkgauge.tui.actions import ACTIONS, Place, actions_of
 from linkgauge.tui.screens.ask import AskScreen
 from linkgauge.tui.screens.cockpit import CockpitScreen
+from linkgauge.tui.screens.compare import CompareScreen
+from linkgauge.tui.screens.export import ExportScreen
 from linkgauge.tui.screens.help import HelpScreen
+from linkgauge.tui.screens.history import HistoryScreen
 from linkgauge.tui.screens.presets import PresetScreen
+from linkgauge.tui.screens.stored import StoredScreen
 from linkgauge.tui.widgets.values import Phase
 from textual.widgets import Input
 
@@ -197,15 +201,15 @@ async def test_r_asks_the_far_end_again(world: Any, size: tuple[int, int]) -> No
 
 @both_sizes
 async def test_e_exports_the_last_run(world: Any, size: tuple[int, int], tmp_path: Path) -> None:
-    """Nothing before there is a run; then the file that is named, and never one that exists."""
+    """A small choice; then the file that is named, and never one that exists."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("e")
-        assert isinstance(cockpit.app.screen, CockpitScreen)
         await cockpit.press("space")
         world.script.run_for(8, 7.1e9)
         world.script.end()
         await cockpit.end()
         await cockpit.press("e")
+        assert isinstance(cockpit.app.screen, ExportScreen)
+        await cockpit.press("c")
         taken = tmp_path / "taken.csv"
         taken.write_text("mine")
         field = cockpit.app.screen.query_one(Input)
@@ -216,9 +220,25 @@ async def test_e_exports_the_last_run(world: Any, size: tuple[int, int], tmp_pat
         field.value = str(tmp_path / "new.csv")
         await cockpit.press("enter")
         await cockpit.end()
-        assert world.exports == [(world.script.run_id, tmp_path / "new.csv")]
+        assert world.exports == [([world.script.run_id], "csv", tmp_path / "new.csv")]
         assert taken.read_text() == "mine"
         assert "exported" in [told.title for told in cockpit.app._notifications]
+
+
+async def test_without_a_run_only_the_screen_can_be_exported(world: Any, tmp_path: Path) -> None:
+    """The picture is of the cockpit, and not of the question that was asked over it."""
+    async with world.cockpit() as cockpit:
+        await cockpit.press("e", "c", "j", "h")
+        assert isinstance(cockpit.app.screen, ExportScreen)
+        assert "CSV" not in cockpit.text()
+        await cockpit.press("enter")
+        cockpit.app.screen.query_one(Input).value = str(tmp_path / "screen.svg")
+        await cockpit.press("enter")
+        await cockpit.end()
+        picture = (tmp_path / "screen.svg").read_text()
+        assert picture.startswith("<svg")
+        assert "READY" in picture
+        assert "export&#160;the&#160;screen" not in picture
 
 
 @both_sizes
@@ -258,13 +278,17 @@ async def test_quitting_without_a_run_quits_at_once(world: Any, key: str) -> Non
 
 async def test_every_action_has_a_key_a_method_and_a_place(world: Any) -> None:
     """The registry is complete: keys are unique, methods exist, the palette knows each action by name."""
-    keys = [key for action in ACTIONS for key in action.keys]
-    assert len(keys) == len(set(keys))
-    assert all(hasattr(CockpitScreen, f"action_{action.id}") for action in ACTIONS)
+    screens = (CockpitScreen, HistoryScreen, StoredScreen, CompareScreen)
+    assert {screen.PLACE for screen in screens} == set(Place)
+    for screen in screens:
+        actions = actions_of(screen.PLACE)
+        keys = [key for action in actions for key in action.keys]
+        assert len(keys) == len(set(keys))
+        assert all(hasattr(screen, f"action_{action.id}") for action in actions)
     app = world.app()
     async with app.run_test():
         titles = [command.title for command in app.get_system_commands(app.screen)]
-    assert {action.title for action in ACTIONS} <= set(titles)
+    assert {action.title for action in actions_of(Place.COCKPIT)} <= set(titles)
 
 
 async def test_the_palette_does_what_the_key_does(world: Any) -> None:

@@ -77,10 +77,10 @@ def list_runs(
 @app.command("show")
 def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
     """Show a run's summary again."""
-    from .run_text import shown_again
+    from ..stored import stored_run
 
     with kept_runs() as log:
-        outcome = shown_again(log, find_run(log, run))
+        outcome = stored_run(log, find_run(log, run)).outcome
     if as_json:
         emit_json(outcome.document)
     else:
@@ -170,9 +170,9 @@ def export_runs(
     with kept_runs() as log:
         rows = sorted(log.runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
         if as_json:
-            from .run_text import shown_again
+            from ..stored import stored_run
 
-            documents = [shown_again(log, row).document for row in rows]
+            documents = [stored_run(log, row).outcome.document for row in rows]
             emit_json(documents if run == "all" else documents[0])
         else:
             _export_rows(log, rows, csv)

@@ -12,8 +12,8 @@ from ...presets.expect import MODEL
 from ...presets.model import LinkFacts
 from ..known import known_presets
 from ..paths import presets_dir
+from ..stored import stored_run
 from .kept import find_run, kept_runs
-from .run_text import shown_again
 from .status import UsageProblem
 
 
@@ -39,7 +39,7 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> Made:
         row = find_run(log, run)
         if row.is_running:
             raise UsageProblem(f"run {row.run_id} still goes on: make a preset of it when it has ended")
-        summary = shown_again(log, row).summary
+        summary = stored_run(log, row).outcome.summary
     if summary.plan.workload.value != "stream":
         raise UsageProblem(f"run {row.run_id} carried {summary.plan.workload.value}: a preset is made of streams")
     link, notices = _link_of(row, summary, known_presets())

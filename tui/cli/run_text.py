@@ -1,17 +1,13 @@
-"""Runs of the run log: as lines of a list, and shown again from their events."""
+"""Runs of the run log as lines of a list, for people and for programs."""
 
 from collections.abc import Sequence
-from typing import Any, Final, cast, get_args
+from typing import Any
 
 from rich.table import Table
 
-from ...engine.meter import replay
-from ...engine.runlog import RunLog, RunRow
-from ...presets.verdict import Verdict, Word, judge
+from ...engine.runlog import RunRow
 from .. import format as fmt
-from ..conduct import Outcome, run_document
-
-WORDS: Final[dict[str, Word]] = {word: word for word in get_args(Word)}
+from ..run_rows import ended_text, run_line
 
 
 def row_json(row: RunRow) -> dict[str, Any]:
@@ -47,40 +43,9 @@ def run_list(rows: Sequence[RunRow]) -> Table:
             row.run_id,
             row.preset or fmt.UNKNOWN,
             fmt.plain(row.peer),
-            _mbit(row),
+            fmt.mbit(run_line(row).bit_s),
             fmt.UNKNOWN if row.verdict is None else fmt.verdict(row.verdict),
             ended_text(row),
             *(fmt.plain(getattr(row, name) or "") for name in words),
         )
     return table
-
-
-def ended_text(row: RunRow) -> str:
-    """Return how a run ended; one that did not may still go on, or its process may have died."""
-    if row.reason is not None:
-        return fmt.reason(row.reason)
-    return "goes on" if row.is_running else "cut off"
-
-
-def _mbit(row: RunRow) -> str:
-    """Return the rate in a run's document, if there is one: the log is a file, and files get changed."""
-    value: Any = row.document
-    for key in ("measured", "total", "mbit_s"):
-        value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
-    return fmt.mbit(value * 1e6 if isinstance(value, int | float) else None)
-
-
-def shown_again(log: RunLog, row: RunRow) -> Outcome:
-    """Return what came out of a run, from its events alone; the verdict it was given then stands.
-
-    Its label and its note are those of now.
-    """
-    meter = replay(log.events(row.run_id))
-    summary = meter.summary()
-    verdict = judge(summary)
-    then = WORDS.get(row.verdict or "", verdict.word)
-    if then != verdict.word:
-        verdict = Verdict(then, f"{then.upper()}: by the pass mark of that time.")
-    found = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
-    found = {**found, "label": row.label, "note": row.note, "group": row.group}
-    return Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, found)

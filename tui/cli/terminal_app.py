@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Final
 
 from ...engine.connect import probe
 from ...engine.errors import StoreError
-from ...engine.export import CsvWriter
 from ...engine.loop import run
 from ...engine.plan import SECOND_NS, Peer, Plan
 from ...engine.runlog import RunLog
@@ -19,7 +18,9 @@ from ...presets.catalog import Catalog
 from ...presets.model import Preset
 from ..app import LinkgaugeApp
 from ..conduct import Conducted, conduct, open_log
+from ..exports import export_runs
 from ..known import known_presets, problem_lines
+from ..ports import Form
 from .output import say
 from .standing import Standing
 
@@ -71,14 +72,11 @@ class World:
         """Ask the far end who it is."""
         return await probe(await self._standing.of(peer))
 
-    def export(self, run_id: str, path: Path) -> Path:
-        """Write a run of the log as CSV."""
+    def export(self, run_ids: Sequence[str], form: Form, path: Path) -> Path:
+        """Write runs of the log."""
         if self._log is None:
             raise StoreError("; ".join(self._notices) or "this run is not kept")
-        row = self._log.find(run_id)
-        with CsvWriter.create(path) as writer:
-            writer.write_run(self._log.events(row.run_id), run_id=row.run_id, preset=row.preset)
-        return path
+        return export_runs(self._log, run_ids, form, path)
 
 
 def run_app(peer: Peer, preset_id: str | None, language: str, *, probe: bool = False) -> int:
@@ -127,6 +125,7 @@ async def _run_app(
             start_run=world.start_run,
             probe=world.probe,
             export=world.export,
+            history=log,
             initial_plan=plan,
             initial_preset=preset,
             language=language,

@@ -5,20 +5,18 @@ hand the instruments one View at a time. Every event changes the state; how ofte
 """
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 from textual.widgets import Footer
 from textual.worker import Worker, WorkerState
 
 from ...engine.plan import Peer, Plan
 from ...presets.catalog import Catalog
 from ...presets.model import Preset
-from ..actions import bindings
+from ..actions import Place, bindings
 from ..desk import Desk
 from ..pace import Pace
 from ..ports import Ports
@@ -28,9 +26,12 @@ from ..widgets.settings_bar import SettingsBar
 from ..widgets.title_bar import TitleBar
 from ..widgets.values import Phase
 from . import work
-from .ask import AskScreen, wrong_path, wrong_peer
+from .ask import AskScreen, wrong_peer
+from .export import export_from
 from .help import HelpScreen
-from .messages import EventArrived, Exported, FarAnswered, NotReady, Paint, RunOpened, RunOver
+from .history import HistoryScreen
+from .layout import app_of
+from .messages import EventArrived, FarAnswered, NotReady, Paint, RunOpened, RunOver
 from .presets import PresetScreen
 from .toggles import Toggles
 
@@ -38,15 +39,11 @@ from .toggles import Toggles
 _LEAVE_AFTER_S: Final = 3.0
 
 
-def app_of(screen: Screen[None]) -> App[None]:
-    """Return the app of a screen; Textual does not say of which kind it is."""
-    return cast("App[None]", screen.app)  # pyright: ignore[reportUnknownMemberType]
-
-
 class CockpitScreen(Toggles):
     """The instruments, and everything a person can do to a run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings()
+    PLACE: ClassVar[Place] = Place.COCKPIT
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.COCKPIT)
 
     def __init__(
         self,
@@ -136,11 +133,6 @@ class CockpitScreen(Toggles):
         self.desk.over(message.summary)
         self._rest()
 
-    @on(Exported)
-    def _exported(self, message: Exported) -> None:
-        title, severity = ("exported", "information") if message.done else ("not exported", "error")
-        self.notify(message.text, title=title, severity=severity, markup=False)
-
     @on(Worker.StateChanged)
     def _worker_changed(self, message: Worker.StateChanged) -> None:
         """Tell a fault that no handler foresaw, instead of ending with a traceback."""
@@ -223,19 +215,17 @@ class CockpitScreen(Toggles):
         self._look()
 
     def action_export(self) -> None:
-        """Write the last run as CSV."""
+        """Write the last run, once it has ended, or the screen as it is."""
         run_id = self.desk.run_id
-        if run_id is None or self._is_busy("Stop the run first, then export it."):
-            self.notify("There is no run to export yet.", markup=False) if run_id is None else None
-            return
+        export_from(self, [] if run_id is None or self.desk.is_busy else [run_id], self._ports.export)
 
-        def named(text: str | None) -> None:
-            if text is not None:
-                writing = work.export(self._ports, run_id, Path(text).expanduser(), self.post_message)
-                self.run_worker(writing, exit_on_error=False)
-
-        hint = "one row for each interval, direction and session"
-        app_of(self).push_screen(AskScreen("export to CSV", f"linkgauge-{run_id}.csv", hint, wrong_path), named)
+    def action_history(self) -> None:
+        """Show the runs that are kept."""
+        history = self._ports.history
+        if history is None:
+            self.notify("There is no run log: runs are not kept.", severity="warning", markup=False)
+        else:
+            app_of(self).push_screen(HistoryScreen(history, self._ports.export, self.catalog))
 
     def action_help(self) -> None:
         """Explain every key."""

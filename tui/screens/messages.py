@@ -54,14 +54,6 @@ class NotReady(Message):
         return cls(Problem("NO RUN", "the run could not be made", text))
 
 
-@dataclass
-class Exported(Message):
-    """A run was written to a file, or why it was not."""
-
-    text: str
-    done: bool
-
-
 class Paint(Message):
     """The gauges are out of date. A newer one replaces those that still wait: only drawing is skipped."""
 

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from textual.screen import Screen
-
 from ..desk import Desk
 from ..widgets.steps import SESSION_STEPS, WINDOW_STEPS, next_direction, next_duration, next_workload, stepped
 from ..widgets.values import Phase
+from .layout import InstrumentScreen
 
 
-class Toggles(Screen[None]):
+class Toggles(InstrumentScreen):
     """A screen with a desk; whoever has these keys must say how it is painted."""
 
     desk: Desk

@@ -1,17 +1,14 @@
-"""The cockpit's work: what waits for the network or a disk. It posts what comes of it, and changes nothing."""
+"""The cockpit's work: what waits for the network. It posts what comes of it, and changes nothing."""
 
-from asyncio import to_thread
 from collections.abc import Callable
-from pathlib import Path
 
 from textual.message import Message
 
 from ...engine.errors import LinkgaugeError
 from ...engine.plan import Peer, Plan
 from ...presets.model import Preset
-from .. import format as words
 from ..ports import Ports
-from .messages import EventArrived, Exported, FarAnswered, NotReady, RunOpened, RunOver
+from .messages import EventArrived, FarAnswered, NotReady, RunOpened, RunOver
 
 Post = Callable[[Message], object]
 
@@ -35,13 +32,3 @@ async def conduct(ports: Ports, plan: Plan, preset: Preset, peer: Peer, post: Po
         post(RunOver(summary))
     except LinkgaugeError as error:
         post(NotReady.because(error))
-
-
-async def export(ports: Ports, run_id: str, path: Path, post: Post) -> None:
-    """Write a run as CSV."""
-    try:
-        written = await to_thread(ports.export, run_id, path)
-    except (LinkgaugeError, OSError) as error:
-        post(Exported(words.plain(str(error)), done=False))
-    else:
-        post(Exported(str(written), done=True))

@@ -1,0 +1,15 @@
+"""What the screens have in common: how they reach their app, and what app.tcss lays instruments out by."""
+
+from typing import Any, cast
+
+from textual.app import App
+from textual.screen import Screen
+
+
+def app_of(screen: Screen[Any]) -> App[None]:
+    """Return the app of a screen; Textual does not say of which kind it is."""
+    return cast("App[None]", screen.app)  # pyright: ignore[reportUnknownMemberType]
+
+
+class InstrumentScreen(Screen[None]):
+    """A screen with a title, instruments and keys: of a run that goes on, or of one that is kept."""

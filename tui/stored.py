@@ -1,0 +1,87 @@
+"""A run of the log, made again from its events: what came out of it, and what its instruments show.
+
+No Textual here: the command line and the report read runs, too.
+"""
+
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from ..engine.errors import PlanError
+from ..engine.meter import Meter
+from ..engine.plan import LOOPBACK, MAX_SESSIONS, Peer, Plan
+from ..engine.runlog import RunRow
+from ..engine.samples import Expectation
+from ..presets.catalog import Catalog
+from ..presets.expect import expectation
+from ..presets.model import Preset
+from ..presets.verdict import Verdict, Word, judge
+from .conduct import Outcome, run_document
+from .ports import History
+from .widgets.board import Board, View
+from .widgets.values import Phase
+
+WORDS: Final[dict[str, Word]] = {word: word for word in get_args(Word)}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as it was: its line of the log, its outcome, and the readings of its plot and sessions."""
+
+    row: RunRow
+    outcome: Outcome
+    board: Board
+
+    def view(self, catalog: Catalog) -> View:
+        """Return what the instruments show of it. They do not look at the preset, which may be gone by now."""
+        started, summary = self.outcome.started, self.outcome.summary
+        return View(
+            phase=Phase.DONE,
+            preset=_known(catalog, self.row.preset) or catalog.find("loopback"),
+            plan=summary.plan,
+            peer=_peer(self.row.peer),
+            near=None if started is None else started.near,
+            far=None if started is None else started.far,
+            board=self.board,
+            summary=summary,
+            verdict=self.outcome.verdict,
+            expectation=summary.expectation,
+            peak=self._peak(catalog),
+        )
+
+    def _peak(self, catalog: Catalog) -> Expectation:
+        """Return what many sessions could reach, where the preset is still there to tell."""
+        plan = self.outcome.summary.plan
+        preset = _known(catalog, self.row.preset)
+        settings = plan.settings.changed(sessions=MAX_SESSIONS)
+        return Expectation() if preset is None else expectation(preset, settings, plan.workload)
+
+
+def stored_run(history: History, row: RunRow) -> StoredRun:
+    """Read a run. Raises StoreError where it is damaged.
+
+    The verdict that it was given then stands; its label and its note are those of now.
+    """
+    meter, board = Meter(), Board(Plan())
+    for event in history.events(row.run_id):
+        meter.feed(event)
+        board.feed(event)
+    meter.flush()
+    summary = meter.summary()
+    verdict = judge(summary)
+    then = WORDS.get(row.verdict or "", verdict.word)
+    if then != verdict.word:
+        verdict = Verdict(then, f"{then.upper()}: by the pass mark of that time.")
+    found = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
+    found = {**found, "label": row.label, "note": row.note, "group": row.group}
+    return StoredRun(row, Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, found), board)
+
+
+def _known(catalog: Catalog, preset_id: str) -> Preset | None:
+    return next((preset for preset in catalog.presets if preset.id == preset_id), None)
+
+
+def _peer(text: str) -> Peer:
+    try:
+        return Peer.parse(text)
+    except PlanError:
+        return LOOPBACK
