@@ -110,7 +110,8 @@ async def far_worker_killed(pid: int, peer: Peer, chance: random.Random) -> str:
     def act(_run: Any, event: Any) -> None:
         workers = tree(pid)[1:]
         if isinstance(event, Sampled) and event.sample.index == 2 and workers:
-            os.kill(chance.choice(workers), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may be on its way out
+                os.kill(chance.choice(workers), signal.SIGKILL)
 
     return await _carry_out(peer, _plan(chance, 5.0), act)
 
