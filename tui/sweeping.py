@@ -7,20 +7,22 @@ a small file beside the log. What was measured is found again by both.
 import json
 import re
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ..engine.codec import DecodeError, decode, encode
-from ..engine.embedded import embedded_endpoint
+from ..engine.connect import FarEnd
 from ..engine.errors import PlanError, StoreError
+from ..engine.far_ends import far_end_of
 from ..engine.meter import replay
 from ..engine.plan import Peer
 from ..engine.runlog import RunLog
 from ..engine.sweep import Cell, Point, Sweep
 from ..presets.model import Preset
 from .conduct import Conducted, conduct
+from .keys import with_access
 from .paths import data_dir
 
 _FOLDER: Final = "sweeps"
@@ -80,14 +82,14 @@ class Sweeper:
     preset: Preset | None
     peer: Peer
     log: RunLog | None
-    embedded: Peer | None
+    far_end: FarEnd
 
     @asynccontextmanager
     async def run(self, point: Point) -> AsyncGenerator[Conducted]:
         """Give the run of a point, which has started; see `conduct`."""
         plan = point.plan(self.sweep.base)
         async with conduct(
-            plan, self.preset, self.peer, log=self.log, group=self.sweep.group, embedded=self.embedded
+            plan, self.preset, self.peer, log=self.log, group=self.sweep.group, embedded=self.far_end
         ) as conducted:
             yield conducted
 
@@ -96,10 +98,9 @@ class Sweeper:
 async def open_sweep(
     sweep: Sweep, preset: Preset | None, peer: Peer, log: RunLog | None
 ) -> AsyncGenerator[Sweeper]:
-    """Give what runs a sweep's points; on loopback one embedded endpoint serves them all."""
-    async with AsyncExitStack() as stack:
-        embedded = await stack.enter_async_context(embedded_endpoint()) if peer.is_loopback else None
-        yield Sweeper(sweep, preset, peer, log, embedded)
+    """Give what runs a sweep's points; one far end that this one has to bring up serves them all."""
+    async with far_end_of(with_access(peer)) as far_end:
+        yield Sweeper(sweep, preset, peer, log, far_end)
 
 
 def cell_of(point: Point, conducted: Conducted) -> Cell | None:

@@ -8,10 +8,10 @@ import typer
 from ...engine.plan import Mode
 from . import options as given
 from . import parse
+from .ssh_options import SshOptions
 from .status import UsageProblem
 
 if TYPE_CHECKING:
-    from ...engine.plan import Peer
     from ...engine.sweep import Sweep
     from ...presets.catalog import Catalog
     from ...presets.model import Sweep as Figure
@@ -23,7 +23,7 @@ _AXES: Final = "What is tried"
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("sweep")(sweep)
+    app.command("sweep")(given.with_options(sweep))
 
 
 def _axis(name: str, metavar: str, help_: str, shown: str) -> Any:
@@ -63,6 +63,8 @@ def sweep(
         str | None,
         typer.Option(metavar="GROUP", show_default=False, help="Go on with a sweep that was cut off, or show one."),
     ] = None,
+    access: given.AccessOptions,
+    ssh: SshOptions,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", show_default=False, help="Write a row for each run.")
     ] = None,
@@ -84,11 +86,11 @@ def sweep(
         if peer is None:
             raise UsageProblem("name the PEER to sweep against, or --resume GROUP")
         axes = _Axes(catalog, figure, window, sessions, message_size, direction, preset)
-        asked = axes.sweep(str(peer), seconds, congestion, mode)
+        asked = axes.sweep(peer, seconds, congestion, mode)
     found = None if asked.preset is None else catalog.find(asked.preset)
     from .sweep_run import Asked, run_sweep
 
-    return run_sweep(Asked(asked, found, _peer_of(asked, peer), csv=csv, as_json=as_json))
+    return run_sweep(Asked(asked, found, ssh.of(access.peer(asked.peer)), csv=csv, as_json=as_json))
 
 
 def _kept(group: str, peer: str | None) -> "Sweep":
@@ -99,10 +101,6 @@ def _kept(group: str, peer: str | None) -> "Sweep":
 
     found = find_sweep(group)
     return found if peer is None else replace(found, peer=peer)
-
-
-def _peer_of(asked: "Sweep", peer: str | None) -> "Peer":
-    return parse.peer(asked.peer if peer is None else peer)
 
 
 class _Axes:

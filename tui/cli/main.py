@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 from ... import __version__
 from ...engine.errors import LinkgaugeError
-from . import commands, commands_lab, commands_presets, commands_runs, commands_sweep
+from . import commands, commands_ceiling, commands_lab, commands_presets, commands_runs, commands_sweep
 from .groups import AppGroup
 from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, say
 from .status import status_of
@@ -57,6 +57,7 @@ def root(
 commands.add_to(app)
 commands_lab.add_to(app)
 commands_sweep.add_to(app)
+commands_ceiling.add_to(app)
 app.add_typer(commands_presets.app, name="presets")
 app.add_typer(commands_runs.app, name="runs")
 

@@ -6,6 +6,7 @@ import csv
 import signal
 import time
 from collections.abc import Generator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,9 +100,11 @@ class _Progress:
 
 async def _carry_out(asked: Asked, log: RunLog | None, todo: Sequence[Point], progress: _Progress) -> None:
     base = asked.sweep.base
-    with _stopped_by_signals() as stop, LiveLine(base, str(asked.peer)) as live:
+    with _stopped_by_signals() as stop:
         try:
-            async with open_sweep(asked.sweep, asked.preset, asked.peer, log) as sweeper:
+            async with open_sweep(asked.sweep, asked.preset, asked.peer, log) as sweeper, AsyncExitStack() as stack:
+                # Only now: ssh may have asked something on the terminal.
+                live = stack.enter_context(LiveLine(base, str(asked.peer)))
                 for point in todo:
                     cell = await _run_point(sweeper, point, stop, live)
                     if cell is None:

@@ -1,0 +1,92 @@
+"""Whether a 95 % interval is one: how often those of short runs hold the mean of long ones.
+
+Usage: .venv/bin/python bench/covers.py [--preset 100mb-fd] [--runs 100] [--seconds 3] [--long 60]
+
+Builds a link between two namespaces, and runs a long run, many short ones, and a long one again. The truth is the
+mean of the two long ones. Needs what `linkgauge lab` needs, and better a machine without other work: load on it is
+a part of what is measured.
+"""
+
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
+import argparse
+import asyncio
+import csv
+import os
+import sys
+from pathlib import Path
+
+from linkgauge.engine.interval import MIN_INTERVALS
+from linkgauge.engine.lab.building import open_lab
+from linkgauge.engine.loop import run
+from linkgauge.engine.meter import Meter
+from linkgauge.engine.plan import SECOND_NS, Peer, Plan
+from linkgauge.engine.run import open_run
+from linkgauge.engine.samples import Measured
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.emulate import link_plan
+
+RESULTS = Path(__file__).parent / "results"
+_INTERVAL_NS = SECOND_NS // 10
+
+
+async def _run(peer: Peer, seconds: float) -> Measured | None:
+    """Run once; return what was measured."""
+    meter = Meter()
+    plan = Plan(duration_ns=round(seconds * SECOND_NS), interval_ns=_INTERVAL_NS)
+    async with asyncio.timeout(seconds + 60), open_run(plan, peer) as one:
+        async for event in one:
+            meter.feed(event)
+    meter.flush()
+    return meter.summary().total
+
+
+async def _measure(peer: Peer, runs: int, seconds: float, long_s: float) -> None:
+    long_runs = [await _run(peer, long_s)]
+    short: list[Measured] = []
+    for number in range(1, runs + 1):
+        measured = await _run(peer, seconds)
+        if measured is not None and measured.steady is not None:
+            short.append(measured)
+        if number % 10 == 0:
+            print(f"{number} of {runs} runs", flush=True)
+    long_runs.append(await _run(peer, long_s))
+    both = [one for one in long_runs if one is not None]
+    truth = sum(one.bytes for one in both) * 8 * SECOND_NS / sum(one.span_ns for one in both)
+    steady = [one.steady for one in short if one.steady is not None]
+    covered = [one.low <= truth <= one.high for one in steady]
+    widths = sorted(one.percent or 0.0 for one in steady)
+    means = [one.mean / 1e6 for one in steady]
+    print(f"long runs: {', '.join(f'{one.bit_s / 1e6:.3f}' for one in both)} Mb/s; together {truth / 1e6:.3f}")
+    print(f"short runs: {min(means):.3f} to {max(means):.3f} Mb/s, ±{widths[len(widths) // 2]:.3f} % (median)")
+    print(f"covered: {sum(covered)} of {len(covered)}, {100 * sum(covered) / len(covered):.0f} %")
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "covers.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("mbit_s", "ci95_low_mbit_s", "ci95_high_mbit_s", "truth_mbit_s", "covered"))
+        for one, holds in zip(steady, covered, strict=True):
+            row = (one.mean, one.low, one.high, truth)
+            writer.writerow([*(f"{value / 1e6:.4f}" for value in row), int(holds)])
+
+
+def main() -> None:
+    """Build the link, and measure at its near end."""
+    parser = argparse.ArgumentParser(description="How often a 95 % interval holds the mean.")
+    parser.add_argument("--preset", default="100mb-fd")
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--long", type=float, default=60.0)
+    parser.add_argument("--peer", help="measure against this far end, and build nothing")
+    options = parser.parse_args()
+    if options.seconds * 0.8 * SECOND_NS < MIN_INTERVALS * _INTERVAL_NS:
+        parser.error(f"--seconds {options.seconds:g} is too short for {MIN_INTERVALS} intervals")
+    if options.peer:
+        run(_measure(Peer.parse(options.peer), options.runs, options.seconds, options.long))
+        return
+    with open_lab(link_plan(load_catalog().find(options.preset))) as lab:
+        sys.exit(lab.run([sys.executable, *sys.argv, "--peer", str(lab.peer)], dict(os.environ)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What a machine can do at most: kept for each machine, and asked for by mode and sessions."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.ceiling import FILE_NAME, Ceiling, CeilingRate, keep_ceiling, load_ceiling, this_machine
+from linkgauge.engine.errors import StoreError
+from linkgauge.engine.plan import Mode
+
+RATES = (CeilingRate(Mode.COPY, 1, 40_000), CeilingRate(Mode.COPY, 4, 60_000), CeilingRate(Mode.DISCARD, 1, 70_000))
+HERE = Ceiling(this_machine(), "2026-11-21T01:15:30+00:00", "cubic", RATES)
+
+
+def test_a_ceiling_is_kept_for_each_machine(tmp_path: Path) -> None:
+    """Another kernel is another machine, and neither takes the other's place."""
+    other = replace(HERE, machine=replace(HERE.machine, system="Linux 2.6.32"), congestion=None)
+    assert load_ceiling(tmp_path) is None
+    keep_ceiling(tmp_path, HERE)
+    keep_ceiling(tmp_path, other)
+    assert load_ceiling(tmp_path) == HERE
+    assert load_ceiling(tmp_path, other.machine) == other
+    newer = replace(HERE, rates=RATES[:1])
+    keep_ceiling(tmp_path, newer)
+    assert load_ceiling(tmp_path) == newer
+
+
+def test_a_mode_has_the_rate_of_the_most_sessions_up_to_those_asked_for() -> None:
+    """None is unknown."""
+    one, four = HERE.rate(Mode.COPY), HERE.rate(Mode.COPY, 16)
+    assert one is RATES[0]
+    assert four is RATES[1]
+    assert HERE.rate(Mode.COPY, 3) is RATES[0]
+    assert HERE.rate(Mode.SENDFILE) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', "\x00"])
+def test_a_damaged_file_is_no_ceiling_and_is_replaced(tmp_path: Path, text: str) -> None:
+    """It can be measured again."""
+    (tmp_path / FILE_NAME).write_text(text, encoding="utf-8")
+    assert load_ceiling(tmp_path) is None
+    keep_ceiling(tmp_path, HERE)
+    assert load_ceiling(tmp_path) == HERE
+
+
+def test_what_is_kept_of_this_machine_may_be_of_another_version(tmp_path: Path) -> None:
+    """Then it is unknown, not an error."""
+    text = (tmp_path / FILE_NAME).as_posix()
+    Path(text).write_text(f'{{"{HERE.machine.key}": {{"rates": 3}}}}', encoding="utf-8")
+    assert load_ceiling(tmp_path) is None
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """With the path."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StoreError, match="ceiling"):
+        keep_ceiling(tmp_path / "file" / "below", HERE)

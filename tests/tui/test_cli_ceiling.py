@@ -1,0 +1,29 @@
+"""`linkgauge ceiling`: measured once, told again, measured anew on demand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.ceiling import load_ceiling
+from linkgauge.engine.plan import Mode
+from linkgauge.tui.cli.main import run_command_line
+
+
+@pytest.mark.timeout(120)
+def test_the_ceiling_is_measured_once_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Really, over loopback; the second time it is read."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    assert run_command_line(["ceiling", "--seconds", "0.5", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert {rate["mode"] for rate in first["rates"]} == set(Mode)
+    assert {rate["sessions"] for rate in first["rates"]} >= {1}
+    assert all(rate["mbit_s"] > 0 for rate in first["rates"])
+    kept = load_ceiling(tmp_path)
+    assert kept is not None
+    assert run_command_line(["ceiling"]) == 0
+    told = capsys.readouterr()
+    assert "--again" in told.err
+    assert "sendfile" in told.out
+    assert load_ceiling(tmp_path) == kept
