@@ -13,6 +13,7 @@ from typing import Final
 
 from .codec import printable
 from .errors import LinkgaugeError, LocalProtocolError, PeerForeign, PeerVersion, RemoteProtocolError
+from .limits import LimitReached
 from .messages import (
     CONTROL_KIND,
     MAGIC,
@@ -45,6 +46,7 @@ from .messages import (
     read_preamble,
 )
 from .plan import End
+from .samples import Reason, RunEnd
 
 
 class State(StrEnum):
@@ -190,8 +192,24 @@ class Control:
                     message = decode_body(body, self.end.other)
                     self._receive_message(message)
                     self._note(type(message), framed(body))
+        except LimitReached as error:
+            self.fail(error)
         except LinkgaugeError as error:
             self.error = error
+
+    def fail(self, error: LinkgaugeError) -> None:
+        """End the conversation because this end has had enough, and say so where that is allowed."""
+        if self.error is not None:
+            return
+        for last in (Refuse(str(error), "limit"), Finish(RunEnd(Reason.FAILED, str(error)))):
+            if self.may_send(type(last)):
+                self.send(last)
+                break
+        self.error = error
+
+    def limit_messages(self, longest_bytes: int) -> None:
+        """Take no longer messages from the other end."""
+        self._frames.limit = longest_bytes
 
     def receive_eof(self) -> None:
         """Take in the end of the peer's bytes; before its preamble was whole that is an error."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from .endpoint import serve
 from .errors import WorkerError
+from .limits import Limits
 from .loop import run, see_through
 from .plan import Peer
 
@@ -77,7 +78,7 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
         sys.stdout.flush()
 
     try:
-        await serve(bind, 0, stop=stop, on_listening=announce)
+        await serve(bind, 0, stop=stop, limits=Limits.widest(), on_listening=announce)
     finally:
         watching.cancel()
         transport.close()

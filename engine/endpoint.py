@@ -8,28 +8,21 @@ import socket
 from collections.abc import Callable
 from typing import Final, Self
 
+from .admission import Admission
 from .auth import Key
 from .errors import LinkgaugeError, RemoteProtocolError
-from .far import GREETING_DEADLINE_S, Registry, serve_client
+from .far import Registry, serve_client
+from .journal import Entry, Log, no_log
+from .limits import Limits
 from .link import ControlLink
-from .messages import (
-    CONTROL_KIND,
-    DATA_HELLO_BYTES,
-    PREAMBLE_BYTES,
-    PROTOCOL_VERSION,
-    DataHello,
-    Refuse,
-    encode_frame,
-    preamble,
-    read_preamble,
-)
+from .messages import CONTROL_KIND, DataHello, preamble
 from .nic import prepare as prepare_nic
+from .opening import read_opening, refuse
 from .plan import DEFAULT_PORT, End
 from .samples import Reason
 
 _BACKLOG: Final = 1_024
 _ACCEPT_PAUSE_S: Final = 0.2
-_REFUSE_DEADLINE_S: Final = 0.3  # one at a time: others wait behind it
 _OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NO_DESCRIPTOR: Final = "it has no descriptor left for another connection; raise the limit there (ulimit -n)"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
@@ -77,21 +70,24 @@ class Endpoint:
     def __init__(
         self,
         listener: socket.socket,
-        log: Callable[[str], None] = lambda _: None,
+        log: Log = no_log,
         *,
         key: Key | None = None,
+        limits: Limits | None = None,
         takes_control: bool = True,
     ) -> None:
+        self.admission = Admission(limits)
         self._listener = listener
         self._key = key
         self._log = log
         self._takes_control = takes_control
         self._registry: Registry = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        # Those that have not said what they are, the oldest first.
+        # Those that have not said who they are, and proved the key: the oldest first.
         self._silent: dict[asyncio.Task[None], socket.socket] = {}
         self._spare: int | None = None  # given up for a moment where there is none to refuse a client with
         self._accepting: asyncio.Task[None] | None = None
+        self._quiet = asyncio.Event()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -124,12 +120,21 @@ class Endpoint:
             await asyncio.wait(self._tasks)
 
     def serve(self, link: ControlLink) -> None:
-        """Serve a control connection that came another way than by the listening socket."""
-        self._keep(asyncio.create_task(serve_client(link, self._registry, self._log)))
+        """Serve a control connection that came another way than by the listening socket: it needs no key here."""
+        self._keep(asyncio.create_task(serve_client(link, self._registry, self._log, None, self.admission)))
 
     def total_bytes(self) -> int:
         """Return the payload of all runs that go on: a sign of life of their near ends."""
         return sum(run.pool.counters.total_bytes() for run in self._registry.values())
+
+    async def drain(self, deadline_s: float) -> None:
+        """Let nobody in any more, and return when no run goes on, or the deadline has come."""
+        self.admission.close("the endpoint is about to end")
+        self._quiet.clear()
+        if self._registry:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(deadline_s):
+                    await self._quiet.wait()
 
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
@@ -139,14 +144,16 @@ class Endpoint:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                sock, _address = await loop.sock_accept(self._listener)
+                sock, address = await loop.sock_accept(self._listener)
             except OSError as error:
                 # Out of descriptors, or a client that was gone again: the next one may fare better.
                 if error.errno not in _OUT_OF_ROOM or not await self._make_room():
-                    self._log(f"a connection could not be accepted: {error.strerror}")
+                    self._log(Entry("not_accepted", f"a connection could not be accepted: {error.strerror}"))
                     await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            task = asyncio.create_task(self._greet(sock))
+            if len(self._silent) >= self.admission.limits.pending:
+                await self._make_room()
+            task = asyncio.create_task(self._greet(sock, str(address[0]).removeprefix("::ffff:")))
             self._silent[task] = sock
             self._keep(task)
 
@@ -158,6 +165,8 @@ class Endpoint:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._silent.pop(task, None)
+        if not self._registry:
+            self._quiet.set()
 
     async def _make_room(self) -> bool:
         """Drop the connection that has been silent for longest; where there is none, refuse who waits.
@@ -174,7 +183,7 @@ class Endpoint:
             return False
         self._give_up_spare()
         with contextlib.suppress(OSError):
-            await _refuse(self._listener.accept()[0], _NO_DESCRIPTOR)
+            await refuse(self._listener.accept()[0], _NO_DESCRIPTOR)
         try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -186,13 +195,15 @@ class Endpoint:
             os.close(self._spare)
             self._spare = None
 
-    async def _greet(self, sock: socket.socket) -> None:
+    async def _greet(self, sock: socket.socket, client: str) -> None:
         """Find out what a connection is, from its first bytes, and pass it on."""
+        deadline_s = self.admission.limits.handshake_s
         try:
-            async with asyncio.timeout(GREETING_DEADLINE_S):
-                opening, hello = await _read_opening(sock)
-            self._has_spoken()
+            async with asyncio.timeout(deadline_s):
+                opening, hello = await read_opening(sock)
             if hello is not None:
+                self._has_spoken()
+                self.admission.check_address(client)
                 await self._adopt(sock, hello)
                 return
             if not self._takes_control:
@@ -203,13 +214,14 @@ class Endpoint:
             link = await self._link(sock, opening)
         except (LinkgaugeError, OSError) as error:
             sock.close()
-            reason = "it said nothing in time" if isinstance(error, TimeoutError) else str(error)
-            self._log(f"a connection was dropped: {reason}")
+            timed_out = isinstance(error, TimeoutError)
+            reason = f"it said nothing in {deadline_s} s (limit handshake_s)" if timed_out else str(error)
+            self._log(Entry("dropped", f"a connection was dropped: {reason}", client=client))
             return
         except asyncio.CancelledError:
             sock.close()
             raise
-        await serve_client(link, self._registry, self._log, self._key)
+        await serve_client(link, self._registry, self._log, self._key, self.admission, self._has_spoken)
 
     async def _adopt(self, sock: socket.socket, hello: DataHello) -> None:
         run = self._registry.get(hello.run)
@@ -217,51 +229,14 @@ class Endpoint:
             raise RemoteProtocolError("a data connection of no run")
         await run.adopt(sock, hello)
 
-    @staticmethod
-    async def _link(sock: socket.socket, opening: bytes) -> ControlLink:
-        loop = asyncio.get_running_loop()
-        _transport, link = await loop.connect_accepted_socket(lambda: ControlLink(End.FAR, opening), sock)
+    async def _link(self, sock: socket.socket, opening: bytes) -> ControlLink:
+        def make() -> ControlLink:
+            link = ControlLink(End.FAR, opening)
+            link.limit_messages(self.admission.limits)
+            return link
+
+        _transport, link = await asyncio.get_running_loop().connect_accepted_socket(make, sock)
         return link
-
-
-async def _refuse(sock: socket.socket, why: str) -> None:
-    """Tell a client why it is not served, and close once it has heard, or does not listen."""
-    loop = asyncio.get_running_loop()
-    with sock, contextlib.suppress(OSError):
-        sock.setblocking(False)
-        async with asyncio.timeout(_REFUSE_DEADLINE_S):
-            await loop.sock_sendall(sock, preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
-            sock.shutdown(socket.SHUT_WR)
-            while await loop.sock_recv(sock, 4_096):  # closing over what was not read would take the word back
-                pass
-
-
-async def _read_opening(sock: socket.socket) -> tuple[bytes, DataHello | None]:
-    """Return a connection's preamble, and what it says of itself where it carries data."""
-    sock.setblocking(False)
-    opening = await _read_exactly(sock, PREAMBLE_BYTES)
-    found = read_preamble(opening)
-    if found is None:
-        raise RemoteProtocolError("a client that does not speak linkgauge")
-    version, kind = found
-    if version != PROTOCOL_VERSION:
-        await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
-        raise RemoteProtocolError(f"a client speaks protocol {version}, this endpoint {PROTOCOL_VERSION}")
-    if kind == CONTROL_KIND:
-        return opening, None
-    return opening, DataHello.unpack(await _read_exactly(sock, DATA_HELLO_BYTES))
-
-
-async def _read_exactly(sock: socket.socket, count: int) -> bytes:
-    """Read no byte more: what follows may be payload, and belongs to a worker."""
-    loop = asyncio.get_running_loop()
-    data = b""
-    while len(data) < count:
-        more = await loop.sock_recv(sock, count - len(data))
-        if not more:
-            raise RemoteProtocolError("a client closed before it said anything")
-        data += more
-    return data
 
 
 async def serve(
@@ -270,10 +245,11 @@ async def serve(
     *,
     stop: asyncio.Event,
     key: Key | None = None,
+    limits: Limits | None = None,
     on_listening: Callable[[tuple[str, int]], None] = lambda _: None,
-    log: Callable[[str], None] = lambda _: None,
+    log: Log = no_log,
 ) -> None:
     """Serve clients until `stop` is set; raise EndpointError where it cannot listen."""
-    async with Endpoint(listen(bind, port), log, key=key) as endpoint:
+    async with Endpoint(listen(bind, port), log, key=key, limits=limits) as endpoint:
         on_listening(endpoint.address)
         await stop.wait()

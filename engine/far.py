@@ -1,19 +1,23 @@
 """The far end of one control connection: greets, prepares one run, carries it out, reports, finishes."""
 
 import asyncio
+import contextlib
 import errno
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
+from .admission import Admission
 from .auth import TOKEN_BYTES, Gate, Key, RunSecret
 from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import LinkgaugeError, RemoteProtocolError
 from .greeting import greet_near_end
+from .journal import Entry, Log
+from .limits import Declined, LimitReached, Limits
 from .link import ControlLink, LinkClosed
 from .liveness import PING_INTERVAL_S, Liveness
 from .messages import (
@@ -36,8 +40,6 @@ from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan
 from .sampler import Sampler
 from .samples import NicFacts, Reason, RunEnd, Sample, SocketFacts
 
-GREETING_DEADLINE_S: Final = 5.0
-IDLE_DEADLINE_S: Final = 60.0
 PREPARING_DEADLINE_S: Final = 30.0
 _OVERTIME_NS: Final = 30 * SECOND_NS  # a near end that never says stop is cut off this long after its duration
 _MOST_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
@@ -46,40 +48,77 @@ Registry = dict[bytes, "FarRun"]
 
 
 async def serve_client(
-    link: ControlLink, registry: Registry, log: Callable[[str], None], key: Key | None = None
+    link: ControlLink,
+    registry: Registry,
+    log: Log,
+    key: Key | None = None,
+    admission: Admission | None = None,
+    on_let_in: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve one near end from its greeting to the end of its run; never raises at what it does.
 
-    Without the key, where there is one, it gets no further than the greeting.
+    Without the key, where there is one, it gets no further than the greeting; `on_let_in` is called where it does.
     """
+    admission = admission or Admission()
+    limits = admission.limits
+    client = str(link.peer_address[0]).removeprefix("::ffff:") if link.peer_address else None
+    with contextlib.ExitStack() as stack:
+
+        def admit() -> None:
+            stack.enter_context(admission.client(client or ""))
+            on_let_in()
+
+        try:
+            if client is not None:
+                admission.check_address(client)
+            async with _deadline(limits.handshake_s, "handshake_s"):
+                facts = await greet_near_end(link, key, admit)
+            log(Entry("client", "let in", client=client))
+            async with _deadline(limits.idle_s, "idle_s"):
+                message = await link.receive()
+            if isinstance(message, Open):
+                admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
+                await _serve_run(link, message.plan, facts.nic, admission.limits, registry, log, client)
+        except Declined as error:
+            limit = error.limit if isinstance(error, LimitReached) else None
+            link.try_send(Refuse(str(error), "limit" if limit else "other"))
+            log(Entry("refused", f"refused: {error}", client=client, limit=limit))
+        except LinkClosed:
+            pass  # it came to look, or has seen enough
+        except LinkgaugeError as error:
+            log(Entry("dropped", f"dropped: {error}", client=client))
+        finally:
+            await link.aclose()
+
+
+@contextlib.asynccontextmanager
+async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
     try:
-        async with asyncio.timeout(GREETING_DEADLINE_S):
-            facts = await greet_near_end(link, key)
-        async with asyncio.timeout(IDLE_DEADLINE_S):
-            message = await link.receive()
-        if isinstance(message, Open):
-            await _serve_run(link, message.plan, facts.nic, registry, log)
-    except TimeoutError:
-        log("a client said nothing in time")
-    except LinkClosed:
-        pass  # it came to look, or has seen enough
-    except LinkgaugeError as error:
-        log(f"a client was dropped: {error}")
-    finally:
-        await link.aclose()
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise LimitReached(f"it said nothing in {seconds} s", limit, seconds) from error
 
 
 async def _serve_run(
-    link: ControlLink, plan: Plan, nic: NicFacts | None, registry: Registry, log: Callable[[str], None]
+    link: ControlLink,
+    plan: Plan,
+    nic: NicFacts | None,
+    limits: Limits,
+    registry: Registry,
+    log: Log,
+    client: str | None,
 ) -> None:
     run: FarRun | None = None
     try:
-        run = FarRun(link, plan, nic)
+        run = FarRun(link, plan, nic, limits)
         async with run.pool:
             registry[run.name] = run
             link.send(Ready(run.told.hex()))
+            log(Entry("run_began", f"run began: {plan.workload}", client=client))
             end = await run.carry_out()
-            log(f"run ended: {end.reason}: {end.detail}")
+            text, moved = f"run ended: {end.reason}: {end.detail}", run.pool.counters.total_bytes()
+            log(Entry("run_ended", text, client=client, reason=end.reason, bytes=moved))
     except (LinkgaugeError, OSError) as error:
         remedy = "; raise the limit there (ulimit -n)" if getattr(error, "errno", None) == errno.EMFILE else ""
         link.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
@@ -92,7 +131,9 @@ async def _serve_run(
 class FarRun:
     """One run as the far end carries it out."""
 
-    def __init__(self, link: ControlLink, plan: Plan, nic: NicFacts | None) -> None:
+    def __init__(self, link: ControlLink, plan: Plan, nic: NicFacts | None, limits: Limits | None = None) -> None:
+        self.rate_bit_s = 0  # what it carries now
+        self._limits = limits or Limits()
         self.told = secrets.token_bytes(TOKEN_BYTES)
         self._gate = Gate(RunSecret(link.agreed, self.told))
         self._link = link
@@ -123,6 +164,7 @@ class FarRun:
             last = self._sampler.take()
             if last is not None:
                 self._report(last)
+        self.rate_bit_s = 0  # before the near end hears of the end, and asks for the next run
         self._link.try_send(Finish(end))
         return end
 
@@ -138,6 +180,9 @@ class FarRun:
         """
         if hello.session == PROBE_SESSION and not self._plan.probe:
             raise RemoteProtocolError("the connection of a probe that the plan does not have")
+        if hello.session > self._limits.sessions:
+            text = f"session {hello.session} is one too many"
+            raise LimitReached(text, "sessions", self._limits.sessions)
         secret = self._gate.open(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with a token that is not good, or no longer")
@@ -177,6 +222,9 @@ class FarRun:
     def _keep(self, change: Change) -> None:
         if change.generation < self._generation:
             raise RemoteProtocolError("the near end went back to an older generation of sessions")
+        if change.settings.sessions > self._limits.sessions:
+            text = f"{change.settings.sessions} sessions are too many"
+            raise LimitReached(text, "sessions", self._limits.sessions)
         self._generation = change.generation
         self.pool.keep(change)
 
@@ -188,19 +236,24 @@ class FarRun:
     async def _watch(self) -> None:
         """Notice a near end that vanished without a word, or that never says stop."""
         liveness = Liveness(time.monotonic_ns())
-        serial = 0
+        serial = total_bytes = 0
         while True:
             await asyncio.sleep(PING_INTERVAL_S)
             serial += 1
             self._link.try_send(Ping(serial))
-            counters = self.pool.counters
-            lost_ns = liveness.lost_for_ns(time.monotonic_ns(), self._link.heard_ns, counters.total_bytes())
+            before, total_bytes = total_bytes, self.pool.counters.total_bytes()
+            self.rate_bit_s = round((total_bytes - before) * 8 / PING_INTERVAL_S)
+            lost_ns = liveness.lost_for_ns(time.monotonic_ns(), self._link.heard_ns, total_bytes)
             if lost_ns is not None:
                 self.end(Reason.PEER_LOST, f"the near end has been silent for {lost_ns / SECOND_NS:.0f} s")
             duration_ns = self._plan.duration_ns
             started = self._sampling is not None
             if started and duration_ns is not None and self._sampler.elapsed_ns > duration_ns + _OVERTIME_NS:
                 self.end(Reason.FAILED, "the near end did not stop when the run's duration was up")
+            longest_s = self._limits.duration_s
+            if started and self._sampler.elapsed_ns > longest_s * SECOND_NS:
+                reached = LimitReached("the run has lasted as long as one may", "duration_s", longest_s)
+                self.end(Reason.PEER_STOPPED, str(reached))
 
     def _worker_said(self, event: WorkerEvent) -> None:
         if event.get("session", event.get("facts", {}).get("session")) == PROBE_SESSION:

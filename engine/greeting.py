@@ -1,6 +1,7 @@
 """The first words on a control connection, at both ends: who is there, and whether each has the key."""
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
@@ -89,14 +90,16 @@ def is_loopback(address: str) -> bool:
     return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
-async def greet_near_end(link: ControlLink, key: Key | None) -> HostFacts:
+async def greet_near_end(link: ControlLink, key: Key | None, admit: Callable[[], None]) -> HostFacts:
     """Far: hear who is there, with the key where there is one, and say who is here, which is returned.
 
-    Raises RemoteProtocolError, once the near end has been told, where it has not the key.
+    `admit` is called once the near end has proved what it has to. Raises RemoteProtocolError, once the near end
+    has been told, where it has not the key; and what `admit` does.
     """
     hello = await link.receive()
     assert isinstance(hello, Hello)  # noqa: S101 - the table allows nothing else
     if key is None:
+        admit()
         facts = await describe_self(link)
         link.try_send(Welcome(facts))  # a client that broke a rule meanwhile is told later
         return facts
@@ -108,6 +111,7 @@ async def greet_near_end(link: ControlLink, key: Key | None) -> HostFacts:
         link.try_send(Refuse("this endpoint has another key", "key"))
         raise RemoteProtocolError("it has not the key")
     link.agreed = key.agree(conversation)
+    admit()
     facts = await describe_self(link)
     link.try_send(Welcome(facts, key.prove(FAR, conversation).hex()))
     return facts

@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from .control import Control
 from .errors import LinkgaugeError, PeerError
+from .limits import Bucket, LimitReached, Limits
 from .messages import Message, Ping, Pong
 from .plan import End
 
@@ -35,6 +36,8 @@ class ControlLink(asyncio.Protocol):
         self._inbox: asyncio.Queue[Message | LinkgaugeError] = asyncio.Queue()
         self._closed = asyncio.get_running_loop().create_future()
         self._is_choked = False
+        self._bucket: Bucket | None = None
+        self._most_messages_s = 0
         self.heard_ns = time.monotonic_ns()
         self.agreed = b""  # what both ends, and nobody else, know of this conversation, where they have a key
 
@@ -53,6 +56,10 @@ class ControlLink(asyncio.Protocol):
         self.heard_ns = time.monotonic_ns()
         self._machine.receive_data(data)
         for message in self._machine.messages_received():
+            if self._bucket is not None and not self._bucket.take(self.heard_ns):
+                text, most = "it says more than it may in a second", self._most_messages_s
+                self._machine.fail(LimitReached(text, "messages_s", most))
+                break
             if isinstance(message, Ping):
                 if not self._is_choked:  # who asks and does not listen gets no answers piled up
                     self.try_send(Pong(message.serial))
@@ -62,6 +69,12 @@ class ControlLink(asyncio.Protocol):
         if self._machine.error is not None:
             self._inbox.put_nowait(self._machine.error)
             self.close()
+
+    def limit_messages(self, limits: Limits) -> None:
+        """Hold the other end to what an endpoint allows."""
+        self._machine.limit_messages(limits.message_bytes)
+        self._most_messages_s = limits.messages_s
+        self._bucket = Bucket(limits.messages_s, self.heard_ns)
 
     def pause_writing(self) -> None:
         """Take note that the other end does not take what it is sent."""

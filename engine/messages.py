@@ -15,6 +15,7 @@ from typing import Final, Literal
 from .auth import HEXADECIMAL, NONCE_BYTES, TOKEN_BYTES
 from .codec import DecodeError, decode_tagged, each_once, encode_tagged
 from .errors import LinkgaugeError, RemoteProtocolError
+from .limits import LimitReached
 from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction, End, Plan, Settings
 from .samples import HostFacts, RunEnd, Sample, SessionSample, SocketFacts
 from .squeeze import squeeze, unsqueeze
@@ -365,7 +366,7 @@ class FrameReader:
     """Cuts a byte stream into frames' bodies. A length over the sender's limit is refused unallocated."""
 
     def __init__(self, sender: End) -> None:
-        self._limit = MAX_FRAME_BYTES[sender]
+        self.limit = MAX_FRAME_BYTES[sender]
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -376,8 +377,9 @@ class FrameReader:
         self._buffer += data
         while len(self._buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._buffer)
-            if length > self._limit:
-                raise RemoteProtocolError(f"a message of {length} bytes is over the limit of {self._limit}")
+            if length > self.limit:
+                text = f"a message of {length} bytes is over the limit of {self.limit}"
+                raise LimitReached(text, "message_bytes", self.limit)
             whole = _LENGTH.size + length
             if len(self._buffer) < whole:
                 break

@@ -18,6 +18,7 @@ from typing import Final
 
 from .codec import DecodeError, decode, encode
 from .endpoint import Endpoint, EndpointError, listen
+from .limits import Limits
 from .link import ControlLink
 from .liveness import PING_INTERVAL_S, Liveness
 from .loop import run
@@ -103,7 +104,7 @@ def _came_over() -> tuple[Address | None, Address | None]:
 async def _serve(listener: socket.socket, streams: tuple[int, int]) -> None:
     stop = asyncio.Event()
     peer, own = _came_over()
-    async with Endpoint(listener, takes_control=False) as endpoint:
+    async with Endpoint(listener, takes_control=False, limits=Limits.widest()) as endpoint:
 
         def accept(_channel: Channel) -> asyncio.Protocol:
             link = ControlLink(End.FAR)

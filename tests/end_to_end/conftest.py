@@ -87,11 +87,12 @@ def linkgauge(tmp_path: Path) -> Iterator[CommandLine]:
 
 
 @pytest.fixture
-def start_endpoint(linkgauge: CommandLine) -> Callable[[], tuple[subprocess.Popen[str], str]]:
+def start_endpoint(linkgauge: CommandLine) -> Callable[..., tuple[subprocess.Popen[str], str]]:
     """Give a function that starts a far end and returns its process and its `HOST:PORT`."""
 
-    def start() -> tuple[subprocess.Popen[str], str]:
-        process = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", stderr=subprocess.DEVNULL)
+    def start(*options: str) -> tuple[subprocess.Popen[str], str]:
+        arguments = ("--bind", "127.0.0.1", "--port", "0", *options)
+        process = linkgauge.start("endpoint", *arguments, stderr=subprocess.DEVNULL)
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("listening on 127.0.0.1:"), line
@@ -101,7 +102,7 @@ def start_endpoint(linkgauge: CommandLine) -> Callable[[], tuple[subprocess.Pope
 
 
 @pytest.fixture
-def far_end(start_endpoint: Callable[[], tuple[subprocess.Popen[str], str]]) -> str:
+def far_end(start_endpoint: Callable[..., tuple[subprocess.Popen[str], str]]) -> str:
     """Give the `HOST:PORT` of a far end in a process of its own."""
     return start_endpoint()[1]
 

@@ -298,11 +298,11 @@ def test_a_far_end_that_is_killed_leaves_a_summary_of_what_was_measured(
 
 def test_a_far_end_that_is_told_to_stop_says_goodbye(
     linkgauge: Any,
-    start_endpoint: Callable[[], tuple[subprocess.Popen[str], str]],
+    start_endpoint: Callable[..., tuple[subprocess.Popen[str], str]],
     path: Path,
 ) -> None:
-    """SIGTERM to the endpoint ends the run in order, and the endpoint with 0."""
-    endpoint, address = start_endpoint()
+    """SIGTERM to an endpoint that waits for nobody ends the run in order, and the endpoint with 0."""
+    endpoint, address = start_endpoint("--limit", "drain_s=0")
     process = linkgauge.start("run", address, *LONG, "--csv", path, "--json")
     wait_for_rows(path, process, 4)
     endpoint.terminate()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...presets.model import Preset
 
 _DEFAULT_MARK: Final = "95"
+_LIMITS: Final = "What it allows"
 _LOOPBACK_TEST: Final = Plan(duration_ns=5 * SECOND_NS)
 
 
@@ -126,20 +127,75 @@ def endpoint(
     open_: Annotated[
         bool, typer.Option("--open", metavar="", show_default=False, help="Ask for no key: serve everybody.")
     ] = False,
+    limits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+            help="A TOML file of limits, NAME = VALUE each; SIGHUP has it read again.",
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", show_default=False, rich_help_panel=_LIMITS, help="One limit; may be repeated."
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NETWORK",
+            show_default="all",
+            rich_help_panel=_LIMITS,
+            help="Serve this network; may be repeated.",
+        ),
+    ] = None,
+    deny: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NETWORK",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+            help="Do not serve this network, whatever is allowed; may be repeated.",
+        ),
+    ] = None,
+    show_limits: Annotated[
+        bool,
+        typer.Option(
+            "--show-limits", metavar="", rich_help_panel=_LIMITS, help="Print all limits, and serve nobody."
+        ),
+    ] = False,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", metavar="", help="Log one JSON object a line, on stderr.")
+    ] = False,
     stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
     as_json: given.JsonOption = False,
 ) -> int:
-    """Be the far end, for many clients at once, until Ctrl-C or SIGTERM.
+    """Be the far end, for many clients at once, until Ctrl-C; after SIGTERM the runs that go on may end first.
 
     Clients must have the key, unless only this host's own can come: on a loopback address none is asked for.
     """
     if stdio is not None:
         return _serve_ssh(stdio)
-    from .far_end import Service, serve_until_stopped
+    from . import far_end
 
     if open_ and key_file is not None:
         raise UsageProblem("give --key-file or --open, not both")
-    return serve_until_stopped(Service(bind, parse.listening_port(port), key_file, is_open=open_), as_json=as_json)
+    choice = far_end.LimitChoice(limits, tuple(limit or ()), tuple(allow or ()), tuple(deny or ()))
+    if show_limits:
+        return far_end.show_limits(choice, as_json=as_json)
+    return far_end.serve_until_stopped(
+        far_end.Service(
+            bind,
+            parse.listening_port(port),
+            key_file,
+            is_open=open_,
+            limits=choice,
+            as_json=as_json,
+            log_as_json=log_json,
+        )
+    )
 
 
 def _serve_ssh(protocol: int) -> int:

@@ -1,20 +1,57 @@
-"""`linkgauge endpoint`: the far end as a command, until a signal ends it."""
+"""`linkgauge endpoint`: the far end as a command, and as a service, until a signal ends it."""
 
 import asyncio
 import os
 import signal
 import socket
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...engine.auth import Key
 from ...engine.endpoint import Endpoint, listen
 from ...engine.greeting import KEY_VARIABLE, is_loopback
+from ...engine.journal import Entry, Log
+from ...engine.limits import LimitProblem, Limits, rules
 from ...engine.loop import run
 from ...engine.plan import DEFAULT_PORT, Peer
+from ...engine.service import inherited_listener, notify
 from ..keys import key_of_environment, read_key_file
-from .output import emit_json_line, emit_line, say
+from .output import emit_json, emit_json_line, emit_line, say, say_json
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChoice:
+    """Where limits come from: a file, and what was typed, which comes first."""
+
+    file: Path | None = None
+    typed: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    def read(self) -> Limits:
+        """Return the limits; raise LimitProblem for the first thing that is wrong."""
+        limits = Limits()
+        if self.file is not None:
+            try:
+                limits = Limits.of_toml(self.file.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                why = getattr(error, "strerror", None) or "it is not text"
+                raise LimitProblem(f"the limits {self.file} cannot be read: {why}") from error
+            except LimitProblem as error:
+                raise LimitProblem(f"{self.file}: {error}") from error
+        typed: dict[str, object] = {}
+        for text in self.typed:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise LimitProblem(f"--limit {text[:40]}: give NAME=VALUE, such as clients=8")
+            typed[name.strip()] = value
+        networks = {"allow": self.allow, "deny": self.deny}
+        return limits.changed({**typed, **{name: given for name, given in networks.items() if given}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +62,9 @@ class Service:
     port: int
     key_file: Path | None = None
     is_open: bool = False
+    limits: LimitChoice = LimitChoice()
+    as_json: bool = False
+    log_as_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,40 +75,109 @@ class _Entrance:
     is_new: bool = False
 
 
-def serve_until_stopped(service: Service, *, as_json: bool) -> int:
-    """Serve clients until SIGINT, SIGTERM or SIGHUP; the first line of stdout says where it listens."""
-    given = None if service.key_file is None else read_key_file(service.key_file)
-    given = given or key_of_environment(os.environ)
-    os.environ.pop(KEY_VARIABLE, None)  # what is started from here on has no use for it
-    listener = listen(service.bind, service.port)
-    entrance = _entrance(service, given, listener)
-    run(_serve(service, listener, entrance, as_json=as_json))
+def show_limits(choice: LimitChoice, *, as_json: bool) -> int:
+    """Print every limit as it would be in force."""
+    found = choice.read().values()
+    if as_json:
+        emit_json({"limits": found})
+        return 0
+    for name, rule in rules().items():
+        value = found[name]
+        shown = (", ".join(value) or "none") if isinstance(value, list) else f"{value:,}".replace(",", " ")
+        unit = "" if rule.unit == "networks" else rule.unit
+        emit_line(f"{name:<20} {shown:>16} {unit:<11} {rule.about}".rstrip())
     return 0
 
 
-def _entrance(service: Service, given: Key | None, listener: socket.socket) -> _Entrance:
+def serve_until_stopped(service: Service) -> int:
+    """Serve clients until a signal ends it; the first line of stdout says where it listens."""
+    limits = service.limits.read()
+    given = None if service.key_file is None else read_key_file(service.key_file)
+    given = given or key_of_environment(os.environ)
+    os.environ.pop(KEY_VARIABLE, None)  # what is started from here on has no use for it
+    log = _json_log if service.log_as_json else say
+    listener = inherited_listener(os.environ) or listen(service.bind, service.port)
+    entrance = _entrance(service, given, listener, log)
+    run(_serve(service, listener, entrance, limits, log))
+    return 0
+
+
+def _json_log(line: str) -> None:
+    """Write a line of the log as one JSON object, with the time."""
+    event, facts = (line.event, line.facts) if isinstance(line, Entry) else ("said", {"text": line})
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    say_json({"time": now, "event": event, **{key: value for key, value in facts.items() if value is not None}})
+
+
+def _entrance(service: Service, given: Key | None, listener: socket.socket, log: Log) -> _Entrance:
     if service.is_open:
-        say("no key is asked for (--open): whoever reaches this port can have load sent to and from this host")
+        text = "no key is asked for (--open): whoever reaches this port can have load sent to and from this host"
+        log(Entry("open", text))
         return _Entrance(None)
     if given is not None or is_loopback(listener.getsockname()[0]):
         return _Entrance(given)
     return _Entrance(Key.new(), is_new=True)
 
 
-async def _serve(service: Service, listener: socket.socket, entrance: _Entrance, *, as_json: bool) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
-    async with Endpoint(listener, say, key=entrance.key) as endpoint:
-        _tell(service, endpoint.address, entrance, as_json=as_json)
-        await stop.wait()
+class _Orders:
+    """What signals tell an endpoint: SIGTERM to end with its runs, SIGINT at once, SIGHUP to read its limits."""
+
+    def __init__(self, reload: Callable[[], None]) -> None:
+        self.end = asyncio.Event()
+        self.end_now = asyncio.Event()
+        self._reload = reload
+        # Without its terminal it would go on unseen; without one it is a service.
+        self._has_terminal = sys.stdin.isatty()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._receive, number)
+
+    def _receive(self, number: signal.Signals) -> None:
+        if number is signal.SIGHUP and not self._has_terminal:
+            self._reload()
+            return
+        if number is not signal.SIGTERM or self.end.is_set():
+            self.end_now.set()
+        self.end.set()
 
 
-def _tell(service: Service, address: tuple[str, int], entrance: _Entrance, *, as_json: bool) -> None:
+async def _serve(service: Service, listener: socket.socket, entrance: _Entrance, limits: Limits, log: Log) -> None:
+    manager = os.environ.pop("NOTIFY_SOCKET", None)
+    async with Endpoint(listener, log, key=entrance.key, limits=limits) as endpoint:
+        orders = _Orders(partial(_reload, service, endpoint, log, manager))
+        _tell(service, endpoint.address, entrance)
+        notify("READY=1", manager)
+        await orders.end.wait()
+        notify("STOPPING=1", manager)
+        if not orders.end_now.is_set():
+            await _drain(endpoint, orders, log)
+
+
+async def _drain(endpoint: Endpoint, orders: _Orders, log: Log) -> None:
+    """Wait for the runs that go on, as long as the limit says, or until a second signal comes."""
+    deadline_s = endpoint.admission.limits.drain_s
+    log(Entry("draining", f"no new clients; runs that go on have {deadline_s} s to end", deadline_s=deadline_s))
+    waits = [asyncio.create_task(endpoint.drain(deadline_s)), asyncio.create_task(orders.end_now.wait())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    await asyncio.wait(waits)
+
+
+def _reload(service: Service, endpoint: Endpoint, log: Log, manager: str | None) -> None:
+    try:
+        endpoint.admission.limits = service.limits.read()
+    except LimitProblem as error:
+        log(Entry("not_reloaded", f"the limits stay as they were: {error}"))
+    else:
+        log(Entry("reloaded", "the limits were read again: they are in force for who comes from here on"))
+    notify("READY=1", manager)
+
+
+def _tell(service: Service, address: tuple[str, int], entrance: _Entrance) -> None:
     """Say where it listens, and what a near end needs: a key that was made now, once."""
     host, port = address
-    if as_json:
+    if service.as_json:
         told: dict[str, Any] = {"host": host, "port": port, "asks_for_key": entrance.key is not None}
         key = {"key": entrance.key.reveal()} if entrance.key is not None and entrance.is_new else {}
         emit_json_line({"listening": told, **key})

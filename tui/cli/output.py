@@ -86,6 +86,13 @@ def say(text: str) -> None:
         sys.stderr.flush()
 
 
+def say_json(document: Any) -> None:
+    """Tell a program something, on stderr: one JSON document on one line."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stderr.flush()
+
+
 def stderr_console() -> "Console":
     """Return the Rich console of stderr."""
     from rich.console import Console

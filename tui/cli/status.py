@@ -4,6 +4,7 @@ from typing import Final
 
 from ...engine.auth import KeyProblem
 from ...engine.errors import LinkgaugeError, PlanError
+from ...engine.limits import LimitProblem
 from ...engine.samples import Summary
 from ...presets.verdict import Verdict
 
@@ -21,7 +22,7 @@ def status_of(error: LinkgaugeError) -> int:
     """Return the exit status of an error: the command line is wrong, or the test could not be run."""
     from ...presets.catalog import UnknownPreset
 
-    wrong = (PlanError, UnknownPreset, UsageProblem, KeyProblem)
+    wrong = (PlanError, UnknownPreset, UsageProblem, KeyProblem, LimitProblem)
     return WRONG_COMMAND_LINE if isinstance(error, wrong) else NOT_RUN
 
 

@@ -1,0 +1,113 @@
+"""The endpoint as a service, with the real command: a socket that is handed over, a log, signals, limits."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+DEADLINE_S = 40.0
+BRIEF = ("--warmup", "0", "--interval", "100ms", "--json")
+# What a service manager does: the socket becomes descriptor 3, and the process hears that it is meant for it.
+_HAND_OVER: Final = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.executable, [sys.executable, "-m", "linkgauge", "endpoint", *sys.argv[2:]])
+"""
+
+
+def log_of(answer: Any) -> list[dict[str, Any]]:
+    """Return the log of an endpoint that has ended, each line a document."""
+    return [json.loads(line) for line in answer.err.splitlines()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows hands no descriptors over")
+def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains(
+    linkgauge: Any, tmp_path: Path
+) -> None:
+    """Its limits are read again at SIGHUP, the manager hears of its state, and a run outlasts SIGTERM."""
+    limits = tmp_path / "limits.toml"
+    limits.write_text("clients_per_address = 3\n")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
+    ):
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(DEADLINE_S)
+        os.set_inheritable(listener.fileno(), True)
+        arguments = ["--limits", limits, "--log-json", "--json", "--bind", "192.0.2.1"]
+        endpoint = subprocess.Popen(
+            [sys.executable, "-c", _HAND_OVER, *map(str, (listener.fileno(), *arguments))],
+            pass_fds=(listener.fileno(),),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**linkgauge.environment, "NOTIFY_SOCKET": str(tmp_path / "notify")},
+        )
+        try:
+            assert manager.recv(100) == b"READY=1"
+            address = f"127.0.0.1:{listener.getsockname()[1]}"
+            limits.write_text("sessions = 1\ndrain_s = 30\n")
+            endpoint.send_signal(signal.SIGHUP)
+            assert manager.recv(100) == b"READY=1"
+            answer = linkgauge("run", address, "--sessions", "2", *BRIEF)
+            assert answer.status == 3
+            assert "limit sessions is 1" in answer.err
+            run = linkgauge.start("run", address, "--seconds", "2", *BRIEF, "--csv", tmp_path / "rows.csv")
+            while not (tmp_path / "rows.csv").exists() or (tmp_path / "rows.csv").read_text().count("\n") < 3:
+                assert run.poll() is None
+            endpoint.terminate()
+            assert manager.recv(100) == b"STOPPING=1"
+            answer = linkgauge.finish(run)
+            assert answer.status == 0, answer
+            ended = linkgauge.finish(endpoint)
+        finally:
+            if endpoint.poll() is None:
+                endpoint.kill()
+            endpoint.communicate(timeout=DEADLINE_S)
+    assert ended.status == 0
+    told = json.loads(ended.out)
+    assert told["listening"] == {
+        "host": "127.0.0.1",
+        "port": int(address.rpartition(":")[2]),
+        "asks_for_key": False,
+    }
+    log = log_of(ended)
+    assert all(entry["time"].endswith("+00:00") and entry["text"] for entry in log)
+    events = [entry["event"] for entry in log]
+    for event in ("reloaded", "client", "refused", "run_began", "draining", "run_ended"):
+        assert event in events
+    assert next(entry for entry in log if entry["event"] == "refused")["limit"] == "sessions"
+    assert next(entry for entry in log if entry["event"] == "run_ended")["client"] == "127.0.0.1"
+    assert events.index("draining") < events.index("run_ended")
+
+
+def test_limits_are_shown_as_they_would_be_and_wrong_ones_are_a_wrong_command_line(
+    linkgauge: Any, tmp_path: Path
+) -> None:
+    """For people and for programs; what was typed comes before the file."""
+    limits = tmp_path / "limits.toml"
+    limits.write_text('clients = 7\nrate_bit_s = "10G"\n')
+    options = ("endpoint", "--show-limits", "--limits", limits, "--limit", "clients=8", "--deny", "10.0.0.0/8")
+    found = linkgauge(*options, "--json").document["limits"]
+    assert (found["clients"], found["rate_bit_s"], found["deny"]) == (8, 10**10, ["10.0.0.0/8"])
+    shown = linkgauge(*options)
+    assert shown.status == 0
+    assert "10 000 000 000 bit/s" in shown.out
+    assert len(shown.out.splitlines()) == len(found)
+    for wrong, words in (
+        (("--limit", "clients"), "NAME=VALUE"),
+        (("--limit", "clients=0"), "give 1 to"),
+        (("--limits", tmp_path / "none.toml"), "cannot be read: No such file"),
+    ):
+        answer = linkgauge("endpoint", *wrong)
+        assert answer.status == 2, answer
+        assert words in answer.err

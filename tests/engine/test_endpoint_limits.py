@@ -1,0 +1,214 @@
+"""Limits of a real endpoint: whoever goes over one is told which, and everybody else is served."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from typing import Any, TypeVar
+
+import pytest
+from linkgauge.engine.connect import connect, probe
+from linkgauge.engine.endpoint import Endpoint, listen
+from linkgauge.engine.errors import PeerError, PeerRefused
+from linkgauge.engine.limits import Limits
+from linkgauge.engine.messages import CONTROL_KIND, Hello, Ping, encode_frame, preamble
+from linkgauge.engine.plan import SECOND_NS, Peer, Plan, Settings
+from linkgauge.engine.run import Run, open_run
+from linkgauge.engine.samples import Ended, Event, HostFacts, Reason
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+GREETING = preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
+
+
+@pytest.fixture(params=[("asyncio", {"use_uvloop": True})], ids=["uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> Any:
+    """Run on the loop that endpoints have: what is refused does not depend on it."""
+    return request.param
+
+
+async def soon(awaitable: Awaitable[T]) -> T:
+    """Await with a deadline."""
+    async with asyncio.timeout(30):
+        return await awaitable
+
+
+def peer_of(endpoint: Endpoint) -> Peer:
+    """Return where an endpoint is."""
+    return Peer(*endpoint.address)
+
+
+async def told(endpoint: Endpoint, data: bytes) -> bytes:
+    """Return all that an endpoint answers to some bytes, until it closes."""
+    reader, writer = await asyncio.open_connection(*endpoint.address)
+    try:
+        writer.write(data)
+        return await soon(reader.read())
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def refused(plan: Plan, endpoint: Endpoint, match: str) -> None:
+    """Expect a plan to be refused."""
+    with pytest.raises(PeerRefused, match=match):
+        async with open_run(plan, peer_of(endpoint)):
+            raise AssertionError("the run must not start")
+
+
+async def test_plans_over_a_limit_are_refused_by_its_name(endpoint: Endpoint) -> None:
+    """Before any worker is started; the next one is served."""
+    endpoint.admission.limits = Limits(sessions=2, duration_s=60)
+    async with asyncio.timeout(30):
+        await refused(
+            Plan(Settings(sessions=3)), endpoint, r"declines: 3 sessions are too many .*limit sessions is 2"
+        )
+        await refused(Plan(duration_ns=61 * SECOND_NS), endpoint, "limit duration_s is 60")
+        async with open_run(Plan(duration_ns=SECOND_NS), peer_of(endpoint)) as run:
+            assert [event async for event in run]
+
+
+async def test_more_sessions_than_allowed_end_a_run_that_goes_on(
+    endpoint: Endpoint, record: Callable[..., Any]
+) -> None:
+    """The near end hears which limit it was."""
+    endpoint.admission.limits = Limits(sessions=2)
+    asked: list[int] = []
+
+    def act(run: Run, _event: Event) -> None:
+        if not asked:
+            asked.append(3)
+            run.change(Settings(sessions=3))
+
+    recorded = await record(Plan(duration_ns=None, interval_ns=SECOND_NS // 10), peer_of(endpoint), act)
+    assert recorded.end.reason in {Reason.FAILED, Reason.SESSION_LOST}
+    if recorded.end.reason is Reason.FAILED:
+        assert "limit sessions is 2" in recorded.end.detail
+
+
+async def test_clients_over_a_limit_are_refused_until_one_leaves(endpoint: Endpoint) -> None:
+    """In all, and of one address; those that have been let in stay."""
+    peer = peer_of(endpoint)
+    async with asyncio.timeout(30), AsyncExitStack() as stack:
+        endpoint.admission.limits = Limits(clients=2)
+        for _ in range(2):
+            await stack.enter_async_context(connect(peer))
+        with pytest.raises(PeerRefused, match=r"as many clients as it takes .*limit clients is 2"):
+            await probe(peer)
+        endpoint.admission.limits = Limits(clients_per_address=2)
+        with pytest.raises(PeerRefused, match=r"of 127\.0\.0\.1 as it takes .*clients_per_address is 2"):
+            await probe(peer)
+        await stack.aclose()
+        while endpoint.admission.clients:  # noqa: ASYNC110 - only looking tells
+            await asyncio.sleep(0.01)
+        assert (await probe(peer)).hostname
+
+
+async def test_an_address_that_is_not_served_is_told_so(endpoint: Endpoint) -> None:
+    """By the list that says it."""
+    peer = peer_of(endpoint)
+    endpoint.admission.limits = Limits(deny=("127.0.0.0/8",))
+    with pytest.raises(PeerRefused, match=r"declines: 127\.0\.0\.1 is not served .*limit deny is 127"):
+        await soon(probe(peer))
+    endpoint.admission.limits = Limits(allow=("10.0.0.0/8", "::1/128"))
+    with pytest.raises(PeerRefused, match=r"limit allow is 10\.0\.0\.0/8, ::1/128"):
+        await soon(probe(peer))
+
+
+async def test_new_runs_wait_while_those_that_go_on_carry_more_than_the_limit(endpoint: Endpoint) -> None:
+    """What goes on is not slowed down; once it has ended, the next is let in."""
+    endpoint.admission.limits = Limits(rate_bit_s=10**6)
+    async with asyncio.timeout(30):
+        async with open_run(Plan(duration_ns=None), peer_of(endpoint)) as first:
+            while not sum(run.rate_bit_s for run in endpoint._registry.values()):  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.05)
+            await refused(Plan(), endpoint, r"carries \d+ Mb/s already: .*limit rate_bit_s is 1000000")
+            first.stop()
+            async for event in first:
+                last = event
+            assert isinstance(last, Ended)
+        async with open_run(Plan(duration_ns=SECOND_NS // 2), peer_of(endpoint)) as run:
+            assert [event async for event in run]
+
+
+async def test_a_run_without_an_end_is_ended_when_it_has_lasted_as_long_as_one_may(
+    endpoint: Endpoint, record: Callable[..., Any]
+) -> None:
+    """Its samples are kept, and the near end hears which limit it was."""
+    endpoint.admission.limits = Limits(duration_s=1)
+    recorded = await record(Plan(duration_ns=None, interval_ns=SECOND_NS // 10), peer_of(endpoint))
+    assert recorded.end.reason is Reason.PEER_STOPPED
+    assert "limit duration_s is 1" in recorded.end.detail
+    assert recorded.samples
+
+
+async def test_deadlines_are_told_by_their_name(endpoint: Endpoint) -> None:
+    """To who says nothing after the preamble, and to who was let in and asks for nothing."""
+    endpoint.admission.limits = Limits(handshake_s=1, idle_s=1)
+    silent, idle = await asyncio.gather(told(endpoint, preamble(CONTROL_KIND)), told(endpoint, GREETING))
+    assert b'"Refuse"' in silent
+    assert b"limit handshake_s is 1" in silent
+    assert b'"Welcome"' in idle
+    assert b"limit idle_s is 1" in idle
+
+
+async def test_messages_that_are_too_long_or_too_many_are_told_by_their_limit(endpoint: Endpoint) -> None:
+    """And end the conversation."""
+    endpoint.admission.limits = Limits(message_bytes=4_096, messages_s=10)
+    too_long = await told(endpoint, preamble(CONTROL_KIND) + struct.pack(">I", 4_097))
+    assert b"limit message_bytes is 4096" in too_long
+    reader, writer = await asyncio.open_connection(*endpoint.address)
+    try:
+        writer.write(GREETING)
+        await soon(reader.readuntil(b"Welcome"))
+        writer.write(encode_frame(Ping(1)) * 40)
+        assert b"limit messages_s is 10" in await soon(reader.read())
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_connections_that_say_nothing_make_room_for_newer_ones(endpoint: Endpoint) -> None:
+    """The oldest go first: nobody is kept out by strangers that wait."""
+    endpoint.admission.limits = Limits(pending=16, handshake_s=60)
+    silent = [socket.create_connection(endpoint.address) for _ in range(40)]
+    try:
+        assert (await soon(probe(peer_of(endpoint)))).hostname
+        loop = asyncio.get_running_loop()
+        for sock in silent[:20]:
+            sock.setblocking(False)
+            with suppress(ConnectionResetError):
+                assert await soon(loop.sock_recv(sock, 1)) == b""
+        assert len(endpoint._silent) <= 16
+    finally:
+        for sock in silent:
+            sock.close()
+
+
+async def test_an_endpoint_that_drains_lets_runs_end_and_nobody_in() -> None:
+    """A run that ends in time is whole; one that does not is ended with a word."""
+    async with asyncio.timeout(30), Endpoint(listen("127.0.0.1", 0), limits=Limits(clients=9)) as endpoint:
+        async with open_run(Plan(duration_ns=SECOND_NS), peer_of(endpoint)) as run:
+            draining = asyncio.create_task(endpoint.drain(20))
+            await asyncio.sleep(0)
+            with pytest.raises(PeerError, match="about to end"):
+                await probe(peer_of(endpoint))
+            events = [event async for event in run]
+            assert isinstance(events[-1], Ended)
+            assert events[-1].end.reason is Reason.COMPLETED
+        await draining
+
+
+async def test_runs_that_outlast_the_drain_are_ended_with_a_word(record: Callable[..., Any]) -> None:
+    """The near end's run says that the far end stopped."""
+    async with asyncio.timeout(30), Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        async with open_run(Plan(duration_ns=None), peer_of(endpoint)) as run:
+            await endpoint.drain(0.05)
+            for one in endpoint._registry.values():
+                one.end(Reason.PEER_STOPPED, "the far end is shutting down")
+            events = [event async for event in run]
+        assert isinstance(events[-1], Ended)
+        assert events[-1].end.reason is Reason.PEER_STOPPED

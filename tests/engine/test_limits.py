@@ -1,0 +1,144 @@
+"""Limits: which there are, where they come from, and whom they turn away."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.admission import Admission
+from linkgauge.engine.limits import Bucket, Declined, LimitProblem, LimitReached, Limits, is_within, rules
+from linkgauge.engine.plan import SECOND_NS, Plan, Settings
+
+HOURS_NS = 3_600 * SECOND_NS
+
+
+def test_every_limit_is_on_by_default_and_explained() -> None:
+    """Each has a value within its own bounds, and words; only the lists begin empty."""
+    limits = Limits()
+    for name, rule in rules().items():
+        value = getattr(limits, name)
+        assert rule.about
+        assert value == () if rule.unit == "networks" else rule.low <= value <= rule.high
+
+
+def test_a_file_and_what_is_typed_are_read_alike() -> None:
+    """Numbers as numbers or text, rates with their letter, networks as a list or between commas."""
+    limits = Limits.of_toml('clients = 8\nrate_bit_s = "2.5G"\nallow = ["10.0.0.0/8", "2001:db8::1"]\n')
+    assert (limits.clients, limits.rate_bit_s) == (8, 2_500_000_000)
+    assert limits.allow == ("10.0.0.0/8", "2001:db8::1/128")
+    typed = limits.changed({"clients": " 9 ", "rate_bit_s": "800 Mbit/s", "deny": "192.0.2.7, 10.1.0.0/16"})
+    assert (typed.clients, typed.rate_bit_s, typed.sessions) == (9, 800_000_000, limits.sessions)
+    assert typed.deny == ("192.0.2.7/32", "10.1.0.0/16")
+    assert typed.allow == limits.allow
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("client = 8", r"no limit 'client'; there are clients, "),
+        ("clients = 0", "clients: 0 is not possible; give 1 to"),
+        ("clients = true", "clients: 'True' is no number"),
+        ("clients = 1.5", "clients: '1.5' is no number"),
+        ("clients = []", "clients"),
+        ('clients = "1e9"', "is no number"),
+        ("sessions = 129", "give 1 to 128"),
+        ("rate_bit_s = '10 bananas'", "no number such as 10G"),
+        ("allow = 7", "give a list of networks"),
+        ("allow = ['10.0.0.0/33']", r"allow: '10\.0\.0\.0/33' is no network"),
+        ("allow = [{}]", "is no network"),
+        ("clients = ", "it is not TOML"),
+        ("[clients]", "clients"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_named(text: str, words: str) -> None:
+    """With what can be."""
+    with pytest.raises(LimitProblem, match=words):
+        Limits.of_toml(text)
+
+
+@given(
+    st.dictionaries(st.sampled_from(list(rules())), st.text(max_size=12) | st.integers() | st.none(), max_size=3)
+)
+def test_nothing_that_is_given_raises_anything_but_a_limits_problem(given_: dict[str, object]) -> None:
+    """Whatever is typed."""
+    try:
+        Limits().changed(given_)
+    except LimitProblem as error:
+        assert "limit" in str(error)  # noqa: PT017 - some can be, most cannot
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("10.1.2.3", True),
+        ("::ffff:10.1.2.3", True),
+        ("11.1.2.3", False),
+        ("2001:db8::5", True),
+        ("2001:db9::5", False),
+        ("fe80::1%eth0", True),
+    ],
+)
+def test_an_address_is_within_networks_of_its_own_family(address: str, expected: bool) -> None:
+    """IPv4 that is written as IPv6 is what it is, and a scope is none of the address."""
+    assert is_within(address, ("10.0.0.0/8", "2001:db8::/32", "fe80::/10")) is expected
+
+
+def test_deny_comes_before_allow_and_an_empty_allow_is_everybody() -> None:
+    """The refusal names the list."""
+    Admission().check_address("192.0.2.1")
+    admission = Admission(Limits(allow=("192.0.2.0/24",), deny=("192.0.2.66/32",)))
+    admission.check_address("192.0.2.1")
+    with pytest.raises(LimitReached, match=r"192\.0\.2\.66 is not served .*limit deny"):
+        admission.check_address("192.0.2.66")
+    with pytest.raises(LimitReached, match=r"2001:db8::1 is not served .*limit allow"):
+        admission.check_address("2001:db8::1")
+
+
+def test_clients_are_counted_in_all_and_by_address_and_leave_again() -> None:
+    """One that is refused is not counted, and one that has left makes room."""
+    admission = Admission(Limits(clients=3, clients_per_address=2))
+    with admission.client("a"), admission.client("a"):
+        with pytest.raises(LimitReached, match=r"as many clients of a as it takes .*clients_per_address is 2"):
+            admission.client("a").__enter__()
+        with admission.client("b"):
+            with pytest.raises(LimitReached, match=r"as many clients as it takes .*clients is 3"):
+                admission.client("c").__enter__()
+            assert admission.clients == 3
+    assert admission.clients == 0
+    with admission.client("a"):
+        assert admission.clients == 1
+
+
+def test_a_run_is_held_against_sessions_duration_and_what_is_carried_already() -> None:
+    """Each refusal names its limit; a run without an end is let in, and ended when it has lasted as long."""
+    admission = Admission(Limits(sessions=4, duration_s=3_600, rate_bit_s=10**9))
+    admission.check_plan(Plan(Settings(sessions=4), duration_ns=HOURS_NS), 10**9)
+    admission.check_plan(Plan(duration_ns=None), 0)
+    with pytest.raises(LimitReached, match=r"5 sessions are too many .*limit sessions is 4"):
+        admission.check_plan(Plan(Settings(sessions=5)), 0)
+    with pytest.raises(LimitReached, match=r"a run of 7200 s is too long .*limit duration_s is 3600"):
+        admission.check_plan(Plan(duration_ns=2 * HOURS_NS), 0)
+    with pytest.raises(LimitReached, match=r"carries 1001 Mb/s already: .*limit rate_bit_s"):
+        admission.check_plan(Plan(), 1_001_000_000)
+
+
+def test_changed_limits_hold_for_who_comes_then_and_nobody_comes_after_the_end() -> None:
+    """A refusal at the end is none of a limit's."""
+    admission = Admission()
+    with admission.client("a"):
+        admission.limits = Limits(clients=1)
+        with pytest.raises(LimitReached, match="clients is 1"):
+            admission.client("b").__enter__()
+        admission.close("it is about to end")
+        with pytest.raises(Declined, match=r"^it is about to end$"):
+            admission.check_plan(Plan(), 0)
+    with pytest.raises(Declined, match="about to end"):
+        admission.client("a").__enter__()
+
+
+def test_a_bucket_gives_a_rate_and_twice_as_many_at_once() -> None:
+    """After a pause of any length no more than that; time that stands still gives nothing."""
+    bucket = Bucket(10, 0)
+    assert sum(bucket.take(0) for _ in range(100)) == 20
+    assert sum(bucket.take(SECOND_NS) for _ in range(100)) == 10
+    assert sum(bucket.take(HOURS_NS) for _ in range(100)) == 20
+    assert not bucket.take(HOURS_NS)
+    assert bucket.take(HOURS_NS + SECOND_NS // 10)

@@ -1,0 +1,52 @@
+"""What a service manager hands over, and what it is told."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.endpoint import EndpointError
+from linkgauge.engine.service import inherited_listener, notify
+
+
+def test_a_socket_that_is_meant_for_another_process_is_left_alone() -> None:
+    """A parent's variables may come down to a child; they are taken out all the same."""
+    environment = {"LISTEN_PID": str(os.getpid() + 1), "LISTEN_FDS": "1", "HOME": "/"}
+    assert inherited_listener(environment) is None
+    assert environment == {"HOME": "/"}
+    assert inherited_listener({}) is None
+    assert inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "none"}) is None
+
+
+def test_more_than_one_socket_is_refused() -> None:
+    """It says how one is enough."""
+    with pytest.raises(EndpointError, match=r"2 sockets .* of both families"):
+        inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"})
+
+
+@pytest.mark.parametrize("kind", ["udp", "unix", "not listening", "closed"])
+def test_what_is_no_listening_tcp_socket_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is left open: it belongs to who handed it over."""
+    families = {"udp": (socket.AF_INET, socket.SOCK_DGRAM), "unix": (socket.AF_UNIX, socket.SOCK_STREAM)}
+    with socket.socket(*families.get(kind, (socket.AF_INET, socket.SOCK_STREAM))) as sock:
+        number = 1_000_000 if kind == "closed" else sock.fileno()
+        monkeypatch.setattr("linkgauge.engine.service._FIRST_FD", number)
+        with pytest.raises(
+            EndpointError, match="cannot be used" if kind == "closed" else "no listening TCP socket"
+        ):
+            inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"})
+        assert sock.fileno() >= 0
+        assert sock.getsockname() is not None
+
+
+@pytest.mark.parametrize("is_abstract", [False, True])
+def test_a_manager_that_asks_is_told(tmp_path: Path, is_abstract: bool) -> None:
+    """By a name in the file system or an abstract one; nobody that listens is no error."""
+    name = f"@linkgauge-test-{os.getpid()}" if is_abstract else str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind("\0" + name[1:] if is_abstract else name)
+        manager.settimeout(10)
+        notify("READY=1", name)
+        assert manager.recv(100) == b"READY=1"
+    notify("READY=1", name)
+    notify("READY=1", None)
