@@ -103,7 +103,10 @@ class Limits:
     def widest(cls) -> Self:
         """Return the limits of a far end that serves only who started it: the widest there are, and deadlines."""
         kept = {"pending", "handshake_s", "idle_s", "drain_s"}
-        return cls(**{n: r.high for n, r in rules().items() if r.unit != "networks" and n not in kept})
+        wide: dict[str, object] = {
+            name: rule.high for name, rule in rules().items() if rule.unit != "networks" and name not in kept
+        }
+        return cls().changed(wide)
 
     @classmethod
     def of_toml(cls, text: str) -> Self:
