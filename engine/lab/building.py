@@ -64,7 +64,8 @@ def _watch(child: "subprocess.Popen[bytes]") -> None:
         if came is None:
             if deadline is not None:
                 child.kill()
-        elif came.si_signo != signal.SIGCHLD and came.si_code <= _SI_USER:
+        # A terminal that goes says so to the first process of its session alone, unlike Ctrl-C, which all hear.
+        elif came.si_signo == signal.SIGHUP or (came.si_signo != signal.SIGCHLD and came.si_code <= _SI_USER):
             child.send_signal(came.si_signo)
             if came.si_signo != signal.SIGINT:
                 deadline = deadline or time.monotonic() + _END_DEADLINE_S

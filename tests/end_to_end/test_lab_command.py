@@ -76,11 +76,18 @@ class Screen:
         """Tell whether the terminal's modes are what they were."""
         return termios.tcgetattr(self._fd) == self.modes
 
+    def hang_up(self) -> int:
+        """Close the terminal, as a lost SSH connection does; return the command's exit status."""
+        os.close(self._fd)
+        self._fd = -1
+        return self.process.wait(DEADLINE_S)
+
     def close(self) -> None:
         """End and reap the command, if it is still there."""
         if self.process.poll() is None:
             self.process.kill()
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
         self.process.wait(DEADLINE_S)
 
     def _feed(self, deadline: float) -> bool:
@@ -130,6 +137,14 @@ def test_the_app_in_a_lab_measures_what_the_wire_carries_while_it_draws(
     assert app.finish() == 0
     assert app.is_restored()
     assert rate == pytest.approx(EXACT_MBIT_S, rel=0.003)
+
+
+@needs_labs
+def test_a_terminal_that_goes_away_takes_the_lab_and_its_app_with_it(screen: Callable[..., Screen]) -> None:
+    """The kernel tells only the first process of the terminal's session: the lab, which tells the app."""
+    app = screen("lab", "100mb-fd")
+    app.see("READY", "100 Mb Ethernet, full duplex")
+    assert app.hang_up() == 128 + signal.SIGHUP
 
 
 @needs_labs
