@@ -9,13 +9,14 @@ from typing import Final
 
 from ..engine.codec import DecodeError, printable
 from ..engine.errors import LinkgaugeError, PlanError
-from ..engine.plan import Direction
+from ..engine.plan import Direction, Plan, Workload
 from ..engine.samples import Measured, Stretch, Summary
 from .model import Flow, LinkFacts
 from .schema import check_id
 
 NO_WIRE: Final = LinkFacts("none")
 _COLUMN: Final = "measured_mbit_s"
+_COUNTED: Final = {Workload.RR: "measured_transactions_s", Workload.CRR: "measured_transactions_s"}
 
 
 def baseline_toml(
@@ -31,10 +32,18 @@ def baseline_toml(
     """Return a file of one preset that expects what the run measured.
 
     Every stretch of the run gives the rate of its direction and sessions; of two stretches alike the later
-    one counts. Raises PlanError where the id cannot be one, and LinkgaugeError where nothing was measured.
+    one counts. What rr and crr measured are transactions a second, whichever end asked. Raises PlanError where the
+    id cannot be one, and LinkgaugeError where there is nothing that a later run could be held against.
     """
     check_preset_id(preset_id)
+    plan = summary.plan
+    _check_comparable(plan, run_id)
+    column = _COUNTED.get(plan.workload, _COLUMN)
     rates = dict(_rates(summary))
+    if not rates and plan.workload in _COUNTED and any(s.out and s.in_ for s in summary.stretches):
+        raise LinkgaugeError(
+            f"run {run_id} asked in both directions at once: a preset is made of one that asks in one direction"
+        )
     if not rates:
         raise LinkgaugeError(f"run {run_id} measured no payload: there is nothing to make a preset of")
     window = [] if suggested_window_bytes is None else [f"suggested_window_bytes = {suggested_window_bytes}"]
@@ -57,12 +66,12 @@ def baseline_toml(
         "",
         "[[preset.tables]]",
         'table = "run"',
-        f'columns = ["{_COLUMN}"]',
+        f'columns = ["{column}"]',
         "rows = [",
-        *(f"  {{ row = {_text(_row(*key))}, values = [{bit_s / 1e6:.6f}] }}," for key, bit_s in rates.items()),
+        *(f"  {{ row = {_text(_row(*key))}, values = [{rate:.6f}] }}," for key, rate in rates.items()),
         "]",
     ]
-    body = [line for key in rates for line in _rate_lines(*key)]
+    body = [line for key in rates for line in _rate_lines(*key, plan.workload, column)]
     return "\n".join(head + body) + "\n"
 
 
@@ -74,11 +83,29 @@ def check_preset_id(preset_id: str) -> None:
         raise PlanError("preset id", repr(preset_id), "give small letters and digits, joined by - or .") from error
 
 
+def _check_comparable(plan: Plan, run_id: str) -> None:
+    """Raise LinkgaugeError where transactions had sizes that no later run is expected to have."""
+    if not plan.is_as_documented:
+        raise LinkgaugeError(
+            f"run {run_id} asked with sizes or a burst of its own: a preset is made of a {plan.workload} "
+            "without --request, --response and --burst"
+        )
+
+
 def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
+    """Yield what each stretch measured, by flow and sessions, in the unit of the table's column."""
+    is_counted = summary.plan.workload in _COUNTED
     for stretch in summary.stretches:
-        bit_s = _measured(stretch)
-        if bit_s is not None and bit_s >= 1:
-            yield (stretch.settings.direction.value, stretch.settings.sessions), bit_s
+        settings = stretch.settings
+        if not is_counted:
+            bit_s = _measured(stretch)
+            if bit_s is not None and bit_s >= 1:
+                yield (settings.direction.value, settings.sessions), bit_s / 1e6
+            continue
+        asked = stretch.in_ if settings.direction is Direction.IN else stretch.out
+        per_s = None if settings.direction is Direction.DUPLEX or asked is None else asked.transactions_s
+        if per_s:
+            yield ("exchange", settings.sessions), per_s
 
 
 def _measured(stretch: Stretch) -> float | None:
@@ -92,15 +119,17 @@ def _row(flow: Flow, sessions: int) -> str:
     return f"{flow}, {sessions} session{'' if sessions == 1 else 's'}"
 
 
-def _rate_lines(flow: Flow, sessions: int) -> list[str]:
+def _rate_lines(flow: Flow, sessions: int, workload: Workload, column: str) -> list[str]:
+    carried = [] if workload is Workload.STREAM else [f"workload = {_text(workload)}"]
     return [
         "",
         "[[preset.rates]]",
         f"flow = {_text(flow)}",
         f"sessions = {sessions}",
+        *carried,
         'table = "run"',
         f"row = {_text(_row(flow, sessions))}",
-        f'column = "{_COLUMN}"',
+        f'column = "{column}"',
     ]
 
 

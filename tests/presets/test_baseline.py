@@ -2,6 +2,7 @@
 
 import tempfile
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.errors import LinkgaugeError, PlanError
-from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings, Workload
 from linkgauge.engine.samples import (
     CpuSummary,
     Expectation,
@@ -123,3 +124,69 @@ def test_any_name_makes_a_file_that_reads_back(name: str, run_id: str) -> None:
     (mine,) = read_content("mine.toml", tomllib.loads(text), problems).presets
     assert problems == []
     assert mine.name.isprintable()
+
+
+def asked(workload: Workload, *stretches: Stretch, **sizes: int) -> Summary:
+    """Return a run of transactions."""
+    total = next((s.out or s.in_ for s in stretches), None)
+    return replace(run(*stretches), plan=Plan(workload=workload, **sizes), total=total)
+
+
+def counted(direction: Direction, sessions: int, transactions: int) -> Stretch:
+    """Return a stretch of eight seconds with so many transactions in each of its directions."""
+    one = Measured(transactions * 1_000, 8 * SECOND_NS, transactions)
+    flows = direction.flows
+    return Stretch(
+        Settings(direction, sessions),
+        Expectation(),
+        one if Direction.OUT in flows else None,
+        one if Direction.IN in flows else None,
+    )
+
+
+@pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR])
+def test_transactions_are_expected_as_they_were_counted(workload: Workload) -> None:
+    """Of that workload, whichever end asks, by the number of pairs; a stretch in both directions is left out."""
+    summary = asked(
+        workload,
+        counted(Direction.OUT, 1, 80_004),
+        counted(Direction.DUPLEX, 5, 400_000),
+        counted(Direction.IN, 10, 800_000),
+    )
+    catalog = read(write(summary))
+    assert catalog.problems == ()
+    mine = catalog.find("mine")
+    for settings, per_s in ((Settings(), 10_000.5), (Settings(Direction.IN, 16), 100_000.0)):
+        got = expectation(mine, settings, workload)
+        expected = got.in_ if settings.direction is Direction.IN else got.out
+        assert expected is not None
+        assert (expected.transactions_s, expected.basis) == (per_s, "documented")
+    assert expectation(mine, Settings()) == Expectation()
+    other = Workload.CRR if workload is Workload.RR else Workload.RR
+    assert expectation(mine, Settings(), other) == Expectation()
+
+
+def test_fetches_are_expected_by_their_payload() -> None:
+    """A fetch is a stream but for its first round trip: either is held against it."""
+    summary = asked(Workload.FETCH, stretch(Direction.DUPLEX, 5, out=800_000_000, in_=100_000_000))
+    mine = read(write(summary)).find("mine")
+    assert [rate.workload for rate in mine.rates] == ["fetch"]
+    for workload in (Workload.FETCH, Workload.STREAM):
+        got = expectation(mine, Settings(Direction.DUPLEX, 5), workload).total
+        assert got is not None
+        assert (got.bit_s, got.transactions_s) == (900_000_000, None)
+
+
+@pytest.mark.parametrize(
+    ("summary", "why"),
+    [
+        (asked(Workload.RR, counted(Direction.OUT, 1, 9), burst=4), "sizes or a burst of its own"),
+        (asked(Workload.CRR, counted(Direction.OUT, 1, 9), response_bytes=9), "sizes or a burst of its own"),
+        (asked(Workload.RR, counted(Direction.DUPLEX, 1, 9)), "both directions at once"),
+        (asked(Workload.RR, counted(Direction.OUT, 1, 0)), "measured no payload"),
+    ],
+)
+def test_transactions_that_no_run_can_be_held_against_make_no_preset(summary: Summary, why: str) -> None:
+    """With the reason, and what to do."""
+    with pytest.raises(LinkgaugeError, match=why):
+        write(summary)

@@ -93,7 +93,7 @@ def new_preset(
         emit_json({"id": name, "path": str(made.path)})
     else:
         emit_line(str(made.path))
-        say(f"to hold the link against it: {PROGRAM} check {name} {made.peer}")
+        say(f"to hold the link against it: {PROGRAM} {made.check}")
     return 0
 
 

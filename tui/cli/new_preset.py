@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...engine.plan import Workload
 from ...engine.runlog import RunRow
 from ...engine.samples import Summary
 from ...presets.baseline import NO_WIRE, baseline_toml, check_preset_id
@@ -19,10 +20,10 @@ from .status import UsageProblem
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A preset that was made: its file, the peer of its run, and what there is to say of it."""
+    """A preset that was made: its file, the command that uses it, and what there is to say of it."""
 
     path: Path
-    peer: str
+    check: str
     notices: tuple[str, ...]
 
 
@@ -40,8 +41,6 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> Made:
         if row.is_running:
             raise UsageProblem(f"run {row.run_id} still goes on: make a preset of it when it has ended")
         summary = stored_run(log, row).outcome.summary
-    if summary.plan.workload.value != "stream":
-        raise UsageProblem(f"run {row.run_id} carried {summary.plan.workload.value}: a preset is made of streams")
     link, notices = _link_of(row, summary, known_presets())
     day = "an unknown day" if row.started_utc is None else row.started_utc[:10]
     text = baseline_toml(
@@ -55,7 +54,9 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> Made:
     )
     _write(path, text)
     about_it = [str(problem) for problem in known_presets().problems if problem.path == str(path)]
-    return Made(path, row.peer, (*notices, *about_it))
+    workload = summary.plan.workload
+    carried = "" if workload is Workload.STREAM else f" --workload {workload}"
+    return Made(path, f"check {preset_id} {row.peer}{carried}", (*notices, *about_it))
 
 
 def _check_free(preset_id: str, path: Path, *, force: bool) -> None:
