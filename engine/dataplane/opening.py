@@ -21,6 +21,7 @@ from .session import Place, Session, Supplies
 from .stream import StreamReceiver, StreamSender
 
 _PORT: Final = struct.Struct(">H")
+_NO_PORT: Final = 0  # in place of a port: there is none to listen on
 _BESIDE_DEADLINE_S: Final = 5.0
 _ONE_SEGMENT_BYTES: Final = 500
 
@@ -76,7 +77,12 @@ async def connect(sock: socket.socket, message: Message, options: SocketOptions)
     """Near: connect, say whose the connection is, and wait until it is taken in."""
     loop = asyncio.get_running_loop()
     sockets.bind_source(sock, options)
-    await loop.sock_connect(sock, tuple(message["address"]))
+    try:
+        await loop.sock_connect(sock, tuple(message["address"]))
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:  # the source, if any, is bound already: it is a port that is missing
+            raise OSError(OUT_OF_PORTS) from error
+        raise
     await loop.sock_sendall(sock, preamble(DATA_KIND) + hello_of(message).pack())
     if await loop.sock_recv(sock, 1) != DATA_ACCEPTED:
         raise OSError("the far end did not accept the data connection")
@@ -100,6 +106,8 @@ async def meet(sock: socket.socket, opening: Opening, message: Message) -> "sock
             raise OSError("the other end closed before it said where it listens")
         told += more
     (port,) = _PORT.unpack(told)
+    if port == _NO_PORT:
+        raise OSError(f"at the {opening.end.other} end {OUT_OF_PORTS}")
     peer = sock.getpeername()
     address = (peer[0], port, *peer[2:])
     await _try_once(sock.family, address, opening)
@@ -110,7 +118,14 @@ async def meet(sock: socket.socket, opening: Opening, message: Message) -> "sock
 async def _be_met(sock: socket.socket, opening: Opening, message: Message) -> socket.socket:
     """Listen, say where, and wait until the asking end has been there."""
     loop = asyncio.get_running_loop()
-    listener = listen_beside(sock)
+    try:
+        listener = listen_beside(sock)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        # Told, not just closed: the near end hears of the reset connection before it hears why.
+        await loop.sock_sendall(sock, _PORT.pack(_NO_PORT))
+        raise OSError(f"at the {opening.end} end {OUT_OF_PORTS}") from error
     try:
         sockets.set_options(listener, message["window_bytes"], opening.options)
         host, port = listener.getsockname()[:2]

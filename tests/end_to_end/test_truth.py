@@ -178,6 +178,44 @@ def test_the_rate_does_not_depend_on_the_sample_interval() -> None:
     assert rates == {interval: pytest.approx(exact, rel=0.003) for interval in labs}
 
 
+# Of 100 ms each way, so that what the relay is late by (a busy machine: 2 to 5 ms) is little of it.
+LATE_MS = 100
+ROUND_TRIPS_MS = {"rr": 2 * LATE_MS, "crr": 4 * LATE_MS}  # crr: one to connect, one to ask
+
+
+def test_the_reported_latency_is_the_links() -> None:
+    """Nothing is subtracted: half of rr take a round trip, half of crr two, and so says a probe at rest."""
+    truth = {f"{load} {flow}": ms for load, ms in ROUND_TRIPS_MS.items() for flow in ("out", "in")}
+    truth["probe"] = 2 * LATE_MS
+    with ExitStack() as stack:
+        lab = build(stack, "100mb-fd", Faults(delay_ms=LATE_MS))
+        for tries_left in reversed(range(1 + MORE_TRIES)):
+            timing = ("--direction", "duplex", "--seconds", 4, "--warmup", 0.5, "--sessions", 5)
+            running = {load: begin(lab, "--workload", load, *timing) for load in ROUND_TRIPS_MS}
+            measured = {load: finish(process)["measured"] for load, process in running.items()}
+            found = {
+                f"{load} {flow}": measured[load][flow]["latency_us"]["p50"] / 1_000
+                for load in measured
+                for flow in ("out", "in")
+            }
+            probed = finish(begin(lab, "--probe", "--seconds", 0.5))["latency"]
+            found["probe"] = probed["idle_us"]["p50"] / 1_000
+            if found == {name: pytest.approx(ms, rel=0.03) for name, ms in truth.items()}:
+                break
+            assert tries_left, found
+
+
+def test_a_stream_fills_the_queue_before_a_slow_line_and_the_probe_sees_it() -> None:
+    """A line of 10 Mb/s takes 1.2 ms for each packet, and several wait there before a request of the probe's."""
+    with ExitStack() as stack:
+        lab = build(stack, "10mb-fd")
+        document = finish(begin(lab, "--probe", "--seconds", 3, "--interval", 1))
+    latency = document["latency"]
+    assert latency["loaded_us"]["p50"] > 3 * latency["idle_us"]["p50"]
+    assert latency["loaded_us"]["p50"] > 1_230
+    assert document["measured"]["out"]["transactions_s"] is None
+
+
 def lab_check(*arguments: str) -> tuple[int, Any]:
     """Return the exit status and the document of a check in a lab."""
     done = subprocess.run(

@@ -2,11 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine import sampler as sampler_module
-from linkgauge.engine.dataplane.counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, slot_of
-from linkgauge.engine.plan import MIN_INTERVAL_NS, Direction, End, Plan
+from linkgauge.engine.dataplane.counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, latency_base, slot_of
+from linkgauge.engine.latency import BUCKETS
+from linkgauge.engine.plan import MIN_INTERVAL_NS, Direction, End, Plan, Workload
 from linkgauge.engine.sampler import Sampler
 from linkgauge.engine.samples import Sample, SessionSample
 
@@ -187,3 +191,33 @@ async def test_sampling_lets_others_run_even_where_it_is_late(clock: Clock, coun
         await enough.wait()
     task.cancel()
     await asyncio.wait([task])
+
+
+_COUNTED = st.lists(st.tuples(st.integers(1, 3), st.integers(0, BUCKETS - 1), st.integers(1, 5)), max_size=12)
+
+
+@given(st.lists(_COUNTED, min_size=1, max_size=4))
+def test_counts_and_histograms_cannot_disagree(intervals: list[list[tuple[int, int, int]]]) -> None:
+    """Whatever is counted when: each sample's sessions tell what its histogram tells, and all what was counted."""
+    clock, counters = Clock(), Counters.create()
+    try:
+        with patch.object(sampler_module, "time", clock):
+            plan = Plan(workload=Workload.RR, interval_ns=INTERVAL_NS)
+            sampler = Sampler(End.NEAR, plan, counters)
+            for number in (1, 2, 3):
+                counters.words[slot_of(Direction.OUT, number) * WORDS_PER_SLOT + Field.OPEN_GENERATION] = 1
+            sampler.start()
+            told = 0
+            for counted in intervals:
+                for number, bucket, times in counted:
+                    counters.words[latency_base(slot_of(Direction.OUT, number)) + bucket] += times
+                clock.now_ns += INTERVAL_NS
+                sample = sampler.take()
+                assert sample is not None
+                (whole,) = sample.latency
+                assert whole.transactions == sum(part.transactions or 0 for part in sample.sessions)
+                assert whole.transactions * plan.sizes[1] == sum(part.bytes for part in sample.sessions)
+                told += whole.transactions
+        assert told == sum(times for counted in intervals for *_, times in counted)
+    finally:
+        counters.close()
