@@ -56,7 +56,7 @@ def test_the_probe_has_a_slot_that_no_session_has() -> None:
 
 def test_a_probe_connection_says_so_and_only_the_near_end_asks() -> None:
     """Session 0 out is the probe; session 0 in is nothing."""
-    hello = DataHello(bytes(TOKEN_BYTES), Direction.OUT, PROBE_SESSION, 0, None)
+    hello = DataHello(bytes(16), bytes(TOKEN_BYTES), Direction.OUT, PROBE_SESSION, 0, None)
     assert DataHello.unpack(hello.pack()) == hello
     with pytest.raises(RemoteProtocolError):
         DataHello.unpack(replace(hello, direction=Direction.IN).pack())
