@@ -3,7 +3,7 @@
 Pure. Every claim is made with the intervals of the rates (interval.py), and with a confidence that allows for the
 number of comparisons (Bonferroni): whoever compares twenty settings at 95 % finds a difference that is none. A gain
 counts when the intervals leave no doubt that it is more than 1 %: on a steady link a difference of a thousandth can
-be shown, and nobody would set anything by it. A rate that is not known within a half is no ground for any claim.
+be shown, and nobody would set anything by it. A rate that is not known within a tenth is no ground for any claim.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,8 +15,9 @@ from .interval import Steady
 from .sweep import AXES, Axis, Cell, Point
 
 GAIN_PERCENT: Final = 1.0
+NOTHING_PERCENT: Final = 5.0  # what may be gained at most where it is said that nothing is
 _DOUBT: Final = 0.05
-_UNSURE_PERCENT: Final = 50.0
+_UNSURE_PERCENT: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)

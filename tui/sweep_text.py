@@ -5,12 +5,11 @@ from itertools import groupby
 from typing import Any, Final
 
 from ..engine.document import SCHEMA, document, short
-from ..engine.knee import Best, Knee, best, knees
+from ..engine.knee import NOTHING_PERCENT, Best, Knee, best, knees
 from ..engine.samples import Expected
 from ..engine.sweep import AXES, Axis, Cell, Point, Sweep
 from . import format as fmt
 
-_UNSURE_PERCENT: Final = 5.0
 AXIS_NAMES: Final[dict[Axis, str]] = {
     "direction": "direction",
     "sessions": "sessions",
@@ -75,7 +74,7 @@ def knee_words(sweep: Sweep, knee: Knee) -> str:
     if knee.at_most_percent is None:
         return f"{name}{where}: {value} is the largest that was tried, and still gains; try more"
     at_most = f"{fmt.number(max(0.0, knee.at_most_percent), 1 if knee.at_most_percent < 100 else 0)}{fmt.GROUP}%"
-    if knee.at_most_percent > _UNSURE_PERCENT:
+    if knee.at_most_percent > NOTHING_PERCENT:
         return f"{name}{where}: beyond {value} no gain can be shown; it may be up to {at_most}: give --seconds more"
     if knee.is_first:
         return f"{name}{where}: from {value} on it makes no difference (at most {at_most})"

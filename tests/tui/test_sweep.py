@@ -6,15 +6,28 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from linkgauge.engine.errors import PlanError
+from linkgauge.engine.interval import Steady
 from linkgauge.engine.knee import Knee
 from linkgauge.engine.plan import SECOND_NS, Direction, Plan
-from linkgauge.engine.sweep import Point, Sweep
+from linkgauge.engine.samples import (
+    CpuSummary,
+    Expectation,
+    Expected,
+    Measured,
+    Reason,
+    RunEnd,
+    Summary,
+    TcpSummary,
+)
+from linkgauge.engine.sweep import Cell, Point, Sweep
 from linkgauge.tui.cli import ranges
 from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.sweep_report import check_report_path, write_report
 from linkgauge.tui.sweep_text import COLUMNS, grids, knee_words
 
 K = 1024
@@ -122,6 +135,42 @@ def test_a_figure_of_a_document_is_a_sweep(tmp_path: Path, monkeypatch: pytest.M
     assert one.sweep.windows == (32 * K, 56 * K)
     assert one.sweep.messages[-1] == 10_240
     assert len(one.sweep.points) == 24
+
+
+def cells() -> list[Cell]:
+    """Return a cell for each point of the sweep, the wider window the faster."""
+    found: list[Cell] = []
+    for point in SWEEP.points:
+        steady = Steady((point.window_bytes or 0) * 1e3, 1e4, 15.0, 24)
+        measured = Measured(round(steady.mean / 8), SECOND_NS, steady=steady)
+        cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
+        end = RunEnd(Reason.COMPLETED, "")
+        expected = Expectation(out=Expected(94_000_000, "computed", "the wire model"))
+        plan = point.plan(SWEEP.base)
+        summary = Summary(plan, measured, None, measured, expected, (), cpu, cpu, tcp, (), end)
+        found.append(Cell(point, f"run-{len(found)}", summary))
+    return found
+
+
+def test_a_report_is_a_page_that_needs_nothing_else(tmp_path: Path) -> None:
+    """Plots as SVG inside it, every run in a table, and a peer's name as text."""
+    path = tmp_path / "sweep.html"
+    evil = replace(SWEEP, peer="<script>alert(1)</script>")
+    write_report(path, evil, cells())
+    page = path.read_text(encoding="utf-8")
+    assert page.count("<svg") == 4  # lines and a heat map for each direction
+    assert page.count("<tr>") == 13
+    assert "<script" not in page
+    assert "http://" not in page.replace("http://www.w3.org/", "")
+    assert "still gains; try more" in page
+
+
+def test_a_report_goes_where_a_page_can_be_written(tmp_path: Path) -> None:
+    """Told before anything runs."""
+    assert check_report_path(tmp_path / "a.html") == tmp_path / "a.html"
+    for path in (tmp_path / "a.pdf", tmp_path / "nowhere" / "a.html"):
+        with pytest.raises(PlanError, match="report"):
+            check_report_path(path)
 
 
 @pytest.fixture

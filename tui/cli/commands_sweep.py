@@ -68,6 +68,12 @@ def sweep(
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", show_default=False, help="Write a row for each run.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", show_default=False, help="Write a page with plots, .html, that needs nothing else."
+        ),
+    ] = None,
     as_json: given.JsonOption = False,
 ) -> int:
     """Try all combinations of windows, sessions, message sizes and directions, in an order that is shuffled.
@@ -78,6 +84,7 @@ def sweep(
     from .told import told_catalog
 
     catalog = told_catalog()
+    page = None if report is None else _report_path(report)
     if resume is not None:
         if any(one is not None for one in (window, sessions, message_size, direction, figure, preset)):
             raise UsageProblem("a sweep that is gone on with has its axes already: leave them away with --resume")
@@ -90,7 +97,13 @@ def sweep(
     found = None if asked.preset is None else catalog.find(asked.preset)
     from .sweep_run import Asked, run_sweep
 
-    return run_sweep(Asked(asked, found, ssh.of(access.peer(asked.peer)), csv=csv, as_json=as_json))
+    return run_sweep(Asked(asked, found, ssh.of(access.peer(asked.peer)), csv=csv, report=page, as_json=as_json))
+
+
+def _report_path(path: Path) -> Path:
+    from ..sweep_report import check_report_path
+
+    return check_report_path(path)
 
 
 def _kept(group: str, peer: str | None) -> "Sweep":

@@ -175,6 +175,11 @@ def _tell(asked: Asked, cells: Sequence[Cell]) -> None:
     if asked.csv is not None:
         _write_csv(asked.csv, sweep, cells)
         say(f"rows written to {asked.csv}")
+    if asked.report is not None and cells:
+        from ..sweep_report import write_report
+
+        write_report(asked.report, sweep, cells)
+        say(f"report written to {asked.report}")
 
 
 def _write_csv(path: Path, sweep: Sweep, cells: Sequence[Cell]) -> None:

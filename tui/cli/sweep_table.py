@@ -35,8 +35,8 @@ def sweep_parts(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[RenderableType]
             yield Text(knee_words(sweep, knee))
     unsure = sum(steady_of_cell(cell) is None for cell in cells)
     if unsure:
-        are = "rate is" if unsure == 1 else "rates are"
-        yield Text(f"{unsure} of these {are} not known well enough to count: give --seconds more")
+        are = "is" if unsure == 1 else "are"
+        yield Text(f"{unsure} of these rates {are} not known well enough to count: give --seconds more")
 
 
 def _what(sweep: Sweep, cells: Sequence[Cell]) -> str:
