@@ -111,7 +111,7 @@ ACTIONS: Final = (
     ),
     Action(
         "export", ("e",), "export", "Export",
-        "Write the run, or the runs that are marked, as CSV or JSON; or a picture of the screen.",
+        "Write the run, or the runs that are marked, as CSV, JSON or an HTML report; or a picture of the screen.",
         "Results", places=tuple(Place), unshown=(Place.COCKPIT,),
     ),
     Action(

@@ -11,6 +11,7 @@ from .run_rows import RunLine, run_line
 from .stored import StoredRun
 from .widgets.values import Point
 
+LETTERS: Final = "ABCDEFGH"  # what runs are called beside each other, and how many there can be
 Sort = Literal["real", "alike", "plain"]
 MARKS: Final[dict[Sort, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
 

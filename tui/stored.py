@@ -3,14 +3,15 @@
 No Textual here: the command line and the report read runs, too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final, Protocol, get_args
 
 from ..engine.errors import PlanError
 from ..engine.meter import Meter
 from ..engine.plan import LOOPBACK, MAX_SESSIONS, Peer, Plan
 from ..engine.runlog import RunRow
-from ..engine.samples import Expectation
+from ..engine.samples import Event, Expectation
 from ..presets.catalog import Catalog
 from ..presets.expect import expectation
 from ..presets.model import Preset
@@ -56,8 +57,16 @@ class StoredRun:
         return Expectation() if preset is None else expectation(preset, settings, plan.workload)
 
 
-def stored_run(history: History, row: RunRow) -> StoredRun:
-    """Read a run. Raises StoreError where it is damaged.
+class Watcher(Protocol):
+    """Takes the events of a run, for a purpose of its own."""
+
+    def feed(self, event: Event) -> object:
+        """Take the next one."""
+        ...
+
+
+def stored_run(history: History, row: RunRow, watchers: Sequence[Watcher] = ()) -> StoredRun:
+    """Read a run; `watchers` see its events as well. Raises StoreError where it is damaged.
 
     The verdict that it was given then stands; its label and its note are those of now.
     """
@@ -65,6 +74,8 @@ def stored_run(history: History, row: RunRow) -> StoredRun:
     for event in history.events(row.run_id):
         meter.feed(event)
         board.feed(event)
+        for watcher in watchers:
+            watcher.feed(event)
     meter.flush()
     summary = meter.summary()
     verdict = judge(summary)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="The runs that are kept: list, show, compare, label, note, export, delete.",
+    help="The runs that are kept: list, show, compare, label, note, export, report, delete.",
     subcommand_metavar="[COMMAND ...]",
 )
 
@@ -176,6 +176,25 @@ def export_runs(
             emit_json(documents if run == "all" else documents[0])
         else:
             _export_rows(log, rows, csv)
+    return 0
+
+
+@app.command("report")
+def report_runs(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", show_default=False, help="Runs; of several, how they differ comes first."),
+    ],
+    *,
+    html: Annotated[Path, typer.Option("--html", metavar="FILE", show_default=False, help="Where the page goes.")],
+) -> int:
+    """Write runs as one HTML page, with plots, for a ticket or a mail."""
+    with kept_runs() as log:
+        rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
+        from ..report.write import write_report
+
+        write_report(log, rows, html)
+    say(f"the report of {len(rows)} run{'' if len(rows) == 1 else 's'} is in {html}")
     return 0
 
 

@@ -18,11 +18,11 @@ from ...engine.errors import LinkgaugeError
 from ...engine.runlog import RunRow
 from .. import format as words
 from ..actions import Place, bindings
-from ..comparing import MARKS, Beside, Row, compared, rate_points
+from ..comparing import LETTERS, MARKS, Beside, Row, compared, rate_points
 from ..ports import Export, History
 from ..run_rows import RunLine, run_line
 from ..stored import StoredRun, stored_run
-from ..widgets.overlay_plot import LETTERS, OverlayLine, OverlayPlot
+from ..widgets.overlay_plot import OverlayLine, OverlayPlot
 from ..widgets.styles import KEY, MUTED
 from .export import export_from
 from .help import HelpScreen

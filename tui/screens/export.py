@@ -35,6 +35,7 @@ class _Choice:
 _CHOICES: Final = (
     _Choice("c", "csv", "CSV", "one row for each interval, direction and session"),
     _Choice("j", "json", "JSON", "the document that --json prints"),
+    _Choice("h", "html", "HTML report", "one page with plots, for a ticket or a mail"),
     _Choice("p", PICTURE, "picture", "this screen, as SVG"),
 )
 

@@ -21,11 +21,11 @@ from ...engine.runlog import RunRow
 from ...presets.catalog import Catalog
 from .. import format as words
 from ..actions import Place, bindings
+from ..comparing import LETTERS
 from ..kept_rows import has_words
 from ..ports import Export, History
 from ..run_rows import SORTS, ordered, run_line
 from ..widgets.field import Field
-from ..widgets.overlay_plot import LETTERS
 from ..widgets.run_detail import RunDetail
 from ..widgets.run_table import RunList, RunTable
 from ..widgets.styles import KEY, MUTED

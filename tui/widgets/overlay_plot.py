@@ -12,8 +12,8 @@ from rich.text import Text
 from textual_plotext import PlotextPlot
 
 from .. import format as words
+from ..comparing import LETTERS
 
-LETTERS: Final = "ABCDEFGH"
 _HEADROOM: Final = 1.08
 _LETTER_EVERY: Final = 22  # cells
 _MOST_SAME: Final = 1e-9

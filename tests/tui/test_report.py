@@ -1,0 +1,187 @@
+"""The HTML report: what stands in it, what it does without, and that no text of a run is more than text."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import Warned
+from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.exports import export_runs
+from linkgauge.tui.report.page import MOST_RUNS, report
+
+FIRST, SHORT, CHANGED, LOST = (
+    "20261118-091200-a2b3",
+    "20261119-221030-c4d5",
+    "20261120-070000-e6f7",
+    "20261121-014629-g8h9",
+)
+VOID = {"meta", "br", "path", "use", "rect"}
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its text, its elements, and what it would fetch."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self.fetched: list[str] = []
+        self.ids: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take an element in; `<x/>` comes here as well."""
+        self.tags.append(tag)
+        self.open.append(tag)
+        for name, value in attrs:
+            if name in {"src", "href", "xlink:href", "srcset", "data", "action"}:
+                self.fetched.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+            assert not name.startswith("on"), f"{name} would run something"
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close what was opened."""
+        while self.open and self.open[-1] != tag and self.open[-1] in VOID:
+            self.open.pop()
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Keep text, but not the style sheet."""
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """All of it, in plain spaces."""
+        return " ".join(" ".join(self.words).replace("\u00a0", " ").split())
+
+
+def page_of(kept: RunLog, *run_ids: str) -> Page:
+    """Return the page of runs."""
+    return Page(report(kept, [kept.find(run_id) for run_id in run_ids]))
+
+
+def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, kept: RunLog) -> None:
+    """In words; with what was changed, and how it was measured."""
+    kept.set_note(CHANGED, "ticket 4711")
+    page = page_of(kept, CHANGED)
+    for said in (
+        "after the new cable",
+        "✓ PASS",
+        "Out 940 Mb/s is 99.2 % of the 948 Mb/s that AIX table 1 expects.",
+        "documented: AIX table 1",
+        "2. out, 5 sessions, window auto",
+        "warm-up, not counted",
+        "near busiest core",
+        "congestion control cubic",
+        "ticket 4711",
+        "the receiver's clock",
+    ):
+        assert said in page.text
+    assert page.tags.count("svg") == 2
+    assert not [tag for tag in page.open if tag not in VOID]
+
+
+def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, kept: RunLog) -> None:
+    """References stay within the page; ids are unique in it, also with several plots."""
+    rows = [kept.find(run_id) for run_id in (FIRST, SHORT)]
+    made = report(kept, rows)
+    page = Page(made)
+    assert {"script", "img", "link", "iframe"}.isdisjoint(page.tags)
+    assert all(one.startswith("#") for one in page.fetched)
+    assert len(page.ids) == len(set(page.ids))
+    assert "url(http" not in made
+    assert "@import" not in made
+    assert "default-src 'none'" in made
+    assert report(kept, rows) == made
+
+
+def test_several_runs_are_compared_first(world: Any, kept: RunLog) -> None:
+    """With their letters, and whether what differs is real."""
+    page = page_of(kept, FIRST, SHORT)
+    assert "B against A" in page.text
+    assert "≠ out Mb/s" in page.text
+    assert "41.4 % slower" in page.text
+    assert page.tags.count("article") == 3
+
+
+def test_no_text_of_a_run_is_more_than_text(world: Any, kept: RunLog, tmp_path: Path) -> None:
+    """Not the label, the note, the peer, nor a warning of the far end; nor is a formula read in them."""
+    evil = '<script>alert("x")</script> $\\frac{1}{0}$ &amp;'
+    with RunLog.open(tmp_path / "evil") as log:
+        script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan(duration_ns=2 * SECOND_NS))
+        script.emit(Warned(evil))
+        script.run_for(8, 9e8)
+        script.change(Settings(Direction.DUPLEX, 2, 65_536))
+        script.run_for(8, 7e8)
+        script.end(detail=evil)
+        log.begin("r1", '"><img src=x>', evil, label=evil)
+        while not script.queue.empty():
+            log.add("r1", script.queue.get_nowait())
+        log.set_note("r1", evil)
+        page = page_of(log, "r1")
+    assert page.text.count('<script>alert("x")</script>') >= 3
+    assert {"script", "img"}.isdisjoint(page.tags)
+
+
+def test_a_run_that_measured_nothing_has_a_report_too(world: Any, kept: RunLog) -> None:
+    """It says so, and draws nothing."""
+    kept.begin("r9", "", "db-09")
+    page = page_of(kept, "r9")
+    assert "no preset to db-09" in page.text
+    assert "svg" not in page.tags
+
+
+def test_a_run_that_broke_off_says_so(world: Any, kept: RunLog) -> None:
+    """In the place of a verdict."""
+    page = page_of(kept, LOST)
+    assert "✗ FAR END LOST" in page.text
+    assert "the far end said nothing for 5 s" in page.text
+
+
+def test_the_command_writes_a_report(
+    world: Any, kept: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whole, in the place of what was there; a file that cannot be written is a fault of the command line."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(kept.path.parent))
+    there = tmp_path / "report.html"
+    there.write_text("before")
+    assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there)]) == 0
+    assert "the report of 1 run is in" in capsys.readouterr().err.replace("\n", " ")
+    assert "99.6 %" in Page(there.read_text(encoding="utf-8")).text
+    assert run_command_line(["runs", "report", FIRST, "--html", str(tmp_path / "no" / "x.html")]) == 2
+    assert "HTML file" in capsys.readouterr().err
+    assert run_command_line(["runs", "report", "nonsense", "--html", str(there)]) == 2
+    assert [path.name for path in tmp_path.iterdir() if "report" in path.name] == ["report.html"]
+    assert MOST_RUNS == 8
+
+
+def test_the_app_has_reports_made_by_another_process(world: Any, kept: RunLog, tmp_path: Path) -> None:
+    """From the same log; beside it, CSV and JSON of several runs in one file."""
+    written = export_runs(kept, [CHANGED], "html", tmp_path / "report.html")
+    assert "after the new cable" in Page(written.read_text(encoding="utf-8")).text
+    rows = export_runs(kept, [FIRST, SHORT], "csv", tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
+    assert {row.split(",")[0] for row in rows[1:]} == {FIRST, SHORT}
+    json = export_runs(kept, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
+    assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]
+
+
+def test_matplotlib_and_textual_stay_out_of_each_others_way() -> None:
+    """The app starts without the plots of reports, and a report is made without the app."""
+    script = (
+        "import sys; import linkgauge.tui.app, linkgauge.tui.cli.terminal_app, linkgauge.tui.exports; "
+        "assert 'matplotlib' not in sys.modules"
+    )
+    other = "import sys; import linkgauge.tui.report.write; assert 'textual' not in sys.modules"
+    for code in (script, other):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

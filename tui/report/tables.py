@@ -1,0 +1,213 @@
+"""The tables and lists of a report, from a run's summary. Pure."""
+
+from collections.abc import Sequence
+
+from ...engine.latency import Latency
+from ...engine.plan import SECOND_NS, Direction, Workload
+from ...engine.samples import CpuSummary, Expected, HostFacts, Measured, Summary, TcpSummary
+from ...presets.verdict import DEFAULT_PASS_PERCENT
+from .. import format as words
+from ..comparing import MARKS, Beside
+from ..run_rows import run_line
+from ..stored import StoredRun
+from .html import Content, Markup, element, facts, joined, table
+from .traces import Traces
+
+_MOST_SESSIONS = 128
+
+
+def about(run: StoredRun) -> Markup:
+    """Return who tested with whom, when, and what was asked for."""
+    started, summary, line = run.outcome.started, run.outcome.summary, run_line(run.row)
+    plan = summary.plan
+    warm_up = words.duration(plan.settle_ns)
+    if plan.warmup_auto:
+        found_ns = summary.stretches[0].warmup_ns if summary.stretches else None
+        warm_up = "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f} s, found"
+    socket = plan.socket
+    tuned = [
+        f"{name} {value}"
+        for name, value in (
+            ("congestion control", socket.congestion),
+            ("MSS", socket.mss_bytes),
+            ("DSCP", socket.dscp),
+            ("from", socket.source),
+            ("on", socket.device),
+            ("mode", plan.mode),
+            ("workers", plan.workers),
+        )
+        if value is not None
+    ]
+    asked = f"{words.workload(plan)}, {words.settings(plan.settings)}, {words.duration(plan.duration_ns)}"
+    return facts(
+        (
+            ("run", run.row.run_id),
+            ("began", f"{line.when} UTC" if line.started_utc else None),
+            ("preset", line.preset or "none: nothing to expect"),
+            ("near end", None if started is None else _host(started.near)),
+            ("far end", line.peer if started is None else f"{_host(started.far)}, as {words.plain(started.peer)}"),
+            ("asked for", f"{asked}, warm-up {warm_up}"),
+            ("sockets", ", ".join(words.plain(one) for one in tuned)),
+            ("group", line.group),
+            ("note", line.note),
+        )
+    )
+
+
+def _host(host: HostFacts) -> str:
+    nic = host.nic
+    parts = [words.plain(host.hostname), words.plain(host.system), words.many(host.cores, "core")]
+    if nic is not None:
+        rate = None if nic.line_rate_bit_s is None else words.rate(nic.line_rate_bit_s)
+        mtu = None if nic.mtu_bytes is None else f"MTU {nic.mtu_bytes}"
+        kind = None if nic.kind is None else words.plain(nic.kind)
+        parts.append(" ".join(word for word in (words.plain(nic.name), kind, rate, mtu) if word))
+    return ", ".join([*parts, words.plain(host.software)])
+
+
+def rates(summary: Summary) -> Markup:
+    """Return what was measured against what was to be expected, and where that comes from."""
+    expected = summary.expectation
+    rows = [
+        _rate(name, measured, wanted)
+        for name, measured, wanted in (
+            ("→ out", summary.out, expected.out),
+            ("← in", summary.in_, expected.in_),
+            ("⇄ total", summary.total if summary.out and summary.in_ else None, expected.total),
+        )
+        if measured is not None
+    ]
+    return table(("", "Mb/s", "± 95 %", "MiB/s", "payload", "expected Mb/s", "of it", "from"), rows, words=2)
+
+
+def _rate(name: str, measured: Measured, expected: Expected | None) -> list[Content]:
+    share = words.share(measured.bit_s, None if expected is None else expected.bit_s)
+    return [
+        name,
+        element("b", words.mbit(measured.bit_s)),
+        words.give_or_take(None if measured.steady is None else measured.steady.percent) or words.UNKNOWN,
+        words.mib_rate(measured.bit_s).removesuffix(f"{words.GROUP}MiB/s"),
+        words.payload(measured.bytes),
+        words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
+        words.UNKNOWN if share is None else words.percent(share, mark=DEFAULT_PASS_PERCENT),
+        "nothing to expect" if expected is None else f"{expected.basis}: {words.plain(expected.source)}",
+    ]
+
+
+def stretches(summary: Summary) -> Markup:
+    """Return each part of a run whose settings were changed."""
+    if len(summary.stretches) < 2:
+        return Markup("")
+    rows: list[list[Content]] = []
+    for number, stretch in enumerate(summary.stretches, start=1):
+        parts = [one for one in (stretch.out, stretch.in_) if one is not None and one.span_ns > 0]
+        expected = stretch.expectation.total or stretch.expectation.out or stretch.expectation.in_
+        whole = sum(one.bit_s for one in parts) if parts else None
+        share = words.share(whole, None if expected is None else expected.bit_s)
+        rows.append(
+            [
+                f"{number}. {words.settings(stretch.settings)}",
+                *(words.mbit(None if one is None else one.bit_s) for one in (stretch.out, stretch.in_)),
+                words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
+                words.UNKNOWN if share is None else words.percent(share, mark=DEFAULT_PASS_PERCENT),
+            ]
+        )
+    return table(("settings", "out Mb/s", "in Mb/s", "expected Mb/s", "of it"), rows)
+
+
+def latencies(summary: Summary) -> Markup:
+    """Return how long transactions took, and the probe's before and under the load."""
+    rows: list[list[Content]] = []
+    for name, measured in (
+        ("→ out", summary.out),
+        ("← in", summary.in_),
+        ("⇄ total", summary.total if summary.out and summary.in_ else None),
+    ):
+        if measured is not None and measured.transactions is not None:
+            rows.append([name, words.transaction_number(measured.transactions_s), *_latency(measured.latency)])
+    if summary.probe is not None:
+        for name, probed in (("idle", summary.probe.idle), ("under load", summary.probe.loaded)):
+            if probed is not None:
+                rows.append([name, words.transaction_number(_per_s(probed)), *_latency(probed.latency)])
+    return table(("", "a second", "min", "p50", "p90", "p99", "p99.9", "max"), rows)
+
+
+def _per_s(probed: object) -> float | None:
+    span_ns, count = getattr(probed, "span_ns", 0), getattr(probed, "transactions", 0)
+    return count * SECOND_NS / span_ns if span_ns else None
+
+
+def _latency(latency: Latency | None) -> list[Content]:
+    if latency is None:
+        return [words.UNKNOWN] * 6
+    values = (latency.min_ns, latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p99_9_ns, latency.max_ns)
+    return [words.latency(ns) for ns in values]
+
+
+def cpu(summary: Summary) -> Markup:
+    """Return what CPU each end's host and linkgauge's own processes used."""
+    of_transaction = summary.plan.workload in {Workload.RR, Workload.CRR}
+    rows = [_cpu(name, one, of_transaction) for name, one in (("near", summary.near_cpu), ("far", summary.far_cpu))]
+    return table(("", "host, all cores", "busiest core", "linkgauge, of a core", "cost"), rows)
+
+
+def _cpu(name: str, one: CpuSummary, of_transaction: bool) -> list[Content]:
+    cost = words.transaction_cost(one.msec_per_transaction) if of_transaction else words.cost(one.msec_per_mib)
+    shares = (one.host_percent, one.hottest_core_percent, one.process_percent)
+    return [name, *(words.percent(share) for share in shares), cost]
+
+
+def sessions(traces: Traces) -> Markup:
+    """Return each session's share of the measured time."""
+    keys = sorted(traces.sessions, key=lambda key: (list(Direction).index(key[0]), key[1]))
+    rows: list[list[Content]] = []
+    for flow, number in keys[:_MOST_SESSIONS]:
+        total = traces.sessions[flow, number]
+        rows.append(
+            [
+                f"{words.arrow(flow)} {number}",
+                words.mbit(total.bit_s),
+                words.number(total.mib, 1),
+                words.count(total.retransmits),
+                words.milliseconds(total.rtt_us) if total.rtt_us is not None else words.UNKNOWN,
+            ]
+        )
+    made = table(("session", "Mb/s while open", "MiB", "retransmits", "median RTT"), rows)
+    left = len(keys) - _MOST_SESSIONS
+    return joined((made, element("p", f"and {left} more", kind="small"))) if left > 0 else made
+
+
+def tcp(one: TcpSummary) -> str:
+    """Return what TCP did, in one line."""
+    said = ["retransmits unknown" if one.retransmits is None else words.many(one.retransmits, "retransmit")]
+    if one.rtt_us is not None:
+        said.append(f"median RTT {words.milliseconds(one.rtt_us)}")
+    if one.mss_bytes is not None:
+        said.append(f"MSS {words.count(one.mss_bytes)} bytes")
+    if one.congestion is not None:
+        said.append(f"congestion control {words.plain(one.congestion)}")
+    granted = (one.window_granted_near_bytes, one.window_granted_far_bytes)
+    if granted != (None, None):
+        near, far = (words.UNKNOWN if value is None else words.window(value) for value in granted)
+        said.append(f"window granted {near} near, {far} far")
+    return ", ".join(said)
+
+
+def differences(letters: Sequence[str], found: Sequence[Beside]) -> Markup:
+    """Return each run against the first: what was asked for differently, and what came out."""
+    parts: list[Content] = []
+    for letter, one in zip(letters[1:], found, strict=False):
+        rows: list[list[Content]] = [
+            [
+                f"{MARKS[row.sort]} {row.name}" if row.said else row.name,
+                row.first,
+                row.second,
+                element("b", row.said) if row.sort == "real" else row.said,
+            ]
+            for row in (*one.changed, *one.figures)
+        ]
+        parts += [
+            element("h3", f"{letter} against {letters[0]}"),
+            table(("", letters[0], letter, ""), rows, words=2),
+        ]
+    return joined(parts)
