@@ -173,6 +173,10 @@ ACTIONS: Final = (
         "This page.", "App", ("?", "F1"), places=tuple(Place),
     ),
     Action(
+        "redraw", ("ctrl+l",), "redraw", "Draw the screen again",
+        "Draw all of the screen again, where something else has written on it.", "App", ("^l",), footer=False,
+    ),
+    Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
         "Quit. A run that goes on is stopped first, and kept.", "App", ("q", "^c"),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.screen import Screen
 
 from ..engine.plan import Peer, Plan
@@ -19,6 +19,7 @@ from .pace import DEFAULT_REFRESH_HZ
 from .ports import Export, History, Ports, Probe, StartRun
 from .screens.ask import SecretScreen
 from .screens.cockpit import CockpitScreen
+from .thrifty import ThriftyApp
 
 _PROBLEM_SHOWN_S: Final = 15.0
 # Classes that app.tcss places things by.
@@ -27,7 +28,7 @@ _HEIGHTS: Final = [(0, "-short"), (32, "-tall"), (50, "-towering")]
 _KEPT_COMMANDS: Final = frozenset({"Theme", "Screenshot"})
 
 
-class LinkgaugeApp(App[None]):
+class LinkgaugeApp(ThriftyApp):
     """The cockpit against one peer.
 
     `start_run`, `probe`, `export` and `history` are all it knows of the world (see ports.py); `clock` counts

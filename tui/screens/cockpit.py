@@ -231,6 +231,10 @@ class CockpitScreen(Toggles):
         """Explain every key."""
         app_of(self).push_screen(HelpScreen())
 
+    async def action_redraw(self) -> None:
+        """Draw all of the screen again."""
+        await app_of(self).run_action("app.redraw")
+
     def action_leave(self) -> None:
         """Quit; stop a run first, so that its end is kept with it. A second time: at once."""
         if self._leaving or not self.desk.is_busy:

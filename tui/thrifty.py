@@ -1,0 +1,103 @@
+"""An app that writes to its terminal only what has changed, and waits with that while the terminal is behind.
+
+A slow line must cost frames, never data: what is drawn late is drawn as it is then.
+"""
+
+# What is replaced here is Textual's own, and its types leave open of what a screen or an app is.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+
+from typing import Any, Final
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate  # what it hands to the terminal
+from textual.app import App
+from textual.screen import Screen
+
+from .frames import Frames
+
+# As many pieces may wait for the terminal; a frame is up to three of them.
+_PATIENCE: Final = 3
+_TRY_AGAIN_S: Final = 0.1
+
+
+class _Changes(CompositorUpdate):
+    """The cells that differ, in place of the regions that were rendered."""
+
+    def __init__(self, written: str) -> None:
+        self._written = written
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Segment(self._written)
+
+    def render_segments(self, console: Console) -> str:
+        """Return them as the terminal takes them."""
+        del console
+        return self._written
+
+
+class ThriftyApp(App[None]):
+    """Takes what Textual has rendered, and has it write what of that is new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frames = Frames()
+        self._is_behind = False
+
+    def on_mount(self) -> None:
+        """Draw all of the screen after somebody else had the terminal."""
+        self.app_resume_signal.subscribe(self, self._resumed)
+
+    def _resumed(self, _app: object) -> None:
+        self.action_redraw()
+
+    def action_redraw(self) -> None:
+        """Draw all of the screen, whatever the terminal shows."""
+        self._frames.forget()
+        self.refresh(layout=True)
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        """Hand the terminal the changes; where it is behind, later."""
+        if self.is_headless or self._batch_count or not isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            super()._display(screen, renderable)
+            return
+        self._frames.fit(*self.size)
+        if isinstance(renderable, ChopsUpdate):
+            _take_chops(self._frames, renderable)
+        else:
+            _take_layout(self._frames, renderable)
+        self._send(screen)
+
+    def _send(self, screen: Screen[Any]) -> None:
+        """Write what is new; before there is a terminal, and after that, it stays new."""
+        if not self._running or self._closed or self._driver is None:
+            return
+        if not self._terminal_is_behind():
+            if changes := self._frames.changes(self.console._color_system):  # noqa: SLF001
+                super()._display(screen, _Changes(changes))
+        elif not self._is_behind:
+            self._is_behind = True
+            self.set_timer(_TRY_AGAIN_S, self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._is_behind = False
+        self._send(self.screen)
+
+    def _terminal_is_behind(self) -> bool:
+        """Tell whether what was written before still waits: Textual's writer is asked, where it has one."""
+        waiting = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
+        return waiting is not None and waiting.qsize() > _PATIENCE
+
+
+def _take_chops(frames: Frames, update: ChopsUpdate) -> None:
+    for y, start, stop in update.spans:
+        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            if strip is not None and x < stop and end > start:
+                frames.put(x, y, strip, (max(x, start), min(end, stop)))
+
+
+def _take_layout(frames: Frames, update: LayoutUpdate) -> None:
+    region = update.region
+    for y, line in enumerate(update.strips, region.y):
+        segments = [segment for strip in line for segment in strip]
+        frames.put(region.x, y, segments, (region.x, region.right))
