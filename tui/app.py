@@ -24,7 +24,7 @@ from .thrifty import ThriftyApp
 _PROBLEM_SHOWN_S: Final = 15.0
 # Classes that app.tcss places things by.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
-_HEIGHTS: Final = [(0, "-short"), (32, "-tall"), (50, "-towering")]
+_HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering")]
 _KEPT_COMMANDS: Final = frozenset({"Theme", "Screenshot"})
 
 

@@ -7,7 +7,7 @@ of changed cells. Nothing is lost where a frame is skipped: the next one has wha
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from rich.cells import cell_len, get_character_cell_size
@@ -18,6 +18,7 @@ from rich.style import Style
 # A gap between two runs is written again rather than leapt over, where that takes no more bytes than `ESC [ 100 G`.
 _LEAP: Final = 6
 _NO_STYLE: Final = Style()
+_UNKNOWN: Final = "\0"
 _FLAGS: Final = (
     ("bold", "1"), ("dim", "2"), ("italic", "3"), ("underline", "4"), ("blink", "5"), ("reverse", "7"),
     ("conceal", "8"), ("strike", "9"),
@@ -40,18 +41,27 @@ class Pen:
         return f"\x1b[{''.join(parts)[1:]}m" if parts else ""
 
 
-@lru_cache(maxsize=4096)
-def pen_of(style: Style, system: ColorSystem | None) -> Pen:
-    """Return the pen of a style on a terminal that has so many colours; None has none."""
+@lru_cache(maxsize=1024)
+def pen_of(style: Style | None, system: ColorSystem | None) -> Pen:
+    """Return the pen of a style on a terminal that has so many colours; None has none.
+
+    There is one pen for all styles that look the same, so that pens are told apart by being the same.
+    """
+    style = style or _NO_STYLE
     flags = "".join(f";{code}" for name, code in _FLAGS if getattr(style, name))
     if system is None:
-        return Pen(flags, "", "")
+        return _pen(flags, "", "")
     colour, ground = style.color, style.bgcolor
-    return Pen(
+    return _pen(
         flags,
         ";39" if colour is None else ";" + ";".join(colour.downgrade(system).get_ansi_codes(foreground=True)),
         ";49" if ground is None else ";" + ";".join(ground.downgrade(system).get_ansi_codes(foreground=False)),
     )
+
+
+@cache
+def _pen(flags: str, colour: str, ground: str) -> Pen:
+    return Pen(flags, colour, ground)
 
 
 class Frames:
@@ -61,12 +71,14 @@ class Frames:
     somebody else. A cell whose left neighbour is a wide character is empty text.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, system: ColorSystem | None) -> None:
         self.width = self.height = 0
+        self._system = system
+        self._blank = pen_of(None, system)
         self._texts: list[list[str]] = []
-        self._styles: list[list[Style]] = []
+        self._pens: list[list[Pen]] = []
         self._shown_texts: list[list[str]] = []
-        self._shown_styles: list[list[Style]] = []
+        self._shown_pens: list[list[Pen]] = []
         self._dirty: set[int] = set()
 
     def fit(self, width: int, height: int) -> None:
@@ -74,13 +86,13 @@ class Frames:
         if (width, height) != (self.width, self.height):
             self.width, self.height = width, height
             self._texts = [[" "] * width for _ in range(height)]
-            self._styles = [[_NO_STYLE] * width for _ in range(height)]
+            self._pens = [[self._blank] * width for _ in range(height)]
             self.forget()
 
     def forget(self) -> None:
         """Know nothing of what the terminal shows; the next changes are all of it."""
-        self._shown_texts = [["\0"] * self.width for _ in range(self.height)]
-        self._shown_styles = [[_NO_STYLE] * self.width for _ in range(self.height)]
+        self._shown_texts = [[_UNKNOWN] * self.width for _ in range(self.height)]
+        self._shown_pens = [[self._blank] * self.width for _ in range(self.height)]
         self._dirty = set(range(self.height))
 
     def put(self, x: int, y: int, segments: Iterable[Segment], within: tuple[int, int]) -> None:
@@ -88,7 +100,7 @@ class Frames:
         if not 0 <= y < self.height:
             return
         start, stop = max(within[0], 0), min(within[1], self.width)
-        texts, styles = self._texts[y], self._styles[y]
+        texts, pens = self._texts[y], self._pens[y]
         for text, style, control in segments:
             if control or not text:
                 continue
@@ -96,20 +108,21 @@ class Frames:
             first, last = max(start - x, 0), min(stop - x, len(cells))
             if first < last:
                 texts[x + first : x + last] = cells[first:last]
-                styles[x + first : x + last] = [style or _NO_STYLE] * (last - first)
+                _mend(texts, x + first, x + last)
+                pens[x + first : x + last] = [pen_of(style, self._system)] * (last - first)
             x += len(cells)
         self._dirty.add(y)
 
-    def changes(self, system: ColorSystem | None) -> str:
+    def changes(self) -> str:
         """Return what brings the terminal up to date, and count it as shown; empty where it is."""
         parts: list[str] = []
         pen: Pen | None = None
         for y in sorted(self._dirty):
             for start, stop in self._runs(y):
                 parts.append(f"\x1b[{y + 1};{start + 1}H")
-                pen = self._write(parts, y, range(start, stop), system, pen)
+                pen = self._write(parts, y, range(start, stop), pen)
             self._shown_texts[y][:] = self._texts[y]
-            self._shown_styles[y][:] = self._styles[y]
+            self._shown_pens[y][:] = self._pens[y]
         self._dirty.clear()
         if parts:
             parts.append("\x1b[0m")
@@ -117,40 +130,45 @@ class Frames:
 
     def _runs(self, y: int) -> list[tuple[int, int]]:
         """Return where a line differs from what is shown: from, until."""
-        texts, styles = self._texts[y], self._styles[y]
-        old_texts, old_styles = self._shown_texts[y], self._shown_styles[y]
-        if texts == old_texts and styles == old_styles:
+        texts, pens = self._texts[y], self._pens[y]
+        old_texts, old_pens = self._shown_texts[y], self._shown_pens[y]
+        if texts == old_texts and pens == old_pens:
             return []
         runs: list[list[int]] = []
-        for x in range(self.width):
-            if texts[x] == old_texts[x] and (styles[x] is old_styles[x] or styles[x] == old_styles[x]):
+        for x, (text, pen, old_text, old_pen) in enumerate(zip(texts, pens, old_texts, old_pens, strict=True)):
+            if text == old_text and pen is old_pen:
                 continue
             if runs and x - runs[-1][1] <= _LEAP and self._is_plain(y, runs[-1][1], x):
                 runs[-1][1] = x + 1
             else:
-                start = x - 1 if not texts[x] and x else x  # never with the second half of a wide character
+                start = x - 1 if not text and x else x  # never with the second half of a wide character
                 runs.append([start, x + 1])
         return [(start, stop) for start, stop in runs]
 
     def _is_plain(self, y: int, start: int, stop: int) -> bool:
-        """Tell whether a gap has the style of what is before it, so that writing it takes no colours."""
-        styles = self._styles[y]
-        return all(styles[x] is styles[start - 1] for x in range(start, stop))
+        """Tell whether a gap has the pen of what is before it, so that writing it takes no colours."""
+        pens = self._pens[y]
+        return all(pens[x] is pens[start - 1] for x in range(start, stop))
 
-    def _write(
-        self, parts: list[str], y: int, columns: range, system: ColorSystem | None, pen: Pen | None
-    ) -> Pen | None:
-        texts, styles = self._texts[y], self._styles[y]
-        style: Style | None = None
+    def _write(self, parts: list[str], y: int, columns: range, pen: Pen | None) -> Pen | None:
+        texts, pens = self._texts[y], self._pens[y]
         for x in columns:
-            if styles[x] is not style:
-                style = styles[x]
-                new = pen_of(style, system)
-                if new != pen:
-                    parts.append(new.after(pen))
-                    pen = new
+            if pens[x] is not pen:
+                parts.append(pens[x].after(pen))
+                pen = pens[x]
             parts.append(texts[x])
         return pen
+
+
+def _mend(texts: list[str], start: int, stop: int) -> None:
+    """Blank the halves of wide characters that were cut in two where a piece begins or ends."""
+    for x in (start, stop):
+        if x < len(texts) and not texts[x]:
+            before = texts[x - 1] if x else ""
+            if not before or get_character_cell_size(before[0]) < 2:
+                texts[x] = " "
+        elif x and texts[x - 1] and get_character_cell_size(texts[x - 1][0]) == 2:
+            texts[x - 1] = " "
 
 
 @lru_cache(maxsize=4096)

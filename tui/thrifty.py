@@ -41,7 +41,7 @@ class ThriftyApp(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._frames = Frames()
+        self._frames = Frames(self.console._color_system)  # noqa: SLF001
         self._is_behind = False
 
     def on_mount(self) -> None:
@@ -73,7 +73,7 @@ class ThriftyApp(App[None]):
         if not self._running or self._closed or self._driver is None:
             return
         if not self._terminal_is_behind():
-            if changes := self._frames.changes(self.console._color_system):  # noqa: SLF001
+            if changes := self._frames.changes():
                 super()._display(screen, _Changes(changes))
         elif not self._is_behind:
             self._is_behind = True

@@ -403,11 +403,11 @@ def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_ne
 def test_a_terminal_may_become_tiny_and_large_again_while_a_run_goes_on(
     terminal: Open, linkgauge: Any, far_end: str, home: Path
 ) -> None:
-    """20 by 5 shows what it can; at 120 by 40 everything is back, and the run has not noticed."""
+    """20 by 5 shows the state and the rate; at 120 by 40 everything is back, and the run has not noticed."""
     screen = terminal(far_end, "--preset", "100mb-fd")
     start_and_measure(screen)
     screen.resize(20, 5)
-    screen.see("n 100 Mb")
+    screen.see("RUNNING", "Mb/s")
     screen.resize(*LARGE)
     screen.see("● RUNNING", "n preset 100 Mb", "throughput", "hottest", "sessions 1", "average so far", "quit")
     shown_s = stopwatch(screen.text)

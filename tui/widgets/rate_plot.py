@@ -25,6 +25,7 @@ _HEADROOM: Final = 1.15
 _SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
 _GUTTER: Final = 8
 _SHADES: Final = 12
+_STEP_NS: Final = SECOND_NS // 2  # it is the largest of the instruments, and changes the least
 
 
 class RatePlot(Drawn):
@@ -38,13 +39,17 @@ class RatePlot(Drawn):
         super().__init__(widget_id="plot")
         self._legs: list[Leg] = []
         self._view: View | None = None
+        self._moment: object = None
         self._top_bit_s = 0.0
         self.set_titles("")
 
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
-        self._view = view
         legs = view.board.legs if view.board else []
+        moment = (len(legs), view.board.elapsed_ns // _STEP_NS if view.board else 0, view.summary is None)
+        if legs is self._legs and moment == self._moment:
+            return
+        self._view, self._moment = view, moment
         if legs is not self._legs:
             self._legs, self._top_bit_s = legs, 0.0
         self.set_titles(_title(self._legs, view), _legend(self._legs, view))

@@ -42,6 +42,7 @@ class SessionTable(ScrollView, can_focus=True):
         super().__init__(id="sessions")
         self._rows: tuple[SessionRow, ...] = ()
         self._said = ""
+        self._base: Style | None = None
         self._best_bit_s = 0.0
         self.border_title = "sessions"
 
@@ -68,8 +69,9 @@ class SessionTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draw the head on the first line, and below it the rows that are scrolled to."""
         width = self.scrollable_content_region.width
-        base = self.rich_style
+        base = self.rich_style if y == 0 or self._base is None else self._base
         if y == 0:
+            self._base = base  # looked up once a frame: it takes as long as the line
             head = base + self.get_component_rich_style("session-table--head", partial=True)
             return Strip([Segment(_HEAD, head)]).adjust_cell_length(width, base)
         number = y - 1 + round(self.scroll_y)

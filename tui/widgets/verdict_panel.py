@@ -36,8 +36,9 @@ class VerdictPanel(VerticalScroll):
         """Show these values from the next frame on."""
         said = Content("\n").join(_lines(view))
         if not said.is_same(self._said):
+            same_room = len(said.plain) == len(self._said.plain)
             self._said = said
-            self.query_one(Static).update(said)
+            self.query_one(Static).update(said, layout=not same_room)
 
 
 def _lines(view: View) -> list[Content]:
