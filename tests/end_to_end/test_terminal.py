@@ -302,9 +302,7 @@ def test_the_app_can_be_left_while_its_peer_is_not_there(
     """A run that cannot be made is the same message, and none is kept."""
     screen = terminal(f"127.0.0.1:{free_port}")
     screen.see("✗ NO FAR END", "try again")
-    seen = len(screen.drawn)
     screen.type(" ")
-    screen.until(lambda _: b"STARTING" in screen.drawn[seen:] or b"NO FAR END" in screen.drawn[seen:], "an answer")
     screen.see("✗ NO FAR END", "try again")
     screen.type("q")
     assert screen.finish() in {0, 3}
