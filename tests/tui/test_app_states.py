@@ -126,11 +126,11 @@ async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
 
 
 async def test_the_far_end_is_not_exchanged_under_a_run(world: Any) -> None:
-    """Peer, retry and export wait until the run has ended; the preset is for the next run."""
+    """Peer and retry wait until the run has ended; the preset is for the next run."""
     async with world.cockpit(peer=FAR) as cockpit:
         await cockpit.press("space", "c")
         assert cockpit.app.screen is cockpit.app.cockpit
-        await cockpit.press("r", "e")
+        await cockpit.press("r")
         assert len(world.probed) == 1
         assert cockpit.app.screen is cockpit.app.cockpit
 
