@@ -1,7 +1,9 @@
 """The probe's own end of its connection: asks for little, one thing at a time, and not more often than its pace.
 
 It has a worker to itself, and asks from a thread that blocks in recv(2), as a lone pair of `rr` does: neither the
-streams' event loops nor its own stand between an answer and the clock.
+streams' event loops nor its own stand between an answer and the clock. On loopback beside one stream, on two cores
+that were busy with more than that, rounds in turn: its p50 was 0.08 to 0.12 ms so, and 0.7 to 2.5 ms in the
+stream's own worker at each end, where it would measure the tester.
 """
 
 import time
