@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 WARMUP_S = 1
+_DATA_PORT_ABOVE = 1_000
 
 
 @dataclass(frozen=True)
@@ -224,11 +225,16 @@ def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str
     # Its rate is a slope over samples; of one a second, a test of 1 s told 9 transactions a second of 2,600.
     sizes = ["--logtostderr", "-I", "0.1", *options]
     is_stream = test == "tcp_stream"
+
+    def ports(control: int) -> tuple[str, ...]:
+        # Data ports are shared (SO_REUSEPORT): on the one that all have, a test's go to other servers too.
+        return ("-C", str(control), "-P", str(control + _DATA_PORT_ABOVE))
+
     tool = Tool(
         f"neper-{test}",
         test,
-        lambda p: ["sh", "-c", 'while "$@"; do :; done', "sh", test, "-C", str(p), *sizes],
+        lambda p: ["sh", "-c", 'while "$@"; do :; done', "sh", test, *ports(p), *sizes],
         _neper_rate if is_stream else _neper_transactions,
         "bit/s" if is_stream else TRANSACTIONS,
     )
-    return tool, lambda port, seconds: [test, "-c", "-H", "127.0.0.1", "-C", str(port), "-l", str(seconds), *sizes]
+    return tool, lambda port, seconds: [test, "-c", "-H", "127.0.0.1", *ports(port), "-l", str(seconds), *sizes]
