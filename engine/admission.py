@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from .limits import Declined, LimitReached, Limits, is_within
+from .errors import Declined, LimitReached
+from .limits import Limits, is_within
 from .plan import SECOND_NS, Plan, Settings
 
 

@@ -20,6 +20,7 @@ from .link import ControlLink, LinkClosed
 from .plan import End, Peer
 from .samples import HostFacts
 from .ssh import SshFarEnd, ssh_far_end
+from .tls import secured
 
 CONNECT_DEADLINE_S: Final = 5.0
 
@@ -115,6 +116,8 @@ async def _reach(peer: Peer) -> ControlLink:
             share = None if address == addresses[-1][1] else CONNECT_DEADLINE_S / 2
             async with asyncio.timeout(share):
                 await loop.sock_connect(sock, address)
+            if peer.access is not None and peer.access.fingerprint is not None:
+                return await secured(sock, peer, peer.access.fingerprint)
             _transport, link = await loop.create_connection(lambda: ControlLink(End.NEAR), sock=sock)
         except OSError as error:
             sock.close()

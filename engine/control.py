@@ -12,8 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from .codec import printable
-from .errors import LinkgaugeError, LocalProtocolError, PeerForeign, PeerVersion, RemoteProtocolError
-from .limits import LimitReached
+from .errors import LimitReached, LinkgaugeError, LocalProtocolError, PeerForeign, PeerVersion, RemoteProtocolError
 from .messages import (
     CONTROL_KIND,
     MAGIC,

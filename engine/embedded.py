@@ -15,6 +15,7 @@ from .endpoint import serve
 from .errors import WorkerError
 from .limits import Limits
 from .loop import run, see_through
+from .nic import prepare as prepare_nic
 from .plan import Peer
 
 _START_DEADLINE_S: Final = 10.0
@@ -62,6 +63,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
     """Serve on a free port of an address, and print its number, until standard input ends."""
+    prepare_nic()
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     reader = asyncio.StreamReader()

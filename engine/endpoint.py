@@ -16,15 +16,16 @@ from .journal import Entry, Log, no_log
 from .limits import Limits
 from .link import ControlLink
 from .messages import CONTROL_KIND, DataHello, preamble
-from .nic import prepare as prepare_nic
 from .opening import read_opening, refuse
 from .plan import DEFAULT_PORT, End
 from .samples import Reason
+from .tls import Certificate, is_client_hello
 
 _BACKLOG: Final = 1_024
 _ACCEPT_PAUSE_S: Final = 0.2
 _OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NO_DESCRIPTOR: Final = "it has no descriptor left for another connection; raise the limit there (ulimit -n)"
+_GIVE_FINGERPRINT: Final = "it speaks TLS: give its fingerprint, which it says at its start, with --tls-fingerprint"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
 
 
@@ -74,11 +75,13 @@ class Endpoint:
         *,
         key: Key | None = None,
         limits: Limits | None = None,
+        certificate: Certificate | None = None,
         takes_control: bool = True,
     ) -> None:
         self.admission = Admission(limits)
         self._listener = listener
         self._key = key
+        self._certificate = certificate
         self._log = log
         self._takes_control = takes_control
         self._registry: Registry = {}
@@ -97,7 +100,6 @@ class Endpoint:
 
     async def __aenter__(self) -> Self:
         """Start accepting."""
-        prepare_nic()
         self._listener.setblocking(False)
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._accepting = asyncio.create_task(self._accept())
@@ -199,19 +201,7 @@ class Endpoint:
         """Find out what a connection is, from its first bytes, and pass it on."""
         deadline_s = self.admission.limits.handshake_s
         try:
-            async with asyncio.timeout(deadline_s):
-                opening, hello = await read_opening(sock)
-            if hello is not None:
-                self._has_spoken()
-                self.admission.check_address(client)
-                await self._adopt(sock, hello)
-                return
-            if not self._takes_control:
-                # Who has control already looks whether data would get here.
-                await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
-                sock.close()
-                return
-            link = await self._link(sock, opening)
+            link = await self._link_of(sock, client, deadline_s)
         except (LinkgaugeError, OSError) as error:
             sock.close()
             timed_out = isinstance(error, TimeoutError)
@@ -221,7 +211,30 @@ class Endpoint:
         except asyncio.CancelledError:
             sock.close()
             raise
-        await serve_client(link, self._registry, self._log, self._key, self.admission, self._has_spoken)
+        if link is not None:
+            await serve_client(link, self._registry, self._log, self._key, self.admission, self._has_spoken)
+
+    async def _link_of(self, sock: socket.socket, client: str, deadline_s: float) -> ControlLink | None:
+        """Return the control connection that a connection is; None where it is none, and seen to."""
+        sock.setblocking(False)
+        async with asyncio.timeout(deadline_s):
+            if self._certificate is not None and await is_client_hello(sock):
+                return await self._link(sock, b"", self._certificate)
+            opening, hello = await read_opening(sock)
+        if hello is not None:
+            self._has_spoken()
+            self.admission.check_address(client)
+            await self._adopt(sock, hello)
+            return None
+        if not self._takes_control:
+            # Who has control already looks whether data would get here.
+            await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
+            sock.close()
+            return None
+        if self._certificate is not None:
+            await refuse(sock, _GIVE_FINGERPRINT)
+            raise RemoteProtocolError("a client that does not speak TLS")
+        return await self._link(sock, opening)
 
     async def _adopt(self, sock: socket.socket, hello: DataHello) -> None:
         run = self._registry.get(hello.run)
@@ -229,13 +242,14 @@ class Endpoint:
             raise RemoteProtocolError("a data connection of no run")
         await run.adopt(sock, hello)
 
-    async def _link(self, sock: socket.socket, opening: bytes) -> ControlLink:
-        def make() -> ControlLink:
-            link = ControlLink(End.FAR, opening)
-            link.limit_messages(self.admission.limits)
-            return link
-
-        _transport, link = await asyncio.get_running_loop().connect_accepted_socket(make, sock)
+    async def _link(
+        self, sock: socket.socket, opening: bytes, certificate: Certificate | None = None
+    ) -> ControlLink:
+        # uvloop returns its own protocol where TLS is between: the link is made here.
+        link = ControlLink(End.FAR, opening, b"" if certificate is None else certificate.fingerprint)
+        link.limit_messages(self.admission.limits)
+        context = None if certificate is None else certificate.context
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: link, sock, ssl=context)
         return link
 
 

@@ -12,6 +12,8 @@ LinkgaugeError
 ├── ProtocolError        a broken rule of the control protocol
 │   ├── LocalProtocolError   by this end: a bug of ours
 │   └── RemoteProtocolError  by the other end
+│       └── Declined         it asks for what this end does not do; it is told so
+│           └── LimitReached     more than a limit allows, which is named
 ├── WorkerError          a worker process did not start or ended by itself
 └── StoreError           the run log cannot be read, or has no such run
 """
@@ -67,6 +69,18 @@ class LocalProtocolError(ProtocolError):
 
 class RemoteProtocolError(ProtocolError):
     """The other end broke a rule."""
+
+
+class Declined(RemoteProtocolError):
+    """A client asks for what an endpoint does not do, now or ever; it is told so."""
+
+
+class LimitReached(Declined):
+    """A client asks for more than an endpoint allows: names the limit."""
+
+    def __init__(self, text: str, limit: str, value: object) -> None:
+        super().__init__(f"{text} (its limit {limit} is {value})")
+        self.limit = limit
 
 
 class WorkerError(LinkgaugeError):

@@ -14,10 +14,10 @@ from .auth import TOKEN_BYTES, Gate, Key, RunSecret
 from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
-from .errors import LinkgaugeError, RemoteProtocolError
+from .errors import Declined, LimitReached, LinkgaugeError, RemoteProtocolError
 from .greeting import greet_near_end
 from .journal import Entry, Log
-from .limits import Declined, LimitReached, Limits
+from .limits import Limits
 from .link import ControlLink, LinkClosed
 from .liveness import PING_INTERVAL_S, Liveness
 from .messages import (

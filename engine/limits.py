@@ -12,7 +12,7 @@ from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Final, Literal, Self, cast
 
-from .errors import LinkgaugeError, RemoteProtocolError
+from .errors import LinkgaugeError
 from .plan import MAX_SESSIONS
 
 Network = IPv4Network | IPv6Network
@@ -25,18 +25,6 @@ _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 class LimitProblem(LinkgaugeError):
     """A limit that there is none of, or a value that it cannot have: says which there are."""
-
-
-class Declined(RemoteProtocolError):
-    """A client asks for what an endpoint does not do, now or ever; it is told so."""
-
-
-class LimitReached(Declined):
-    """A client asks for more than an endpoint allows: names the limit."""
-
-    def __init__(self, text: str, limit: str, value: object) -> None:
-        super().__init__(f"{text} (its limit {limit} is {value})")
-        self.limit = limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import time
 from typing import Final, cast
 
 from .control import Control
-from .errors import LinkgaugeError, PeerError
-from .limits import Bucket, LimitReached, Limits
+from .errors import LimitReached, LinkgaugeError, PeerError
+from .limits import Bucket, Limits
 from .messages import Message, Ping, Pong
 from .plan import End
 
@@ -121,6 +121,13 @@ class ControlLink(asyncio.Protocol):
     def transcript(self) -> bytes:
         """What was said before anything had to be proved, to the byte."""
         return self._machine.transcript
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The other end's certificate (DER); None without TLS."""
+        assert self._transport is not None  # noqa: S101 - asked for after connecting
+        tls = self._transport.get_extra_info("ssl_object")
+        return None if tls is None else tls.getpeercert(binary_form=True)
 
     @property
     def unsent_bytes(self) -> int:

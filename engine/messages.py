@@ -14,8 +14,7 @@ from typing import Final, Literal
 
 from .auth import HEXADECIMAL, NONCE_BYTES, TOKEN_BYTES
 from .codec import DecodeError, decode_tagged, each_once, encode_tagged
-from .errors import LinkgaugeError, RemoteProtocolError
-from .limits import LimitReached
+from .errors import LimitReached, LinkgaugeError, RemoteProtocolError
 from .plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction, End, Plan, Settings
 from .samples import HostFacts, RunEnd, Sample, SessionSample, SocketFacts
 from .squeeze import squeeze, unsqueeze

@@ -2,8 +2,8 @@
 
 Asked are netlink (route, MTU, kind) and the ethtool ioctl (rate, duplex, offloads), which answer for the network
 namespace of this process; /sys may show another one's interfaces, and is asked only for what neither tells.
-pyroute2 is imported when an endpoint starts, or the first interface is read: it takes 60 ms, which the command
-line and the workers should not spend.
+pyroute2 is imported when the first interface is read, or a moment before where somebody is known to come: it takes
+60 ms and 10 MiB, which the command line, the workers and an endpoint that waits should not spend.
 Its sockets run event loops of their own, so reading must not happen on a running one.
 """
 

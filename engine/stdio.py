@@ -23,6 +23,7 @@ from .link import ControlLink
 from .liveness import PING_INTERVAL_S, Liveness
 from .loop import run
 from .mux import Channel, Mux
+from .nic import prepare as prepare_nic
 from .plan import End
 from .travel import MARK
 
@@ -102,6 +103,7 @@ def _came_over() -> tuple[Address | None, Address | None]:
 
 
 async def _serve(listener: socket.socket, streams: tuple[int, int]) -> None:
+    prepare_nic()  # in a zip that takes near a second, and a near end is on its way
     stop = asyncio.Event()
     peer, own = _came_over()
     async with Endpoint(listener, takes_control=False, limits=Limits.widest()) as endpoint:

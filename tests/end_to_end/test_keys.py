@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 BRIEF = ("--seconds", "0.5", "--warmup", "0", "--interval", "100ms", "--json")
 KEY = "a-key-of-this-test"
@@ -70,3 +71,24 @@ def test_open_is_said_aloud(linkgauge: Any) -> None:
     answer = linkgauge("endpoint", "--open", "--key-file", "x")
     assert answer.status == 2
     assert "not both" in answer.err
+
+
+def test_with_a_certificate_the_endpoint_prints_what_the_near_end_has_to_be_told(
+    linkgauge: Any, tmp_path: Path
+) -> None:
+    """Its fingerprint, ready to paste; one that cannot be is a wrong command line, and so is half a certificate."""
+    issued = trustme.CA().issue_cert("db-02")
+    cert, private = tmp_path / "cert.pem", tmp_path / "key.pem"
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(private)
+    process = linkgauge.start(
+        "endpoint", "--bind", "127.0.0.1", "--port", "0", "--tls-cert", cert, "--tls-key", private
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().removeprefix("listening on ").strip()
+    option, fingerprint = process.stdout.readline().split()[-2:]
+    answer = linkgauge("run", address, option, fingerprint, *BRIEF)
+    assert answer.status == 0, answer
+    for wrong in (("run", address, option, "abc"), ("endpoint", "--tls-cert", cert)):
+        answer = linkgauge(*wrong)
+        assert answer.status == 2, answer

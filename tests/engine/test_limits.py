@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.admission import Admission
-from linkgauge.engine.limits import Bucket, Declined, LimitProblem, LimitReached, Limits, is_within, rules
+from linkgauge.engine.errors import Declined, LimitReached
+from linkgauge.engine.limits import Bucket, LimitProblem, Limits, is_within, rules
 from linkgauge.engine.plan import SECOND_NS, Plan, Settings
 
 HOURS_NS = 3_600 * SECOND_NS

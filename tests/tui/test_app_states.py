@@ -4,7 +4,14 @@ import os
 from typing import Any
 
 import pytest
-from linkgauge.engine.errors import PeerForeign, PeerRefused, PeerUnreachable, PeerVersion, WorkerError
+from linkgauge.engine.errors import (
+    PeerForeign,
+    PeerRefused,
+    PeerUnreachable,
+    PeerVersion,
+    PeerWantsKey,
+    WorkerError,
+)
 from linkgauge.engine.plan import Peer, Plan, Settings
 from linkgauge.engine.samples import HostFacts, Reason, Started, Warned
 from linkgauge.tui.widgets.session_table import SessionTable
@@ -224,3 +231,22 @@ async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
         await cockpit.settle()
         assert len(drawn) <= 1
         assert app.cockpit.board.elapsed_ns == world.script.elapsed_ns
+
+
+async def test_a_far_end_that_wants_a_key_is_given_one(world: Any) -> None:
+    """The app asks for it, does not show it, says what is wrong with one that cannot be, and tries it."""
+    world.refusal = PeerWantsKey("db-02:5820 asks for a key: set LINKGAUGE_KEY")
+    async with world.cockpit((120, 40), peer=FAR) as cockpit:
+        await cockpit.end()
+        assert f"key of {FAR}" in cockpit.text()
+        await cockpit.press(*"tiny", "enter")
+        assert "16 to 1024 letters" in cockpit.text()
+        assert "tiny" not in cockpit.text()
+        world.refusal = None
+        await cockpit.press(*"-and-then-some", "enter")
+        await cockpit.end()
+        access = world.probed[-1].access
+        assert access is not None
+        assert access.key.reveal() == "tiny-and-then-some"
+        assert "key of" not in cockpit.text()
+        assert "READY" in cockpit.line(0)

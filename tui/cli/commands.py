@@ -127,6 +127,18 @@ def endpoint(
     open_: Annotated[
         bool, typer.Option("--open", metavar="", show_default=False, help="Ask for no key: serve everybody.")
     ] = False,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            metavar="FILE",
+            show_default=False,
+            help="A certificate (PEM): control connections are TLS.",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", show_default=False, help="Its private key (PEM).")
+    ] = None,
     limits: Annotated[
         Path | None,
         typer.Option(
@@ -182,6 +194,8 @@ def endpoint(
 
     if open_ and key_file is not None:
         raise UsageProblem("give --key-file or --open, not both")
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageProblem("give --tls-cert and --tls-key together")
     choice = far_end.LimitChoice(limits, tuple(limit or ()), tuple(allow or ()), tuple(deny or ()))
     if show_limits:
         return far_end.show_limits(choice, as_json=as_json)
@@ -191,6 +205,7 @@ def endpoint(
             parse.listening_port(port),
             key_file,
             is_open=open_,
+            tls=None if tls_cert is None or tls_key is None else (tls_cert, tls_key),
             limits=choice,
             as_json=as_json,
             log_as_json=log_json,

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from ...engine.limits import LimitProblem, Limits, rules
 from ...engine.loop import run
 from ...engine.plan import DEFAULT_PORT, Peer
 from ...engine.service import inherited_listener, notify
+from ...engine.tls import Certificate, in_words
 from ..keys import key_of_environment, read_key_file
 from .output import emit_json, emit_json_line, emit_line, say, say_json
 
@@ -62,6 +63,7 @@ class Service:
     port: int
     key_file: Path | None = None
     is_open: bool = False
+    tls: tuple[Path, Path] | None = None
     limits: LimitChoice = LimitChoice()
     as_json: bool = False
     log_as_json: bool = False
@@ -69,10 +71,11 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class _Entrance:
-    """The key that clients must have, if any, and whether it was made just now."""
+    """The key that clients must have, if any, whether it was made just now, and what TLS is had with."""
 
     key: Key | None
     is_new: bool = False
+    certificate: Certificate | None = None
 
 
 def show_limits(choice: LimitChoice, *, as_json: bool) -> int:
@@ -96,8 +99,9 @@ def serve_until_stopped(service: Service) -> int:
     given = given or key_of_environment(os.environ)
     os.environ.pop(KEY_VARIABLE, None)  # what is started from here on has no use for it
     log = _json_log if service.log_as_json else say
+    certificate = None if service.tls is None else Certificate.load(*service.tls)
     listener = inherited_listener(os.environ) or listen(service.bind, service.port)
-    entrance = _entrance(service, given, listener, log)
+    entrance = replace(_entrance(service, given, listener, log), certificate=certificate)
     run(_serve(service, listener, entrance, limits, log))
     return 0
 
@@ -143,7 +147,9 @@ class _Orders:
 
 async def _serve(service: Service, listener: socket.socket, entrance: _Entrance, limits: Limits, log: Log) -> None:
     manager = os.environ.pop("NOTIFY_SOCKET", None)
-    async with Endpoint(listener, log, key=entrance.key, limits=limits) as endpoint:
+    async with Endpoint(
+        listener, log, key=entrance.key, limits=limits, certificate=entrance.certificate
+    ) as endpoint:
         orders = _Orders(partial(_reload, service, endpoint, log, manager))
         _tell(service, endpoint.address, entrance)
         notify("READY=1", manager)
@@ -156,7 +162,7 @@ async def _serve(service: Service, listener: socket.socket, entrance: _Entrance,
 async def _drain(endpoint: Endpoint, orders: _Orders, log: Log) -> None:
     """Wait for the runs that go on, as long as the limit says, or until a second signal comes."""
     deadline_s = endpoint.admission.limits.drain_s
-    log(Entry("draining", f"no new clients; runs that go on have {deadline_s} s to end", deadline_s=deadline_s))
+    log(Entry("draining", f"no new clients; a run that goes on has {deadline_s} s to end", deadline_s=deadline_s))
     waits = [asyncio.create_task(endpoint.drain(deadline_s)), asyncio.create_task(orders.end_now.wait())]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
@@ -177,16 +183,23 @@ def _reload(service: Service, endpoint: Endpoint, log: Log, manager: str | None)
 def _tell(service: Service, address: tuple[str, int], entrance: _Entrance) -> None:
     """Say where it listens, and what a near end needs: a key that was made now, once."""
     host, port = address
+    fingerprint = None if entrance.certificate is None else in_words(entrance.certificate.fingerprint)
     if service.as_json:
         told: dict[str, Any] = {"host": host, "port": port, "asks_for_key": entrance.key is not None}
+        if fingerprint is not None:
+            told["tls_fingerprint"] = fingerprint
         key = {"key": entrance.key.reveal()} if entrance.key is not None and entrance.is_new else {}
         emit_json_line({"listening": told, **key})
         return
     emit_line(f"listening on {Peer(host, port)}")
+    option = ""
+    if fingerprint is not None:
+        option = f" --tls-fingerprint {fingerprint}"
+        emit_line(f"control connections are TLS; near ends need:{option}")
     if entrance.key is not None and entrance.is_new:
         known_as = service.bind or socket.gethostname()
         peer = known_as if port == DEFAULT_PORT else str(Peer(known_as, port))
         emit_line(
             "its key was made now and is shown this once; on the other host:\n"
-            f"  {KEY_VARIABLE}={entrance.key.reveal()} linkgauge check auto {peer}"
+            f"  {KEY_VARIABLE}={entrance.key.reveal()} linkgauge check auto {peer}{option}"
         )

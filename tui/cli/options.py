@@ -98,11 +98,19 @@ class AccessOptions:
         bool, "--open", "Take a far end that asks for no key, though there is one.", default=False
     )
 
+    tls_fingerprint: str | None = _of_access(
+        str | None,
+        "--tls-fingerprint",
+        "The SHA-256 of the far end's certificate, as it says it at its start: the control connection is then TLS.",
+        metavar="SHA256",
+    )
+
     def peer(self, text: str) -> "Peer":
         """Return the peer that a person named, with what there is to bring to it."""
-        from ..keys import with_access
+        from ..keys import read_fingerprint, with_access
 
-        return with_access(parse.peer(text), key_file=self.key_file, may_be_open=self.open_)
+        pinned = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
+        return with_access(parse.peer(text), key_file=self.key_file, may_be_open=self.open_, fingerprint=pinned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ class UsageProblem(LinkgaugeError):
 
 def status_of(error: LinkgaugeError) -> int:
     """Return the exit status of an error: the command line is wrong, or the test could not be run."""
+    from ...engine.tls import TlsProblem
     from ...presets.catalog import UnknownPreset
 
-    wrong = (PlanError, UnknownPreset, UsageProblem, KeyProblem, LimitProblem)
+    wrong = (PlanError, UnknownPreset, UsageProblem, KeyProblem, LimitProblem, TlsProblem)
     return WRONG_COMMAND_LINE if isinstance(error, wrong) else NOT_RUN
 
 

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from ...engine.auth import Key, KeyProblem
 from ...engine.codec import printable
 from ...engine.errors import PlanError
 from ...engine.plan import Peer
@@ -41,8 +42,11 @@ class AskScreen(ModalScreen[str | None]):
     }
     """
 
-    def __init__(self, title: str, value: str, hint: str, check: Callable[[str], str | None]) -> None:
+    def __init__(
+        self, title: str, value: str, hint: str, check: Callable[[str], str | None], *, is_secret: bool = False
+    ) -> None:
         super().__init__()
+        self._is_hidden = is_secret
         self._title = title
         self._value = value
         self._hint = hint
@@ -53,7 +57,7 @@ class AskScreen(ModalScreen[str | None]):
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("enter  esc")
-            yield Field(self._value, select_on_focus=True, compact=False)
+            yield Field(self._value, select_on_focus=True, compact=False, password=self._is_hidden)
             yield Static(Content(self._hint), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -93,6 +97,15 @@ def wrong_peer(text: str) -> str | None:
     try:
         Peer.parse(text)
     except PlanError as error:
+        return str(error)
+    return None
+
+
+def wrong_key(text: str) -> str | None:
+    """Tell why this is no key."""
+    try:
+        Key(text.strip())
+    except KeyProblem as error:
         return str(error)
     return None
 

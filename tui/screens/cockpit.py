@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.widgets import Footer
 from textual.worker import Worker, WorkerState
 
+from ...engine.auth import Key
 from ...engine.plan import Peer, Plan
 from ...presets.catalog import Catalog
 from ...presets.model import Preset
@@ -26,7 +27,7 @@ from ..widgets.settings_bar import SettingsBar
 from ..widgets.title_bar import TitleBar
 from ..widgets.values import Phase
 from . import work
-from .ask import AskScreen, wrong_peer
+from .ask import AskScreen, wrong_key, wrong_peer
 from .export import export_from
 from .help import HelpScreen
 from .history import HistoryScreen
@@ -117,6 +118,20 @@ class CockpitScreen(Toggles):
     def _not_ready(self, message: NotReady) -> None:
         self.desk.failed(message.problem)
         self._rest()
+        if message.wants_key and app_of(self).screen is self:
+            self._ask_for_key(self.desk.peer)
+
+    def _ask_for_key(self, peer: Peer) -> None:
+        """Ask for the key that a peer asks for, and try it."""
+
+        def given(text: str | None) -> None:
+            if text is not None:
+                self.desk.connect(peer.with_key(Key(text.strip())))
+                self.paint()
+                self._look()
+
+        hint = "what linkgauge endpoint printed there; it is kept until the app is left"
+        app_of(self).push_screen(AskScreen(f"key of {peer}", "", hint, wrong_key, is_secret=True), given)
 
     @on(RunOpened)
     def _run_opened(self, message: RunOpened) -> None:

@@ -5,7 +5,7 @@ from typing import Self
 
 from textual.message import Message
 
-from ...engine.errors import LinkgaugeError, PeerError
+from ...engine.errors import LinkgaugeError, PeerError, PeerWantsKey
 from ...engine.samples import Event, HostFacts, Summary
 from ..ports import ConductedRun
 from ..widgets.values import Problem
@@ -41,15 +41,17 @@ class FarAnswered(Message):
 
 @dataclass
 class NotReady(Message):
-    """The far end cannot be used, or the run could not be opened."""
+    """The far end cannot be used, or the run could not be opened; `wants_key` where only a key is missing."""
 
     problem: Problem
+    wants_key: bool = False
 
     @classmethod
     def because(cls, error: BaseException | None) -> Self:
         """Tell an error; the text of a LinkgaugeError is meant for people already."""
         if isinstance(error, PeerError):
-            return cls(Problem("NO FAR END", "the far end cannot be used", str(error)))
+            problem = Problem("NO FAR END", "the far end cannot be used", str(error))
+            return cls(problem, isinstance(error, PeerWantsKey))
         text = str(error) if isinstance(error, LinkgaugeError) else f"{type(error).__name__}: {error}"
         return cls(Problem("NO RUN", "the run could not be made", text))
 

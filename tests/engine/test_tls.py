@@ -1,0 +1,117 @@
+"""TLS on the control connection: the certificate that was meant, and nothing else."""
+
+import asyncio
+import hashlib
+import ssl
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import trustme
+from linkgauge.engine.auth import Access, Key
+from linkgauge.engine.connect import probe
+from linkgauge.engine.endpoint import Endpoint, listen
+from linkgauge.engine.errors import PeerForeign, PeerRefused, PeerUntrusted
+from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
+from linkgauge.engine.samples import Reason
+from linkgauge.engine.tls import Certificate, TlsProblem
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+KEY = Key("a-key-of-this-test")
+
+
+async def soon(awaitable: Awaitable[T]) -> T:
+    """Await with a deadline."""
+    async with asyncio.timeout(20):
+        return await awaitable
+
+
+class Files:
+    """A certificate in files, and its fingerprint found another way."""
+
+    def __init__(self, folder: Path, authority: trustme.CA) -> None:
+        issued = authority.issue_cert("db-02")
+        self.cert, self.key = folder / "cert.pem", folder / "key.pem"
+        issued.cert_chain_pems[0].write_to_path(self.cert)
+        issued.private_key_pem.write_to_path(self.key)
+        self.fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(self.cert.read_text())).digest()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Give a certificate and its key."""
+    return Files(tmp_path_factory.mktemp("tls"), trustme.CA())
+
+
+def peer_of(endpoint: Endpoint, fingerprint: bytes | None, key: Key | None = KEY) -> Peer:
+    """Return an endpoint as a peer whose certificate is known."""
+    return Peer(*endpoint.address, access=Access(key, fingerprint=fingerprint))
+
+
+async def test_a_run_goes_on_by_tls_with_the_certificate_that_was_meant(files: Files, record: Any) -> None:
+    """Control is TLS, data is not, and the key is bound to the certificate."""
+    certificate = Certificate.load(files.cert, files.key)
+    assert certificate.fingerprint == files.fingerprint
+    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
+        plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10)
+        recorded = await record(plan, peer_of(endpoint, files.fingerprint))
+    assert recorded.end.reason is Reason.COMPLETED
+    assert recorded.started.far.hostname
+    assert any(session.bytes for event in recorded.samples for session in event.sample.sessions)
+
+
+async def test_another_certificate_or_none_is_not_trusted(files: Files, far_end: Peer) -> None:
+    """Each is told with what to do; a near end without TLS is told that the endpoint wants it."""
+    certificate = Certificate.load(files.cert, files.key)
+    async with Endpoint(listen("127.0.0.1", 0), certificate=certificate) as endpoint:
+        with pytest.raises(PeerUntrusted, match=f"fingerprint is {files.fingerprint.hex()}, not the one"):
+            await soon(probe(peer_of(endpoint, bytes(32), None)))
+        with pytest.raises(PeerRefused, match=r"declines: it speaks TLS: .*--tls-fingerprint"):
+            await soon(probe(peer_of(endpoint, None, None)))
+        assert (await soon(probe(peer_of(endpoint, files.fingerprint, None)))).hostname
+    with pytest.raises(PeerForeign, match=r"does not speak TLS .*--tls-cert"):
+        await soon(probe(Peer(far_end.host, far_end.port, access=Access(fingerprint=files.fingerprint))))
+
+
+async def test_one_who_stands_between_with_a_certificate_of_their_own_is_found_out_by_the_key(files: Files) -> None:
+    """They pass all on, both ways, to the real endpoint: what both ends prove has another certificate in it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    between = Certificate.load(*_issue(files))
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+        writer.close()
+
+    certificate = Certificate.load(files.cert, files.key)
+    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as real:
+
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            to_real = await asyncio.open_connection(*real.address, ssl=context)
+            await asyncio.gather(pump(reader, to_real[1]), pump(to_real[0], writer), return_exceptions=True)
+
+        async with await asyncio.start_server(relay, "127.0.0.1", 0, ssl=between.context) as listening:
+            host, port = listening.sockets[0].getsockname()
+            with pytest.raises(PeerRefused, match="another key"):  # though its certificate is taken for the real
+                await soon(probe(Peer(host, port, access=Access(KEY, fingerprint=between.fingerprint))))
+
+
+def _issue(files: Files) -> tuple[Path, Path]:
+    folder = files.cert.parent / "between"
+    folder.mkdir(exist_ok=True)
+    other = Files(folder, trustme.CA())
+    return other.cert, other.key
+
+
+def test_files_that_are_no_certificate_are_named(files: Files, tmp_path: Path) -> None:
+    """Missing, nonsense, or not belonging together."""
+    nonsense = tmp_path / "nonsense.pem"
+    nonsense.write_text("nothing of the kind")
+    other = Files(tmp_path, trustme.CA())
+    for certificate, key in ((tmp_path / "none.pem", files.key), (nonsense, files.key), (other.cert, files.key)):
+        with pytest.raises(TlsProblem, match=f"the certificate {certificate} with the key {key} cannot be used: ."):
+            Certificate.load(certificate, key)
