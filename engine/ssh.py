@@ -33,7 +33,7 @@ Ask = Callable[[str], Awaitable[str | None]]
 
 LOGIN_DEADLINE_S: Final = 120.0  # of a person who types a password; sshd's own LoginGraceTime is as long
 UNATTENDED_DEADLINE_S: Final = 30.0
-UP_DEADLINE_S: Final = 20.0
+UP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is a seventh of a megabyte
 _END_DEADLINE_S: Final = 3.0
 _KILL_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
@@ -143,7 +143,7 @@ class _Login:
                     if word == "up":
                         return self._checked(rest)
                     await self._answer(word, rest)
-            raise await self._why_ended()
+                raise await self._why_ended()
         except TimeoutError as error:
             raise PeerUnreachable(
                 f"{self._peer} did not come up in time{self._quoted()}; does this work: {words_of(self._peer)}"
@@ -172,7 +172,10 @@ class _Login:
                 mark, _, rest = line.decode(errors="replace").strip().partition(" ")
                 if mark == MARK:
                     return rest
-            more = await loop.sock_recv(self._stream, _READ_BYTES)
+            try:
+                more = await loop.sock_recv(self._stream, _READ_BYTES)
+            except ConnectionError:
+                return None
             if not more:
                 return None
             self._buffer += more
@@ -183,20 +186,23 @@ class _Login:
                     "let its shell's start-up files print only where a terminal is"
                 )
 
-    async def _answer(self, word: str, rest: str) -> None:
+    async def _send(self, data: bytes) -> None:
         assert self._stream is not None  # noqa: S101 - it was started
-        loop = asyncio.get_running_loop()
+        with contextlib.suppress(ConnectionError):  # reading tells of its end
+            await asyncio.get_running_loop().sock_sendall(self._stream, data)
+
+    async def _answer(self, word: str, rest: str) -> None:
         oldest = ".".join(map(str, OLDEST_PYTHON))
         if word == "engine":
             self._said.clear()  # of a linkgauge there that is another one
-            await loop.sock_sendall(self._stream, baggage())
+            await self._send(baggage())
         elif word == "ready":
             ssh, forward = self._peer.ssh, self._forward
             assert ssh is not None  # noqa: S101 - it is such a peer
             port = (ssh.data_port or 0) if forward is None else forward.far_port
             wanted = json.dumps(encode(Wanted(port, forward is not None)))
             assert len(wanted) < MAX_LINE_BYTES  # noqa: S101 - two small numbers
-            await loop.sock_sendall(self._stream, wanted.encode() + b"\n")
+            await self._send(wanted.encode() + b"\n")
         elif word == "python":
             found = f"its python3 is {printable(rest)}" if rest else "there is no python3 on its PATH"
             raise PeerError(

@@ -20,7 +20,8 @@ _KEPT: Final = re.compile(r"/(?:proc/self|dev)/fd/(\d+)")
 
 _PYTHONS: Final = "python3 python3.14 python3.13 python3.12 python3.11"
 _OLD: Final = "import sys;sys.exit(sys.version_info<(3,11))"
-# FileIO reads a line byte by byte: what follows is not the interpreter's. The alarm ends one that is told no more.
+# FileIO reads a line byte by byte: what follows is not the interpreter's. The alarm ends one that is told no more,
+# and -P keeps what lies in the person's home out of its imports.
 _FIRST: Final = "import io,signal;signal.alarm(60);exec(io.FileIO(0,closefd=False).readline())"
 # Of one line and without apostrophes, so that every login shell hands it to sh as it is. An installed linkgauge of
 # another protocol, or that knows no --stdio, leaves with status 2 and has read nothing.
@@ -28,7 +29,7 @@ _SCRIPT: Final = (
     "if command -v linkgauge >/dev/null 2>&1; then "
     f"linkgauge endpoint --stdio {PROTOCOL_VERSION}; s=$?; case $s in 2|126|127) ;; *) exit $s;; esac; fi; "
     f'for p in {_PYTHONS}; do if $p -c "{_OLD}" 2>/dev/null; then '
-    f'echo "{MARK} engine"; exec $p -c "{_FIRST}"; fi; done; '
+    f'echo "{MARK} engine"; exec $p -P -c "{_FIRST}"; fi; done; '
     f'echo "{MARK} python $(python3 -V 2>/dev/null)"'
 )
 REMOTE_COMMAND: Final = f"exec sh -c '{_SCRIPT}'"
