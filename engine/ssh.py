@@ -33,7 +33,7 @@ Ask = Callable[[str], Awaitable[str | None]]
 
 LOGIN_DEADLINE_S: Final = 120.0  # of a person who types a password; sshd's own LoginGraceTime is as long
 UNATTENDED_DEADLINE_S: Final = 30.0
-UP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is a seventh of a megabyte
+UP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is 0.2 MB
 _END_DEADLINE_S: Final = 3.0
 _KILL_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
