@@ -150,23 +150,3 @@ def test_a_presets_sheet(snap_compare: Any, world: Any) -> None:
     """On a small screen it takes the list's place."""
     app = world.app(peer=FAR)
     assert snap_compare(app, terminal_size=(80, 24), run_before=driven(world, None, "n", "tab"))
-
-
-def test_a_question_of_ssh(snap_compare: Any, world: Any) -> None:
-    """It stands there whole, and what is typed to a host that is not known yet can be seen."""
-    app = world.app(peer=Peer.parse("ssh://me@db-02"))
-    question = (
-        "The authenticity of host 'db-02 (192.0.2.7)' can't be established.\n"
-        "ED25519 key fingerprint is SHA256:3zgDuJ6cEi8U0ZWGqd4WRUqlV8TqeLiswcCAqb2cjMo.\n"
-        "This key is not known by any other names.\n"
-        "Are you sure you want to continue connecting (yes/no/[fingerprint])? "
-    )
-    asking: list[asyncio.Task[str | None]] = []
-
-    async def ask(pilot: Any) -> None:
-        asking.append(asyncio.create_task(pilot.app.ask(question)))
-        await pilot.pause()
-        await pilot.press(*"yes")
-        await still(pilot)
-
-    assert snap_compare(app, terminal_size=(80, 24), run_before=ask)
