@@ -16,17 +16,18 @@ from ...engine.runlog import RunLog
 from ...engine.samples import HostFacts, Reason
 from ...presets.catalog import Catalog
 from ...presets.model import Preset
+from ...presets.pick import AUTO, Picked
+from ...presets.wire import PLAIN
 from ..app import LinkgaugeApp
 from ..conduct import Conducted, conduct, open_log
 from ..exports import export_runs
 from ..known import known_presets, problem_lines
 from ..ports import Form
+from .app_preset import named_preset, picked_preset
 from .output import say
 from .standing import Standing
 
 _PLAN: Final = Plan(duration_ns=30 * SECOND_NS)
-_ON_LOOPBACK: Final = "loopback"
-_ELSEWHERE: Final = "gbe-fd-1500"  # the commonest link; a key changes it
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _END_DEADLINE_S: Final = 5.0
 _REST_DEADLINE_S: Final = 10.0
@@ -35,8 +36,9 @@ _REST_DEADLINE_S: Final = 10.0
 class World:
     """What the app needs of the world, for real."""
 
-    def __init__(self, log: RunLog | None, standing: Standing, notices: list[str]) -> None:
+    def __init__(self, log: RunLog | None, standing: Standing, notices: list[str], picked: Picked) -> None:
         self._log = log
+        self._picked = picked
         self._standing = standing
         self._notices = notices
         self._run: Conducted | None = None
@@ -49,7 +51,11 @@ class World:
         self._at_rest.clear()
         try:
             far = await self._standing.of(peer)
-            async with conduct(plan, preset, peer, log=self._log, embedded=far, notices=self._notices) as self._run:
+            # A preset that was picked is had with the options of this link; another one is taken as it stands.
+            variant = self._picked.variant if preset == self._picked.preset else PLAIN
+            async with conduct(
+                plan, preset, peer, log=self._log, embedded=far, notices=self._notices, variant=variant
+            ) as self._run:
                 yield self._run
         finally:
             self._run = None
@@ -86,18 +92,18 @@ def run_app(peer: Peer, preset_id: str | None, language: str, *, probe: bool = F
     """
     catalog = known_presets()
     try:
-        preset = catalog.find(preset_id or (_ON_LOOPBACK if peer.is_loopback else _ELSEWHERE))
-        return _open_app(catalog, peer, preset, language, replace(_PLAN, probe=probe))
+        picked = None if preset_id == AUTO else named_preset(catalog, preset_id, peer)
+        return _open_app(catalog, peer, picked, language, replace(_PLAN, probe=probe))
     finally:
         for line in problem_lines(catalog):  # the app tells them as well; here they stay
             say(line)
 
 
-def _open_app(catalog: Catalog, peer: Peer, preset: Preset, language: str, plan: Plan) -> int:
+def _open_app(catalog: Catalog, peer: Peer, picked: Picked | None, language: str, plan: Plan) -> int:
     notices: list[str] = []
     log = open_log(notices.append)
     try:
-        return run(_run_app(catalog, peer, preset, language, plan, log, notices))
+        return run(_run_app(catalog, peer, picked, language, plan, log, notices))
     finally:
         if log is not None:
             log.close()
@@ -106,19 +112,21 @@ def _open_app(catalog: Catalog, peer: Peer, preset: Preset, language: str, plan:
 async def _run_app(
     catalog: Catalog,
     peer: Peer,
-    preset: Preset,
+    picked: Picked | None,
     language: str,
     plan: Plan,
     log: RunLog | None,
     notices: list[str],
 ) -> int:
+    picked = picked or await picked_preset(catalog, peer, notices)
+
     async def ask(question: str) -> str | None:
         return await app.ask(question)
 
     async with aclosing(Standing(ask, peer.ssh)) as standing:
         if peer.is_loopback:
             await standing.of(peer)
-        world = World(log, standing, notices)
+        world = World(log, standing, notices, picked)
         app = LinkgaugeApp(
             catalog,
             peer,
@@ -127,7 +135,7 @@ async def _run_app(
             export=world.export,
             history=log,
             initial_plan=plan,
-            initial_preset=preset,
+            initial_preset=picked.preset,
             language=language,
         )
         with _left_on_signals(app, world):

@@ -5,6 +5,7 @@ hand the instruments one View at a time. Every event changes the state; how ofte
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from textual import on
@@ -174,7 +175,7 @@ class CockpitScreen(Toggles):
         """Hand the instruments what is known now; paused, they keep what they show."""
         self.pace.drawn()
         self._paint_waits = False
-        view = self.desk.view()
+        view = replace(self.desk.view(), language=self._language)
         self.query_one(TitleBar).show(view)
         self.query_one(SettingsBar).show(view)
         if not view.is_paused:

@@ -276,6 +276,7 @@ class View:
     problem: Problem | None = None
     notices: tuple[str, ...] = ()
     is_paused: bool = False
+    language: str = "en"
 
     @property
     def measured(self) -> Summary | None:

@@ -58,7 +58,7 @@ def _preset_line(view: View, width: int) -> Content:
     return Content.assemble(
         _key("n"),
         ("preset " if roomy else "", MUTED),
-        (words.plain(preset.name), "bold"),
+        (words.plain(preset.name_in(view.language)), "bold"),
         (f"  {preset.id}" if width >= 140 else "", MUTED),
         "    " if roomy else "  ",
         said,
