@@ -121,12 +121,16 @@ async def _with_client(peer: Peer, act: Callable[[list[int]], Awaitable[None]]) 
         sys.executable, "-c", _CLIENT, str(peer.port), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert client.stdout is not None  # noqa: S101 - it was started with pipes
-    async with asyncio.timeout(_DEADLINE_S):
-        if await client.stdout.readline() != b"running\n":
-            return "did not start"
-        pids = tree(client.pid)
-        await act(pids)
-        said, _ = await client.communicate()
+    try:
+        async with asyncio.timeout(_DEADLINE_S):
+            if await client.stdout.readline() != b"running\n":
+                return "did not start"
+            await act(tree(client.pid))
+            said, _ = await client.communicate()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            client.kill()
+        await client.wait()
     return said.decode().strip() or "killed"
 
 

@@ -43,6 +43,7 @@ async def _soak(minutes: float, seed: int) -> dict[str, Any]:
     began = time.monotonic()
     done: Counter[str] = Counter()
     kept: list[dict[str, Any]] = []
+    raised: list[dict[str, Any]] = []
     resident: list[int] = []
     slowest_s = 0.0
     with endpoint() as (pid, peer):
@@ -55,7 +56,7 @@ async def _soak(minutes: float, seed: int) -> dict[str, Any]:
                 ended = await action(pid, peer, chance)
             except Exception as error:  # noqa: BLE001 - it is what a soak looks for
                 ended = f"{type(error).__name__}: {error}"
-                kept.append({"at_s": round(at_s, 1), "action": action.__name__, "raised": ended})
+                raised.append({"at_s": round(at_s, 1), "action": action.__name__, "raised": ended})
             took_s, left = await asyncio.to_thread(wait_until, pid, before, _GIVE_BACK_S, _MARGIN_KIB)
             slowest_s = max(slowest_s, took_s)
             done[f"{action.__name__}: {ended}"] += 1
@@ -80,6 +81,7 @@ async def _soak(minutes: float, seed: int) -> dict[str, Any]:
         "near_end_before": vars(own),
         "near_end_after": vars(own_after),
         "kept": kept,
+        "raised": raised,
     }
 
 
@@ -122,6 +124,7 @@ def _text(report: dict[str, Any]) -> str:
         f"  endpoint's resident memory, median of each quarter: {report['resident_kib_by_quarter']} KiB",
         f"  longest until all was given back: {report['longest_until_given_back_s']} s",
         f"  kept: {report['kept'] or 'nothing'}",
+        f"  could not be carried out in a minute, or at all: {report['raised'] or 'nothing'}",
         f"  {'CLEAN' if report['clean'] else 'NOT CLEAN'}",
     ]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,91 @@
+"""Clocks that are wrong: of the wall, which may step, and of the two ends, which have nothing in common."""
+
+import ast
+import asyncio
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import linkgauge.engine.run
+import pytest
+from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Settings
+from linkgauge.engine.run import open_run
+from linkgauge.engine.samples import Reason, Sampled, Warned
+
+ENGINE = Path(linkgauge.engine.run.__file__).parent
+AHEAD_S = 1_000_000
+
+
+@pytest.fixture
+def anyio_backend() -> Any:
+    """Run on uvloop only."""
+    return "asyncio", {"use_uvloop": True}
+
+
+class SteppingClock(datetime):
+    """A wall clock that somebody sets back by a day each time it is looked at."""
+
+    looks = 0
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Self:
+        """Return a time that is a day before the one before."""
+        cls.looks += 1
+        return cls(2026, 11, 21, tzinfo=tz) - timedelta(days=cls.looks)
+
+
+def test_the_wall_clock_is_looked_at_to_name_a_moment_and_never_to_measure() -> None:
+    """All of the engine, by its syntax: only where a run or a measurement is dated."""
+    walls = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("time", "gmtime")}
+    found: set[tuple[str, str]] = set()
+    for path in ENGINE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = node.value.id if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+            if isinstance(node, ast.Attribute) and (name, node.attr) in walls:
+                found.add((path.name, f"{name}.{node.attr}"))
+    assert {call for _, call in found} <= {"datetime.now"}
+    assert ("run.py", "datetime.now") in found
+    assert len(found) <= 4, found
+
+
+def in_another_time() -> list[str]:
+    """Return what to begin a command with so that its monotonic clock is far ahead; skip where that cannot be."""
+    unshare = shutil.which("unshare") or pytest.skip("there is no unshare(1)")
+    command = [unshare, "--time", "--fork", "--monotonic", str(AHEAD_S), sys.executable, "-P"]
+    clock = [*command, "-c", "import time; print(time.monotonic())"]
+    done = subprocess.run(clock, capture_output=True, check=False, timeout=30)
+    if done.returncode != 0:
+        pytest.skip("unshare(1) cannot make a time namespace here")
+    assert float(done.stdout) > AHEAD_S
+    return command
+
+
+@pytest.mark.anyio
+async def test_clocks_that_have_nothing_in_common_measure_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The far end's clock is eleven days ahead, the near end's calendar is set back while it runs."""
+    command = [*in_another_time(), "-m", "linkgauge.engine.embedded"]
+    monkeypatch.setattr(linkgauge.engine.run, "datetime", SteppingClock)
+    plan = Plan(Settings(Direction.OUT, 1, 65_536), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10)
+    async with asyncio.timeout(40):
+        process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            peer = Peer("127.0.0.1", int(await process.stdout.readline()))
+            async with open_run(plan, peer) as run:
+                events = [event async for event in run]
+        finally:
+            process.stdin.close()
+            await process.communicate()
+
+    assert events[0].started_utc == SteppingClock(2026, 11, 20, tzinfo=UTC).isoformat(timespec="milliseconds")
+    assert events[-1].end.reason is Reason.COMPLETED
+    assert not [event.text for event in events if isinstance(event, Warned) and "clock" in event.text]
+    for end in End:
+        samples = [event.sample for event in events if isinstance(event, Sampled) and event.sample.end is end]
+        assert sum(sample.interval_ns for sample in samples) == samples[-1].elapsed_ns
+        assert plan.duration_ns is not None
+        assert plan.duration_ns // 2 < samples[-1].elapsed_ns < 30 * SECOND_NS
