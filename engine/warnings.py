@@ -97,7 +97,7 @@ def _duplexes(near: NicFacts, far: NicFacts) -> str | None:
 def _offloads(nics: dict[End, NicFacts | None]) -> str | None:
     """Warn where an interface that could offload does not. LRO is off nearly everywhere, and GRO does its work."""
     known = [(end, nic) for end, nic in nics.items() if nic is not None]
-    lacking = [(end, nic) for end, nic in known if _lacks_offloads(nic)]
+    lacking = [(end, nic) for end, nic in known if lacks_offloads(nic)]
     if not lacking:
         return None
     words = {True: "on", False: "off", None: "unknown"}
@@ -112,7 +112,8 @@ def _offloads(nics: dict[End, NicFacts | None]) -> str | None:
     return f"offloads: {states}; what is off costs processor time for each packet: {switch}"
 
 
-def _lacks_offloads(nic: NicFacts) -> bool:
+def lacks_offloads(nic: NicFacts) -> bool:
+    """Return whether an interface that could offload does not."""
     if nic.sort == "device":
         return False in {nic.tso, nic.gso, nic.gro}
     # A veth hands large packets over whole: Linux makes it without GRO, and it needs none.

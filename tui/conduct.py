@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ..engine.ceiling import load_ceiling
 from ..engine.connect import FarEnd
 from ..engine.document import document
 from ..engine.errors import StoreError
@@ -20,10 +21,14 @@ from ..engine.export import CsvWriter
 from ..engine.far_ends import far_end_of
 from ..engine.interval import Precision
 from ..engine.meter import Interval, Meter
-from ..engine.plan import Peer, Plan, Settings
+from ..engine.plan import Direction, Mode, Peer, Plan, Settings
 from ..engine.run import Run, expect_nothing, open_run
 from ..engine.runlog import RunLog, new_run_id
 from ..engine.samples import Ended, Event, Reason, RunEnd, Sampled, Started, Summary
+from ..presets.diagnosis.diagnose import findings_json
+from ..presets.diagnosis.evidence import link_evidence
+from ..presets.diagnosis.finding import Finding
+from ..presets.diagnosis.watch import Watch
 from ..presets.expect import expectation
 from ..presets.model import Preset
 from ..presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
@@ -33,6 +38,8 @@ from .keys import with_access
 from .paths import data_dir
 
 _CHANCE: Final = random.SystemRandom()
+# A run that broke off has a reason of its own for what it did not carry.
+EXPLAINED: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
 
 
 def open_log(tell: Callable[[str], None]) -> RunLog | None:
@@ -54,6 +61,7 @@ class Outcome:
     summary: Summary
     verdict: Verdict
     document: dict[str, Any]
+    findings: tuple[Finding, ...] = ()
 
 
 @asynccontextmanager
@@ -102,6 +110,11 @@ async def conduct(
             label=label,
             group=group,
             until_percent=until_percent,
+            why=Watch(
+                None if preset is None else link_evidence(preset, variant),
+                pass_percent=pass_percent,
+                ceiling_bit_s=None if peer.is_loopback else _ceiling_bit_s(plan),
+            ),
         )
         try:
             yield conducted
@@ -110,11 +123,20 @@ async def conduct(
             conducted.abandon()
 
 
+def _ceiling_bit_s(plan: Plan) -> int | None:
+    """Return what this machine does with no link at all, where that was measured: it bounds one direction."""
+    if plan.settings.direction is Direction.DUPLEX or plan.workload.is_transactional:
+        return None
+    ceiling = load_ceiling(data_dir())
+    found = None if ceiling is None else ceiling.rate(plan.mode or Mode.COPY, plan.settings.sessions)
+    return None if found is None else found.bit_s
+
+
 class Conducted:
     """A run that goes on. Iterate over it once; it gives every event, `Started` first and `Ended` last.
 
-    `intervals` are those that the latest event completed, `notices` what a person should know of how the
-    run is kept. `outcome` is there once `Ended` has been given, or the block has been left.
+    `intervals` are those that the latest event completed, `why` knows what limits, `notices` are what a person
+    should know of how the run is kept. `outcome` is there once `Ended` has been given, or the block has been left.
     """
 
     def __init__(
@@ -130,9 +152,11 @@ class Conducted:
         label: str | None = None,
         group: str | None = None,
         until_percent: float | None = None,
+        why: Watch | None = None,
     ) -> None:
         self.run_id = new_run_id(datetime.now(UTC), _CHANCE)
         self.meter = Meter()
+        self.why = why or Watch(pass_percent=pass_percent)
         self.intervals: list[Interval] = []
         self.outcome: Outcome | None = None
         self._run = run
@@ -196,6 +220,7 @@ class Conducted:
         if self._log is not None:
             self._log.add(self.run_id, event)
         self.intervals = self.meter.feed(event)
+        self.why.feed(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:
             self._look_how_sure()
@@ -225,12 +250,15 @@ class Conducted:
         self._write_rows()
         summary = self.meter.summary()
         verdict = judge(summary, pass_percent=self._pass_percent)
-        found = run_document(summary, verdict, self.run_id, self._preset_id, self._label, self._group)
+        findings = self.why.whole if summary.end.reason in EXPLAINED else ()
+        found = run_document(
+            summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings
+        )
         found |= self._until_ci(summary)
         if self._log is not None:
             self._log.finish(self.run_id, verdict.word, found)
         started = self.meter.started
-        self.outcome = Outcome(self.run_id, self._preset_id, started, summary, verdict, found)
+        self.outcome = Outcome(self.run_id, self._preset_id, started, summary, verdict, found, findings)
 
     def _write_rows(self) -> None:
         if self._writer is None:
@@ -249,7 +277,10 @@ def run_document(
     preset_id: str | None,
     label: str | None = None,
     group: str | None = None,
+    *,
+    findings: tuple[Finding, ...] = (),
 ) -> dict[str, Any]:
     """Return the JSON document of a run; without a preset its `preset` is null. A new run has no note yet."""
     found = document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
-    return {**found, "preset": preset_id, "label": label, "note": None, "group": group}
+    why = findings_json(findings)
+    return {**found, "preset": preset_id, "label": label, "note": None, "group": group, "why": why}

@@ -7,9 +7,13 @@ from dataclasses import replace
 
 from ..engine.plan import MAX_SESSIONS, Direction, Peer, Plan, Settings
 from ..engine.samples import Event, HostFacts, Summary
+from ..presets.diagnosis.evidence import link_evidence
+from ..presets.diagnosis.finding import Finding
+from ..presets.diagnosis.watch import Watch
 from ..presets.expect import expectation
 from ..presets.model import Preset
 from ..presets.verdict import Verdict, judge
+from ..presets.wire import PLAIN
 from .ports import ConductedRun
 from .widgets.board import Board, View
 from .widgets.values import Phase, Problem
@@ -25,6 +29,7 @@ class Desk:
         self.board: Board | None = None
         self.summary: Summary | None = None
         self.verdict: Verdict | None = None
+        self.why = Watch()
         self.problem: Problem | None = None
         self.run: ConductedRun | None = None
         self.run_id: str | None = None
@@ -59,13 +64,21 @@ class Desk:
             peak=expectation(preset, shown.settings.changed(sessions=MAX_SESSIONS), workload),
             problem=self.problem,
             notices=tuple(self.run.notices) if self.run else self._notices,
+            findings=self._findings(),
             is_paused=self.is_paused,
         )
+
+    def _findings(self) -> tuple[Finding, ...]:
+        """Return what limits: in the last seconds while a run goes on, then over its last stretch."""
+        if self.summary is not None:
+            return self.why.whole if self.summary.end.reason.is_regular else ()
+        return self.why.now if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
 
     def begin(self) -> None:
         """Clear the instruments for a run that is being opened."""
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
         self.board, self.summary, self.verdict = Board(self.plan), None, None
+        self.why = Watch(link_evidence(self.preset, PLAIN), pass_percent=self.pass_percent)
         self._notices, self.run_id, self._run_preset = (), None, self.preset
 
     def opened(self, run: ConductedRun) -> None:
@@ -80,6 +93,7 @@ class Desk:
         """Take the run's next event."""
         if self.board is not None:
             self.board.feed(event)
+            self.why.feed(event)
             self._near, self._far = self.board.near or self._near, self.board.far or self._far
 
     def over(self, summary: Summary) -> None:

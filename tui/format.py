@@ -97,6 +97,11 @@ def give_or_take(percent_: float | None) -> str:
     return f"±{number(percent_, places)}{GROUP}%" if percent_ >= 0.005 or not percent_ else f"±<0.01{GROUP}%"
 
 
+def of_gap(value: float | None) -> str:
+    """Return how much of what is missing something explains: `93 % of the gap`; nothing where it is unknown."""
+    return "" if value is None else f"{100 * value:.0f}{GROUP}% of the gap"
+
+
 def window(window_bytes: int | None) -> str:
     """Return a window as a person would type it: `auto`, `56K`, `4M`, or plain bytes."""
     if window_bytes is None:

@@ -13,10 +13,12 @@ from ..engine.plan import LOOPBACK, MAX_SESSIONS, Peer, Plan
 from ..engine.runlog import RunRow
 from ..engine.samples import Event, Expectation
 from ..presets.catalog import Catalog
+from ..presets.diagnosis.diagnose import read_findings
+from ..presets.diagnosis.watch import Watch
 from ..presets.expect import expectation
 from ..presets.model import Preset
 from ..presets.verdict import Verdict, Word, judge
-from .conduct import Outcome, run_document
+from .conduct import EXPLAINED, Outcome, run_document
 from .ports import History
 from .widgets.board import Board, View
 from .widgets.values import Phase
@@ -47,6 +49,7 @@ class StoredRun:
             verdict=self.outcome.verdict,
             expectation=summary.expectation,
             peak=self._peak(catalog),
+            findings=self.outcome.findings,
         )
 
     def _peak(self, catalog: Catalog) -> Expectation:
@@ -70,10 +73,11 @@ def stored_run(history: History, row: RunRow, watchers: Sequence[Watcher] = ()) 
 
     The verdict that it was given then stands; its label and its note are those of now.
     """
-    meter, board = Meter(), Board(Plan())
+    meter, board, why = Meter(), Board(Plan()), Watch()
     for event in history.events(row.run_id):
         meter.feed(event)
         board.feed(event)
+        why.feed(event)
         for watcher in watchers:
             watcher.feed(event)
     meter.flush()
@@ -84,7 +88,11 @@ def stored_run(history: History, row: RunRow, watchers: Sequence[Watcher] = ()) 
         verdict = Verdict(then, f"{then.upper()}: by the pass mark of that time.")
     found = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
     found = {**found, "label": row.label, "note": row.note, "group": row.group}
-    return StoredRun(row, Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, found), board)
+    findings = read_findings(found.get("why"))
+    if not findings and summary.end.reason in EXPLAINED:  # it was kept before there were any
+        findings = why.whole
+    outcome = Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, found, findings)
+    return StoredRun(row, outcome, board)
 
 
 def _known(catalog: Catalog, preset_id: str) -> Preset | None:

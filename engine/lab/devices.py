@@ -114,7 +114,7 @@ def set_up(device: str, address: str, mtu_bytes: int, link: LabLink) -> list[str
         run_tool("ip", "link", "set", device, "gso_max_segs", "1")
     run_tool("ip", "address", "add", f"{address}/{PREFIX_BITS}", "dev", device)
     if link.grain != "offload":
-        _turn_offloads_off(device)
+        turn_offloads_off(device)
     if not link.half_duplex:  # there the relay is the line
         run_tool("tc", "qdisc", "add", "dev", device, "root", *queue_arguments(link))
     run_tool("ip", "link", "set", device, "up")
@@ -134,7 +134,7 @@ def queue_arguments(link: LabLink) -> tuple[str, ...]:
     return ("tbf", "rate", f"{link.rate_bit_s}bit", *sizes, *wire)
 
 
-def _turn_offloads_off(device: str) -> None:
+def turn_offloads_off(device: str) -> None:
     """Have every packet on the link be one that its wire could carry; with offloads they are up to 64 KiB."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for name, command in _OFFLOADS.items():

@@ -89,7 +89,13 @@ def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
 
         emit_line(outcome.run_id)
         emit_rich(
-            *summary_parts(outcome.summary, outcome.verdict, preset_id=outcome.preset_id, started=outcome.started)
+            *summary_parts(
+                outcome.summary,
+                outcome.verdict,
+                preset_id=outcome.preset_id,
+                started=outcome.started,
+                findings=outcome.findings,
+            )
         )
         for name in ("label", "note", "group"):
             if outcome.document[name]:

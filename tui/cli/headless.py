@@ -78,6 +78,7 @@ def run_test(test: Test) -> int:
                 preset_id=outcome.preset_id,
                 started=outcome.started,
                 pass_percent=test.pass_percent,
+                findings=outcome.findings,
             )
         )
     if log is not None and log.problem is None:

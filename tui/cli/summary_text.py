@@ -23,8 +23,10 @@ from ...engine.samples import (
     Summary,
     TcpSummary,
 )
+from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from .. import format as fmt
+from .why_text import why_part
 
 _STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
@@ -36,6 +38,7 @@ def summary_parts(
     preset_id: str | None,
     started: Started | None,
     pass_percent: float = DEFAULT_PASS_PERCENT,
+    findings: tuple[Finding, ...] = (),
 ) -> Iterator[RenderableType]:
     """Give the parts of a summary: the verdict first, then its evidence.
 
@@ -43,6 +46,9 @@ def summary_parts(
     """
     yield _verdict(verdict)
     yield Text()
+    if findings:
+        yield why_part(findings)
+        yield Text()
     yield _what(summary, preset_id, started)
     yield Text()
     if summary.total is None:

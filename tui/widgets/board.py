@@ -26,6 +26,7 @@ from ...engine.samples import (
     Summary,
     Warned,
 )
+from ...presets.diagnosis.finding import Finding
 from ...presets.model import Preset
 from ...presets.verdict import Verdict
 from .. import format as words
@@ -275,6 +276,7 @@ class View:
     peak: Expectation = field(default_factory=Expectation)
     problem: Problem | None = None
     notices: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     is_paused: bool = False
     language: str = "en"
 

@@ -1,4 +1,4 @@
-"""The verdict in words, what it rests on, and everything a person should know about the figures."""
+"""The verdict in words, why it is not better, and everything a person should know about the figures."""
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -10,6 +10,7 @@ from .. import format as words
 from .board import View
 from .styles import MUTED, VERDICTS
 from .values import Phase, expected_of
+from .why_panel import WhyPanel
 
 
 class VerdictPanel(VerticalScroll):
@@ -26,22 +27,32 @@ class VerdictPanel(VerticalScroll):
     def __init__(self) -> None:
         super().__init__(id="verdict")
         self._said = Content("")
-        self.border_title = "verdict"
+        self.border_title = "why"
 
     def compose(self) -> ComposeResult:
-        """Lay out one text, as long as it is."""
-        yield Static(markup=False)
+        """Lay out the verdict, the findings, and the rest, each as long as it is."""
+        yield Static(markup=False, classes="head")
+        yield WhyPanel()
+        yield Static(markup=False, classes="rest")
 
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
-        said = Content("\n").join(_lines(view))
-        if not said.is_same(self._said):
-            same_room = len(said.plain) == len(self._said.plain)
-            self._said = said
-            self.query_one(Static).update(said, layout=not same_room)
+        self.query_one(WhyPanel).show(view.findings)
+        self.set_class(bool(view.findings), "-explained")
+        lines = _lines(view)
+        said = Content("\n").join(lines)
+        if said.is_same(self._said):
+            return
+        same_room = len(said.plain) == len(self._said.plain)
+        self._said = said
+        self.query_one(".head", Static).update(lines[0], layout=not same_room)
+        rest = self.query_one(".rest", Static)
+        rest.display = len(lines) > 1
+        rest.update(Content("\n").join(lines[1:]), layout=not same_room)
 
 
 def _lines(view: View) -> list[Content]:
+    """Return what there is to say but for the findings, which come after the first of these."""
     if view.summary is not None and view.verdict is not None:
         lines = _ended(view.summary, view.verdict.word, view.verdict.text)
     elif view.board is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
@@ -61,7 +72,7 @@ def _ended(summary: Summary, word: str, text: str) -> list[Content]:
     lines = [Content.assemble((words.verdict(word), style), "  ", said)]
     if not summary.end.reason.is_regular:
         broke = words.reason(summary.end.reason).upper()
-        lines = [Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)]
+        lines = [Content("\n").join([Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)])]
     if len(summary.stretches) > 1:
         lines += _stretches(summary)
     total = summary.total

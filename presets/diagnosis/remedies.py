@@ -1,0 +1,93 @@
+"""What to type at an end, by the system that it says it runs."""
+
+from typing import Final
+
+from .evidence import EndEvidence
+
+_LEAST_WINDOW_BYTES: Final = 65_536
+_KIB: Final = 1_024
+_MIB: Final = 1_048_576
+
+
+def is_linux(end: EndEvidence) -> bool:
+    """Return whether an end runs Linux."""
+    return end.system.startswith("Linux")
+
+
+def is_bsd(end: EndEvidence) -> bool:
+    """Return whether an end has the sysctls of the BSDs and of macOS."""
+    return end.system.startswith(("Darwin", "FreeBSD"))
+
+
+def round_window(needed_bytes: float) -> int:
+    """Return the power of two that holds a window with room to spare: TCP's own rate is never quite even."""
+    size = _LEAST_WINDOW_BYTES
+    while size < 1.5 * needed_bytes:
+        size *= 2
+    return size
+
+
+def window_word(size_bytes: int) -> str:
+    """Return a size as the command line takes it: `512K`, `4M`."""
+    return f"{size_bytes // _MIB}M" if size_bytes % _MIB == 0 else f"{size_bytes // _KIB}K"
+
+
+def let_ask_for(end: EndEvidence, size_bytes: int, *, sends: bool) -> str:
+    """Return how a program may ask for such a buffer there."""
+    if is_linux(end):
+        return f"at the {end.end} end: sysctl -w net.core.{'w' if sends else 'r'}mem_max={size_bytes}"
+    if is_bsd(end):
+        return f"at the {end.end} end: sysctl -w kern.ipc.maxsockbuf={2 * size_bytes}"
+    return f"at the {end.end} end: let programs have socket buffers of {size_bytes} bytes"
+
+
+def let_grow_to(end: EndEvidence, size_bytes: int, *, sends: bool) -> str:
+    """Return how the kernel there may grow a buffer by itself; on Linux the window is about half of it."""
+    if is_linux(end):
+        name, default = ("tcp_wmem", 16_384) if sends else ("tcp_rmem", 131_072)
+        most = 2 * size_bytes
+        return f"at the {end.end} end: sysctl -w net.ipv4.{name}='4096 {min(default, most)} {most}'"
+    if is_bsd(end):
+        name = ("sendbuf_max", "autosndbufmax") if sends else ("recvbuf_max", "autorcvbufmax")
+        return (
+            f"at the {end.end} end: sysctl -w net.inet.tcp.{name[end.system.startswith('Darwin')]}={2 * size_bytes}"
+        )
+    return f"at the {end.end} end: let TCP grow its buffers to {2 * size_bytes} bytes"
+
+
+def switch_on(end: EndEvidence, option: str) -> str:
+    """Return how an option of RFC 7323 is switched on: `window_scaling` or `timestamps`."""
+    if is_linux(end):
+        return f"at the {end.end} end: sysctl -w net.ipv4.tcp_{option}=1"
+    if is_bsd(end):
+        return f"at the {end.end} end: sysctl -w net.inet.tcp.rfc1323=1"
+    return f"at the {end.end} end: switch RFC 1323 (RFC 7323) on"
+
+
+def offloads_on(end: EndEvidence) -> str:
+    """Return how the NIC is told to cut and join packets itself."""
+    name = end.nic.name if end.nic else "NIC"
+    if is_linux(end) or not is_bsd(end):
+        return f"at the {end.end} end: ethtool -K {name} tso on gso on gro on"
+    return f"at the {end.end} end: ifconfig {name} tso lro"
+
+
+def show_processes(end: EndEvidence) -> str:
+    """Return what shows who else uses the cores."""
+    if is_linux(end):
+        return f"at the {end.end} end: ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"
+    return f"at the {end.end} end: top -o cpu"
+
+
+def set_mtu(end: EndEvidence, mtu_bytes: int) -> str:
+    """Return how an interface is given an MTU."""
+    name = end.nic.name if end.nic else "NIC"
+    if is_linux(end):
+        return f"at the {end.end} end: ip link set {name} mtu {mtu_bytes}"
+    return f"at the {end.end} end: ifconfig {name} mtu {mtu_bytes}"
+
+
+def show_nic(end: EndEvidence) -> str:
+    """Return what shows an interface's speed, duplex and partner."""
+    name = end.nic.name if end.nic else "NIC"
+    return f"at the {end.end} end: {'ethtool' if is_linux(end) else 'ifconfig'} {name}"

@@ -1,0 +1,162 @@
+"""From events to findings: what is left out, what is forgotten, and what is shown while a run goes on."""
+
+from typing import Any
+
+from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.samples import (
+    Changed,
+    CoreTimes,
+    Expectation,
+    Expected,
+    HostFacts,
+    NicCounts,
+    Opened,
+    Sample,
+    Sampled,
+    SessionSample,
+    SocketFacts,
+    Started,
+)
+from linkgauge.presets.diagnosis.finding import Finding
+from linkgauge.presets.diagnosis.gather import Gatherer
+from linkgauge.presets.diagnosis.watch import Steady, Watch
+
+QUARTER_NS = SECOND_NS // 4
+HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+EXPECTED = Expectation(out=Expected(100_000_000, "computed", "the wire model"))
+SENT: dict[str, Any] = {
+    "retransmits": 1,
+    "rtt_us": 2_000,
+    "cwnd_bytes": 14_480,
+    "mss_bytes": 1_448,
+    "busy_us": 200_000,
+    "rwnd_limited_us": 150_000,
+    "sndbuf_limited_us": 0,
+    "bytes_retrans": 1_448,
+    "min_rtt_us": 500,
+}
+
+
+def started(plan: Plan | None = None) -> Started:
+    """Return the first event of a run."""
+    return Started("2026-11-21T01:15:30.000+00:00", "db-02", HOST, HOST, plan or Plan(), EXPECTED)
+
+
+def sampled(
+    end: End, index: int, settings: Settings | None = None, *, warmup: bool = False, **sent: Any
+) -> Sampled:
+    """Return a quarter of a second at 50 Mb/s, out, of two sessions."""
+    tcp = SENT | sent if end is End.NEAR else {"out_of_order": 2, "rcv_space_bytes": 70_000}
+    sessions = tuple(SessionSample(Direction.OUT, number, 781_250, **tcp) for number in (1, 2))
+    cores = (CoreTimes(100_000_000, 50_000_000, 25_000_000, 0, 75_000_000),)
+    counts = NicCounts(10, 20, 1, 2, 3)
+    sample = Sample(
+        end, index, (index + 1) * QUARTER_NS, QUARTER_NS, sessions, cores, 90_000_000, (), 50_000_000, counts
+    )
+    return Sampled(sample, settings or Settings(), warmup)
+
+
+def fed(watch: Watch | Gatherer, first: int, last: int, settings: Settings | None = None, **more: Any) -> None:
+    """Feed the intervals of both ends."""
+    for index in range(first, last):
+        for end in End:
+            watch.feed(sampled(end, index, settings, **more))
+
+
+def test_shares_of_time_are_means_over_the_sessions() -> None:
+    """Two sessions of 200 ms busy in 250 are busy for four fifths of the time."""
+    gatherer = Gatherer()
+    gatherer.feed(started())
+    gatherer.feed(Opened(SocketFacts(End.NEAR, Direction.OUT, 1, "cubic", 57_344, 1_448, True, True, True)))
+    fed(gatherer, 0, 8)
+    evidence = gatherer.evidence()
+    assert evidence is not None
+    (flow,) = evidence.flows
+    assert (flow.busy, flow.rwnd_limited, flow.sndbuf_limited) == (0.8, 0.6, 0.0)
+    assert (flow.bit_s, flow.expected_bit_s, evidence.bit_s) == (50e6, 1e8, 50e6)
+    assert (flow.rtt_us, flow.min_rtt_us, flow.cwnd_bytes, flow.out_of_order) == (2_000, 500, 14_480, 32)
+    assert flow.retransmitted is not None
+    assert abs(flow.retransmitted - 1_448 / (781_250 + 1_448)) < 1e-9
+    assert (flow.congestion, flow.send_window_bytes, flow.receive_window_bytes) == ("cubic", 57_344, None)
+    assert evidence.near.cores[0].user == 0.4
+    assert (evidence.near.busiest_worker, evidence.near.process) == (0.2, 0.36)
+    assert evidence.far.counts == NicCounts(80, 160, 8, 16, 24)
+
+
+def test_warm_up_is_left_out_and_too_little_is_nothing() -> None:
+    """Less than half a second of both ends says nothing."""
+    gatherer = Gatherer()
+    assert gatherer.evidence() is gatherer.recent() is None
+    gatherer.feed(started())
+    fed(gatherer, 0, 4, warmup=True)
+    fed(gatherer, 4, 5)
+    assert gatherer.evidence() is gatherer.recent() is None
+    fed(gatherer, 5, 6)
+    assert gatherer.evidence() is not None
+
+
+def test_a_change_that_comes_last_leaves_the_stretch_before_it() -> None:
+    """What was measured for a moment under the new settings is no evidence yet; late samples are no part of it."""
+    gatherer = Gatherer()
+    gatherer.feed(started())
+    fed(gatherer, 0, 8)
+    five = Settings(sessions=5)
+    gatherer.feed(Changed(2 * SECOND_NS, five, Expectation()))
+    fed(gatherer, 8, 9, five)
+    fed(gatherer, 8, 12)
+    evidence = gatherer.evidence()
+    assert evidence is not None
+    assert evidence.sessions == 1
+    assert gatherer.recent() is None
+    fed(gatherer, 12, 16, five)
+    evidence = gatherer.evidence()
+    assert evidence is not None
+    assert (evidence.sessions, evidence.expected_bit_s) == (5, None)
+
+
+def test_the_recent_past_is_three_seconds() -> None:
+    """What limited before is not what limits now."""
+    watch = Gatherer()
+    watch.feed(started())
+    fed(watch, 0, 40)
+    fed(watch, 40, 52, rwnd_limited_us=0)
+    recent, whole = watch.recent(), watch.evidence()
+    assert recent is not None
+    assert whole is not None
+    assert recent.flows[0].rwnd_limited == 0
+    assert (whole.flows[0].rwnd_limited or 0) > 0.4
+
+
+def finding(code: Any, share: float = 1.0, evidence: str = "") -> Finding:
+    """Return a finding of a code."""
+    return Finding(code, share, 0.9, code, evidence, "do")
+
+
+def test_what_is_shown_changes_only_when_it_has_stayed() -> None:
+    """A flutter of a second changes no reason; its numbers are always the newest."""
+    steady = Steady()
+    loss, slow = finding("loss"), finding("path-slow")
+    assert steady.show(0, (loss,))[0].code == "loss"
+    assert steady.show(1 * SECOND_NS, (slow, finding("loss", 0.4, "newer")))[0].evidence == "newer"
+    assert steady.show(2 * SECOND_NS, (loss,))[0].code == "loss"
+    for second in (3, 4):
+        assert steady.show(second * SECOND_NS, (slow,))[0].code == "loss"
+    assert steady.show(5 * SECOND_NS, (slow,))[0].code == "path-slow"
+
+
+def test_a_run_is_watched_once_a_second_and_forgets_with_a_change() -> None:
+    """While it settles after a change there is nothing to say."""
+    watch = Watch()
+    assert watch.now == watch.whole == ()
+    watch.feed(started())
+    fed(watch, 0, 8)
+    found = watch.now
+    assert found[0].share is not None
+    fed(watch, 8, 10, rwnd_limited_us=0)
+    assert watch.now is found
+    fed(watch, 10, 13, rwnd_limited_us=0)
+    assert watch.now is not found
+    watch.feed(Changed(13 * QUARTER_NS, Settings(sessions=5), EXPECTED))
+    fed(watch, 13, 18, Settings(sessions=5), warmup=True)
+    assert watch.now == ()
+    assert watch.whole[0].share is not None

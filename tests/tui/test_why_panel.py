@@ -1,0 +1,45 @@
+"""The reasons on the screen: the first whole, with what to do; the others by name; nothing where there is none."""
+
+from linkgauge.presets.diagnosis.finding import Finding
+from linkgauge.tui.cli.why_text import why_part
+from linkgauge.tui.widgets.why_panel import finding_lines
+from rich.console import Console
+
+SLOW = Finding("path-slow", 0.834, 0.85, "The path is slow.", "75 Mb/s got\x1b[2J through", "tc -s qdisc show")
+CORE = Finding("core-saturated", 0.1, 0.9, "A core is full.", "core 0 is 99 % busy", "ps")
+FINE = Finding("at-expected", None, 1.0, "Nothing limits.", "94 of 94 Mb/s", "nothing to do")
+
+
+def text_of(*findings: Finding) -> str:
+    """Return what a terminal of 100 cells shows."""
+    console = Console(width=100, record=True, file=None, quiet=False)
+    with console.capture() as capture:
+        console.print(why_part(findings))
+    return capture.get()
+
+
+def test_the_first_finding_is_shown_whole_and_the_others_by_name() -> None:
+    """What to do comes right after what limits; nothing of a peer's drives the terminal."""
+    lines = [line.plain.replace("\N{NO-BREAK SPACE}", " ") for line in finding_lines((SLOW, CORE))]
+    assert lines == [
+        "◆ 83 % of the gap: The path is slow.",
+        "→ tc -s qdisc show",
+        "75 Mb/s got [2J through",
+        "◆ 10 % of the gap: A core is full.",
+    ]
+    assert finding_lines(()) == []
+
+
+def test_a_link_that_lacks_nothing_has_nothing_to_be_done() -> None:
+    """No share, no command."""
+    assert [line.plain for line in finding_lines((FINE,))] == ["● Nothing limits.", "94 of 94 Mb/s"]
+    assert "nothing to do" not in text_of(FINE)
+
+
+def test_the_command_line_shows_all_of_each_finding() -> None:
+    """In the order of what they explain."""
+    shown = text_of(SLOW, CORE)
+    assert (
+        shown.index("83") < shown.index("tc -s qdisc") < shown.index("core 0 is 99 % busy") < shown.index("do ps")
+    )
+    assert "\x1b[2J" not in shown
