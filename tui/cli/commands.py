@@ -190,27 +190,30 @@ def endpoint(
     """
     if stdio is not None:
         return _serve_ssh(stdio)
-    from . import far_end
+    from .service import LimitChoice, Service
 
     if open_ and key_file is not None:
         raise UsageProblem("give --key-file or --open, not both")
     if (tls_cert is None) != (tls_key is None):
         raise UsageProblem("give --tls-cert and --tls-key together")
-    choice = far_end.LimitChoice(limits, tuple(limit or ()), tuple(allow or ()), tuple(deny or ()))
-    if show_limits:
-        return far_end.show_limits(choice, as_json=as_json)
-    return far_end.serve_until_stopped(
-        far_end.Service(
-            bind,
-            parse.listening_port(port),
-            key_file,
-            is_open=open_,
-            tls=None if tls_cert is None or tls_key is None else (tls_cert, tls_key),
-            limits=choice,
-            as_json=as_json,
-            log_as_json=log_json,
-        )
+    choice = LimitChoice(
+        None if limits is None else str(limits), tuple(limit or ()), tuple(allow or ()), tuple(deny or ())
     )
+    if show_limits:
+        from .far_end import show_limits as show
+
+        return show(choice, as_json=as_json)
+    service = Service(
+        bind,
+        parse.listening_port(port),
+        None if key_file is None else str(key_file),
+        is_open=open_,
+        tls=None if tls_cert is None or tls_key is None else (str(tls_cert), str(tls_key)),
+        limits=choice,
+        as_json=as_json,
+        log_as_json=log_json,
+    )
+    return service.start_anew()
 
 
 def _serve_ssh(protocol: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...engine.auth import Key
 from ...engine.endpoint import Endpoint, listen
+from ...engine.errors import LinkgaugeError
 from ...engine.greeting import KEY_VARIABLE, is_loopback
 from ...engine.journal import Entry, Log
 from ...engine.limits import LimitProblem, Limits, rules
@@ -22,51 +23,8 @@ from ...engine.plan import DEFAULT_PORT, Peer
 from ...engine.service import inherited_listener, notify
 from ...engine.tls import Certificate, in_words
 from ..keys import key_of_environment, read_key_file
-from .output import emit_json, emit_json_line, emit_line, say, say_json
-
-
-@dataclass(frozen=True, slots=True)
-class LimitChoice:
-    """Where limits come from: a file, and what was typed, which comes first."""
-
-    file: Path | None = None
-    typed: tuple[str, ...] = ()
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-
-    def read(self) -> Limits:
-        """Return the limits; raise LimitProblem for the first thing that is wrong."""
-        limits = Limits()
-        if self.file is not None:
-            try:
-                limits = Limits.of_toml(self.file.read_text(encoding="utf-8"))
-            except (OSError, UnicodeDecodeError) as error:
-                why = getattr(error, "strerror", None) or "it is not text"
-                raise LimitProblem(f"the limits {self.file} cannot be read: {why}") from error
-            except LimitProblem as error:
-                raise LimitProblem(f"{self.file}: {error}") from error
-        typed: dict[str, object] = {}
-        for text in self.typed:
-            name, equals, value = text.partition("=")
-            if not equals:
-                raise LimitProblem(f"--limit {text[:40]}: give NAME=VALUE, such as clients=8")
-            typed[name.strip()] = value
-        networks = {"allow": self.allow, "deny": self.deny}
-        return limits.changed({**typed, **{name: given for name, given in networks.items() if given}})
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """What a far end is started with."""
-
-    bind: str | None
-    port: int
-    key_file: Path | None = None
-    is_open: bool = False
-    tls: tuple[Path, Path] | None = None
-    limits: LimitChoice = LimitChoice()
-    as_json: bool = False
-    log_as_json: bool = False
+from .output import emit_json, emit_json_line, emit_line, prepare_streams, say, say_json
+from .service import LimitChoice, Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +34,18 @@ class _Entrance:
     key: Key | None
     is_new: bool = False
     certificate: Certificate | None = None
+
+
+def main() -> int:
+    """Serve as this process was told to; return its exit status."""
+    prepare_streams()
+    try:
+        return serve_until_stopped(Service.of_text(sys.argv[1]))
+    except LinkgaugeError as error:
+        from .status import status_of
+
+        say(str(error))
+        return status_of(error)
 
 
 def show_limits(choice: LimitChoice, *, as_json: bool) -> int:
@@ -95,11 +65,11 @@ def show_limits(choice: LimitChoice, *, as_json: bool) -> int:
 def serve_until_stopped(service: Service) -> int:
     """Serve clients until a signal ends it; the first line of stdout says where it listens."""
     limits = service.limits.read()
-    given = None if service.key_file is None else read_key_file(service.key_file)
+    given = None if service.key_file is None else read_key_file(Path(service.key_file))
     given = given or key_of_environment(os.environ)
     os.environ.pop(KEY_VARIABLE, None)  # what is started from here on has no use for it
     log = _json_log if service.log_as_json else say
-    certificate = None if service.tls is None else Certificate.load(*service.tls)
+    certificate = None if service.tls is None else Certificate.load(*map(Path, service.tls))
     listener = inherited_listener(os.environ) or listen(service.bind, service.port)
     entrance = replace(_entrance(service, given, listener, log), certificate=certificate)
     run(_serve(service, listener, entrance, limits, log))
@@ -203,3 +173,7 @@ def _tell(service: Service, address: tuple[str, int], entrance: _Entrance) -> No
             "its key was made now and is shown this once; on the other host:\n"
             f"  {KEY_VARIABLE}={entrance.key.reveal()} linkgauge check auto {peer}{option}"
         )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
