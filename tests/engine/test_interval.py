@@ -139,11 +139,13 @@ def test_silence_at_the_end_can_be_left_out() -> None:
 
 
 def test_a_precision_is_reached_when_the_interval_is_narrow_enough_and_not_before_twenty_intervals() -> None:
-    """And it does not ask again and again until chance agrees."""
+    """And it does not ask again and again until chance agrees: two looks in a row must."""
     precision = Precision(1.0)
     narrow, wide = Steady(100.0, 0.1, 15.0, 19), Steady(100.0, 5.0, 15.0, 20)
     assert not precision.is_reached(None)
     assert not precision.is_reached(narrow)
     assert not precision.is_reached(wide)
     assert not precision.is_reached(Steady(100.0, 0.1, 15.0, 21))
-    assert precision.is_reached(Steady(100.0, 0.1, 15.0, 22))
+    assert not precision.is_reached(Steady(100.0, 0.1, 15.0, 22))
+    assert not precision.is_reached(Steady(100.0, 0.1, 15.0, 23))
+    assert precision.is_reached(Steady(100.0, 0.1, 15.0, 24))
