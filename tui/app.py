@@ -1,12 +1,14 @@
 """The app: themes, command palette, and the cockpit as its screen."""
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from textual.app import SystemCommand
+from textual.filter import LineFilter
 from textual.screen import Screen
 
 from ..engine.plan import Peer, Plan
@@ -14,6 +16,7 @@ from ..presets.catalog import Catalog
 from ..presets.model import Preset
 from ..presets.verdict import DEFAULT_PASS_PERCENT
 from .actions import Place, actions_of
+from .charset import Plainer, table_for
 from .known import problem_lines
 from .pace import DEFAULT_REFRESH_HZ
 from .ports import Export, History, Ports, Probe, StartRun
@@ -58,6 +61,8 @@ class LinkgaugeApp(ThriftyApp):
         language: str = "en",
     ) -> None:
         super().__init__()
+        table = table_for(os.environ)
+        self._plainer = None if table is None else Plainer(table)
         self._preset_problems = problem_lines(catalog)
         self.cockpit = CockpitScreen(
             catalog,
@@ -99,6 +104,11 @@ class LinkgaugeApp(ThriftyApp):
         finally:
             if screen.is_current:  # nobody waits for it any more
                 screen.dismiss(None)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return Textual's own, and last the one for a terminal that cannot show every character."""
+        own = super().get_line_filters()
+        return own if self._plainer is None else [*own, self._plainer]
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the cockpit: it stays below every other screen."""

@@ -420,20 +420,26 @@ def test_a_terminal_may_become_tiny_and_large_again_while_a_run_goes_on(
 
 
 @pytest.mark.parametrize(
-    "environment",
-    [{"TERM": "linux"}, {"TERM": "xterm"}, {"TERM": "xterm", "NO_COLOR": "1"}],
-    ids=["linux", "xterm", "no-color"],
+    ("environment", "passed", "runs"),
+    [
+        ({"TERM": "linux"}, "√", "•"),
+        ({"TERM": "xterm"}, "✓", "●"),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, "✓", "●"),
+        ({"TERM": "xterm", "LC_ALL": "en_US.ISO-8859-1"}, "+", "*"),
+    ],
+    ids=["linux", "xterm", "no-color", "no-utf-8"],
 )
 def test_the_state_is_told_in_words_on_every_terminal(
-    terminal: Open, far_end: str, environment: dict[str, str]
+    terminal: Open, far_end: str, environment: dict[str, str], passed: str, runs: str
 ) -> None:
-    """Colour never speaks alone: a mark and a word are there without it."""
+    """Colour never speaks alone: a mark and a word are there without it, a mark that the terminal can show."""
     screen = terminal(far_end, "--preset", "100mb-fd", size=SMALL, **environment)
-    screen.see("○ READY", "[out]", "quit")
+    screen.see("READY", "[out]", "quit")
     screen.type(" ")
-    screen.see("● RUNNING", "✓ good")
+    screen.see(f"{runs} RUNNING", f"{passed} good")
+    assert "LC_ALL" not in environment or screen.text.isascii()
     screen.type(" ")
-    screen.until(lambda text: "✓ PASS" in text or "• NO VERDICT" in text, "a verdict")
+    screen.until(lambda text: f"{passed} PASS" in text or "NO VERDICT" in text, "a verdict")
     screen.type("q")
     assert screen.finish() == 0
     assert screen.is_restored()

@@ -306,9 +306,12 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     """Make a fresh scripted world, whatever the terminal of the person who runs the tests can do."""
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
     return World()
 
 

@@ -150,3 +150,23 @@ def test_a_presets_sheet(snap_compare: Any, world: Any) -> None:
     """On a small screen it takes the list's place."""
     app = world.app(peer=FAR)
     assert snap_compare(app, terminal_size=(80, 24), run_before=driven(world, None, "n", "tab"))
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "no colour"])
+def test_running_in_light_and_without_colour(
+    snap_compare: Any, world: Any, monkeypatch: pytest.MonkeyPatch, theme: str
+) -> None:
+    """Good is told by number, mark and word; the area and the expected rate are told apart."""
+    if theme == "no colour":
+        monkeypatch.setenv("NO_COLOR", "1")
+    app = world.app(peer=FAR)
+    if theme != "no colour":
+        app.theme = theme
+    assert snap_compare(app, terminal_size=(120, 40), run_before=driven(world, half_way, ends=False))
+
+
+@SIZES
+def test_peers(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """A line to type into, and below it this machine alone; nothing is known of others yet."""
+    app = world.app(peer=FAR)
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, None, "c"))

@@ -28,12 +28,13 @@ from ..widgets.settings_bar import SettingsBar
 from ..widgets.title_bar import TitleBar
 from ..widgets.values import Phase
 from . import work
-from .ask import AskScreen, wrong_key, wrong_peer
+from .ask import AskScreen, wrong_key
 from .export import export_from
 from .help import HelpScreen
 from .history import HistoryScreen
 from .layout import app_of
 from .messages import EventArrived, FarAnswered, NotReady, Paint, RunOpened, RunOver
+from .peers import PeerScreen
 from .presets import PresetScreen
 from .toggles import Toggles
 
@@ -217,10 +218,7 @@ class CockpitScreen(Toggles):
             self.paint()
             self._look()
 
-        hint = "host or host:port where linkgauge endpoint runs; ssh://host; loopback"
-        peer = self.desk.peer
-        value = "loopback" if peer.is_loopback else str(peer)
-        app_of(self).push_screen(AskScreen("connect to peer", value, hint, wrong_peer), named)
+        app_of(self).push_screen(PeerScreen(self.desk.peer, self._ports), named)
 
     def action_reconnect(self) -> None:
         """Ask the far end again."""

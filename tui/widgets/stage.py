@@ -18,7 +18,7 @@ _FIRST_STEPS: Final = (
     ("space", "start a run"),
     ("n", "choose the kind of network, and with it the rate to expect"),
     ("+ - [ ] d", "sessions, window, direction: also while it runs"),
-    ("c", "connect to a far end, where `linkgauge endpoint` runs"),
+    ("c", "connect: to `linkgauge endpoint`, or ssh://host, which needs nothing there"),
     ("?", "every key explained"),
 )
 _REMEDIES: Final = (

@@ -22,7 +22,7 @@ VERDICTS: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "none": "$text-pri
 # A judged rate: its figures, and its word on a ground that is seen from afar.
 JUDGED: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "": MUTED}
 CHIPS: Final = {
-    "pass": "bold $background on $success",
-    "short": "bold $background on $warning",
-    "fail": "bold $background on $error",
+    "pass": "bold $background on $text-success",
+    "short": "bold $background on $text-warning",
+    "fail": "bold $background on $text-error",
 }
