@@ -54,7 +54,10 @@ class Terminal:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if select.select([self._master], [], [], left)[0]:
-                self._stream.feed(os.read(self._master, 65_536))
+                try:
+                    self._stream.feed(os.read(self._master, 65_536))
+                except OSError:  # the app has left
+                    return
 
     def timed(self, key: str, is_there: Callable[[str], bool]) -> float:
         """Press a key; return the milliseconds until what it does is seen."""
