@@ -150,7 +150,7 @@ class FlowGauge(Drawn):
         else:
             lines.append(Content.styled(words.mib_rate(reading.bit_s), MUTED))
         if reading.is_final:
-            lines.append(Content.styled("mean", MUTED))
+            lines.append(Content.styled(f"mean {words.give_or_take(reading.sure_percent)}".rstrip(), MUTED))
         return lines
 
     def _bar(self, width: int, full: float) -> Content:

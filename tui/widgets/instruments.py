@@ -75,6 +75,7 @@ def _flow(view: View, direction: Direction) -> FlowReading:
         answer_bits=now.answer_bits,
         latency=measured.latency if measured is not None else None,
         peak=peak,
+        sure_percent=None if measured is None or measured.steady is None else measured.steady.percent,
     )
 
 

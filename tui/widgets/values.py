@@ -36,7 +36,8 @@ class Problem:
 class FlowReading:
     """A gauge's values: the rate of one direction, or of both (`direction` duplex), and what to expect.
 
-    `peak` is the best that is known of the link, with as many sessions as that takes.
+    `peak` is the best that is known of the link, with as many sessions as that takes. `sure_percent` is half of the
+    rate's 95 % interval, where it is a mean.
     Where transactions are what counts, `answer_bits` is the payload of each, and their `latency` goes with them.
     """
 
@@ -48,6 +49,7 @@ class FlowReading:
     answer_bits: int | None = None
     latency: Latency | None = None
     peak: Expected | None = None
+    sure_percent: float | None = None
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate of this gauge without its unit: in Mb/s, or in transactions a second."""
