@@ -254,10 +254,12 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     screen.see("[32K]")
     screen.run_until(4)
     screen.type(" ")
-    screen.see("✓ PASS", "AIX table 1")
+    screen.see("✓ PASS", "Nothing limits")
     screen.lose("RUNNING", "STOPPING")
 
     screen.type("e")
+    screen.see("c CSV", "h HTML report")
+    screen.type("c")
     screen.see("export to CSV", "linkgauge-")
     screen.type("rows.csv" + ENTER)
     screen.see("exported")
@@ -350,7 +352,7 @@ def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
     if by_key:
         screen.see("NO FAR END")
         screen.type("c")
-        screen.see("connect to peer")
+        screen.see("connect to a far end")
         screen.type("loopback" + ENTER)
     start_and_measure(screen)
     assert len(everything_of(home)) > 2  # the app, its workers and the far end
@@ -482,7 +484,7 @@ def test_a_question_of_ssh_that_is_not_answered_is_told_and_another_peer_can_be_
     screen.type("\x1b")
     screen.see("NO FAR END", "Host key verification failed")
     screen.type("c")
-    screen.see("connect to peer")
+    screen.see("connect to a far end")
     screen.type("loopback" + ENTER)
     start_and_measure(screen)
     screen.type("qq")
