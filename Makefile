@@ -12,12 +12,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 run: $(VENV)/run.stamp
 	@$(BIN)/python -m linkgauge $(ARGS)
 
-# Two at a time, then those that measure, alone. ARGS goes to one plain pytest instead: make test ARGS="-k window".
+# Two at a time, and what fails beside another once more, by itself; then those that measure, alone. ARGS goes to one plain pytest instead: make test ARGS="-k window".
 test: $(VENV)/dev.stamp
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -q -n 2 -m "not alone"
+	$(BIN)/python -m pytest -q -n 2 -m "not alone" || \
+	  $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none -m "not alone"
 	$(BIN)/python -m pytest -q -m alone
 endif
 
