@@ -56,8 +56,7 @@ async def test_who_asks_counts_transactions_and_the_bytes_of_their_answers(
             assert transactions > 0, (flow, number)
             arrived = sum(part.bytes for part in parts) / plan.sizes[1]
             if workload is Workload.FETCH:  # its bytes are counted as they come, and read a moment earlier
-                slack = 4 + transactions // 20
-                assert transactions - slack <= arrived < transactions + slack, (flow, number)
+                assert transactions - 4 <= arrived < transactions + 4, (flow, number)
             else:
                 assert arrived == transactions, (flow, number)
         others = [e.sample for e in recorded.samples if e.sample.end is asker.other]
