@@ -79,8 +79,8 @@ class Endpoint:
         takes_control: bool = True,
     ) -> None:
         self.admission = Admission(limits)
+        self.key = key  # of those who come from here on
         self._listener = listener
-        self._key = key
         self._certificate = certificate
         self._log = log
         self._takes_control = takes_control
@@ -212,7 +212,7 @@ class Endpoint:
             sock.close()
             raise
         if link is not None:
-            await serve_client(link, self._registry, self._log, self._key, self.admission, self._has_spoken)
+            await serve_client(link, self._registry, self._log, self.key, self.admission, self._has_spoken)
 
     async def _link_of(self, sock: socket.socket, client: str, deadline_s: float) -> ControlLink | None:
         """Return the control connection that a connection is; None where it is none, and seen to."""

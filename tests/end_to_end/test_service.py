@@ -1,5 +1,6 @@
 """The endpoint as a service, with the real command: a socket that is handed over, a log, signals, limits."""
 
+import asyncio
 import json
 import os
 import signal
@@ -10,6 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from linkgauge.engine.auth import Key
+from linkgauge.engine.connect import probe
+from linkgauge.engine.errors import PeerWantsKey
+from linkgauge.engine.plan import Peer
 
 DEADLINE_S = 40.0
 BRIEF = ("--warmup", "0", "--interval", "100ms", "--json")
@@ -23,6 +28,29 @@ os.execv(sys.executable, [sys.executable, "-m", "linkgauge", "endpoint", *sys.ar
 """
 
 
+KEYS: Final = ("a-key-of-this-test", "another-key-of-this-test")
+
+
+def write_key(path: Path, key: str) -> None:
+    """Put a key into a file of this user's alone."""
+    path.touch(0o600)
+    path.write_text(key)
+
+
+def reload(endpoint: subprocess.Popen[str], manager: socket.socket) -> None:
+    """Have an endpoint read its files again, and wait until it has."""
+    endpoint.send_signal(signal.SIGHUP)
+    assert manager.recv(100) == b"READY=1"
+
+
+def gets_in(address: str, key: str) -> bool:
+    """Return whether an endpoint takes a key."""
+    try:
+        return asyncio.run(probe(Peer.parse(address).with_key(Key(key)))).cores > 0
+    except PeerWantsKey:
+        return False
+
+
 def log_of(answer: Any) -> list[dict[str, Any]]:
     """Return the log of an endpoint that has ended, each line a document."""
     return [json.loads(line) for line in answer.err.splitlines()]
@@ -32,9 +60,10 @@ def log_of(answer: Any) -> list[dict[str, Any]]:
 def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains(
     linkgauge: Any, tmp_path: Path
 ) -> None:
-    """Its limits are read again at SIGHUP, the manager hears of its state, and a run outlasts SIGTERM."""
-    limits = tmp_path / "limits.toml"
+    """Its limits and its key are read again at SIGHUP, the manager hears of its state, and a run outlasts both."""
+    limits, key_file = tmp_path / "limits.toml", tmp_path / "key"
     limits.write_text("clients_per_address = 3\n")
+    write_key(key_file, KEYS[0])
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
@@ -42,7 +71,8 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(DEADLINE_S)
         os.set_inheritable(listener.fileno(), True)
-        arguments = ["--limits", limits, "--log-json", "--json", "--bind", "192.0.2.1"]
+        linkgauge.environment["LINKGAUGE_KEY"] = KEYS[0]
+        arguments = ["--limits", limits, "--key-file", key_file, "--log-json", "--json", "--bind", "192.0.2.1"]
         endpoint = subprocess.Popen(
             [sys.executable, "-c", _HAND_OVER, *map(str, (listener.fileno(), *arguments))],
             pass_fds=(listener.fileno(),),
@@ -56,16 +86,22 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
             assert manager.recv(100) == b"READY=1"
             address = f"127.0.0.1:{listener.getsockname()[1]}"
             limits.write_text("sessions = 1\ndrain_s = 30\n")
-            endpoint.send_signal(signal.SIGHUP)
-            assert manager.recv(100) == b"READY=1"
+            reload(endpoint, manager)
             answer = linkgauge("run", address, "--sessions", "2", *BRIEF)
             assert answer.status == 3
             assert "limit sessions is 1" in answer.err
-            run = linkgauge.start("run", address, "--seconds", "2", *BRIEF, "--csv", tmp_path / "rows.csv")
+            run = linkgauge.start("run", address, "--seconds", "none", *BRIEF, "--csv", tmp_path / "rows.csv")
             while not (tmp_path / "rows.csv").exists() or (tmp_path / "rows.csv").read_text().count("\n") < 3:
                 assert run.poll() is None
+            write_key(key_file, KEYS[1])
+            for mode in (0o600, 0o644):  # one that others can read changes nothing
+                key_file.chmod(mode)
+                reload(endpoint, manager)
+                assert [gets_in(address, key) for key in KEYS] == [False, True]
             endpoint.terminate()
             assert manager.recv(100) == b"STOPPING=1"
+            assert run.poll() is None
+            run.send_signal(signal.SIGINT)
             answer = linkgauge.finish(run)
             assert answer.status == 0, answer
             ended = linkgauge.finish(endpoint)
@@ -74,12 +110,8 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
                 endpoint.kill()
             endpoint.communicate(timeout=DEADLINE_S)
     assert ended.status == 0
-    told = json.loads(ended.out)
-    assert told["listening"] == {
-        "host": "127.0.0.1",
-        "port": int(address.rpartition(":")[2]),
-        "asks_for_key": False,
-    }
+    port = int(address.rpartition(":")[2])
+    assert json.loads(ended.out)["listening"] == {"host": "127.0.0.1", "port": port, "asks_for_key": True}
     log = log_of(ended)
     assert all(entry["time"].endswith("+00:00") and entry["text"] for entry in log)
     events = [entry["event"] for entry in log]
@@ -88,6 +120,9 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
     assert next(entry for entry in log if entry["event"] == "refused")["limit"] == "sessions"
     assert next(entry for entry in log if entry["event"] == "run_ended")["client"] == "127.0.0.1"
     assert events.index("draining") < events.index("run_ended")
+    assert [entry["text"] for entry in log if entry["event"] == "not_reloaded"] == [
+        f"the key stays as it was: {key_file} can be read by others than its owner (mode 644): chmod 600 {key_file}"
+    ]
 
 
 def test_limits_are_shown_as_they_would_be_and_wrong_ones_are_a_wrong_command_line(

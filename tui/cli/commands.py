@@ -121,7 +121,7 @@ def endpoint(
             "--key-file",
             metavar="FILE",
             show_default="LINKGAUGE_KEY, or a new key that is printed",
-            help="A file with the key that clients must have, which only you can read.",
+            help="A file with the key that clients must have, which only you can read; SIGHUP has it read again.",
         ),
     ] = None,
     open_: Annotated[

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...engine.auth import Key
+from ...engine.auth import Key, KeyProblem
 from ...engine.endpoint import Endpoint, listen
 from ...engine.errors import LinkgaugeError
 from ...engine.greeting import KEY_VARIABLE, is_loopback
@@ -94,7 +94,7 @@ def _entrance(service: Service, given: Key | None, listener: socket.socket, log:
 
 
 class _Orders:
-    """What signals tell an endpoint: SIGTERM to end with its runs, SIGINT at once, SIGHUP to read its limits."""
+    """What signals tell an endpoint: SIGTERM to end with its runs, SIGINT at once, SIGHUP to read files again."""
 
     def __init__(self, reload: Callable[[], None]) -> None:
         self.end = asyncio.Event()
@@ -141,13 +141,25 @@ async def _drain(endpoint: Endpoint, orders: _Orders, log: Log) -> None:
 
 
 def _reload(service: Service, endpoint: Endpoint, log: Log, manager: str | None) -> None:
+    """Read the limits and the key file again; one that is not as it should be changes nothing, and is told."""
     try:
         endpoint.admission.limits = service.limits.read()
     except LimitProblem as error:
         log(Entry("not_reloaded", f"the limits stay as they were: {error}"))
     else:
         log(Entry("reloaded", "the limits were read again: they are in force for who comes from here on"))
+    if service.key_file is not None and not service.is_open:
+        _reload_key(Path(service.key_file), endpoint, log)
     notify("READY=1", manager)
+
+
+def _reload_key(path: Path, endpoint: Endpoint, log: Log) -> None:
+    try:
+        endpoint.key = read_key_file(path)
+    except KeyProblem as error:
+        log(Entry("not_reloaded", f"the key stays as it was: {error}"))
+        return
+    log(Entry("reloaded", "the key file was read again: who comes from here on needs that key; runs go on"))
 
 
 def _tell(service: Service, address: tuple[str, int], entrance: _Entrance) -> None:
