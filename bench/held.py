@@ -23,6 +23,7 @@ class Held:
     descriptors: int
     shared_blocks: int
     children: int
+    threads: int
     resident_kib: int
 
     def beyond(self, before: "Held", margin_kib: int) -> dict[str, int]:
@@ -48,6 +49,7 @@ def held_by(pid: int) -> Held:
         descriptors=len(names),
         shared_blocks=sum("memfd:" in name for name in names),
         children=len(tree(pid)) - 1,
+        threads=int(status.partition("Threads:")[2].split()[0]),
         resident_kib=int(status.partition("VmRSS:")[2].split()[0]),
     )
 
