@@ -23,7 +23,9 @@ from .link import ControlLink
 from .nic_plain import read_nic_plainly
 from .samples import NicFacts
 
-DEADLINE_S: Final = 1.5  # it takes milliseconds; not to know is better than to hold a greeting up for longer
+# It takes milliseconds; not to know is better than to hold a greeting up for longer.
+DEADLINE_S: Final = 1.2
+PLAIN_DEADLINE_S: Final = 0.8
 _DESCRIPTORS: Final = 8  # an event loop and its sockets
 _MBIT_S: Final = 1_000_000
 _UNKNOWN_SPEEDS: Final = {0, 0xFFFF, 0xFFFF_FFFF}  # SPEED_UNKNOWN of linux/ethtool.h, as 16 and as 32 bits
@@ -58,13 +60,15 @@ def _import() -> None:
 async def nic_of_connection(link: ControlLink) -> NicFacts | None:
     """Return the interface that carries a control connection; None where that is unknown.
 
-    Never raises, and takes a second and a half at most.
+    Never raises, and takes two seconds at most. On a busy machine pyroute2 alone may take longer than that to be
+    imported: what the standard library finds out is then taken.
     """
-    try:
-        read = partial(read_nic, link.local_address, link.peer_address)
-        return await call_aside(read, name="nic", deadline_s=DEADLINE_S)
-    except Exception:  # noqa: BLE001 - a run must not fail for want of something nice to know
-        return None
+    for read, deadline_s in ((read_nic, DEADLINE_S), (_read_plainly, PLAIN_DEADLINE_S)):
+        # A run must not fail for want of something nice to know.
+        with suppress(Exception):
+            asked = partial(read, link.local_address, link.peer_address)
+            return await call_aside(asked, name="nic", deadline_s=deadline_s)
+    return None
 
 
 def read_nic(local: Address, peer: Address) -> NicFacts | None:
@@ -78,7 +82,7 @@ def read_nic(local: Address, peer: Address) -> NicFacts | None:
     try:
         from pyroute2 import IPRoute
     except ImportError:  # an engine that travels
-        return read_nic_plainly(_plain(local), _plain(peer), _MADE_UP_SPEEDS)
+        return _read_plainly(local, peer)
 
     _check_room()
     # The library's types are those of its messages' fields, all of them unknown.
@@ -89,6 +93,12 @@ def read_nic(local: Address, peer: Address) -> NicFacts | None:
             return None
         link: Any = route.link("get", index=index)[0]
         return _facts(link)
+
+
+def _read_plainly(local: Address, peer: Address) -> NicFacts | None:
+    if sys.platform != "linux" or not local or not peer:
+        return None
+    return read_nic_plainly(_plain(local), _plain(peer), _MADE_UP_SPEEDS)
 
 
 def _check_room() -> None:

@@ -139,6 +139,17 @@ async def test_both_ends_tell_the_interface_of_the_control_connection(far_end: P
     assert ends.near.nic == ends.far.nic
 
 
+async def test_on_a_busy_machine_the_standard_library_tells_what_pyroute2_is_too_slow_for(
+    far_end: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its import alone took more than a second and a half there, and the interface stayed unknown."""
+    monkeypatch.setattr("linkgauge.engine.nic.DEADLINE_S", 0.0)
+    async with asyncio.timeout(DEADLINE_S):
+        ends = await meet(far_end)
+    assert ends.near.nic is not None
+    assert (ends.near.nic.name, ends.near.nic.sort) == ("lo", "loopback")
+
+
 @pytest.mark.parametrize(("host", "ip"), [("127.0.0.1", 4), ("::1", 6)])
 async def test_an_endpoint_of_both_families_tells_the_interface_of_either(host: str, ip: int) -> None:
     """There an IPv4 client has an address that is written as IPv6."""
