@@ -22,6 +22,7 @@ _IDLE: Final = 0.5
 # A packet through the kernel takes about a microsecond: from here on every packet for itself fills a core's tenth.
 _MANY_PACKETS_S: Final = 100_000
 _LEAST_SHARE: Final = 0.05
+_MIB: Final = 1_048_576
 # A slow path keeps the sender's buffer full: where that runs empty for this much of what is missing, the sender's
 # core is behind the rest as well. On a crowded machine a path that was slow on purpose had up to 0.18.
 _STARVED: Final = 0.25
@@ -57,22 +58,34 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
     if names and view.flow.busy is None:  # the kernel does not tell what the sender waited for
         names = (*waiting, *working)
     if names and end is view.sender and view.budget.starved >= _STARVED:
-        names = (*waiting, *working)
+        names = (*waiting, "buffer", *working)  # nor does it write as soon as there is room
     packets = max((core.softirq for core in end.cores), default=0.0)
     if (end.busiest_worker or 0.0) >= _FULL_WORKER or packets >= _FULL_OF_PACKETS:
         names = (*waiting, *working)
-    nic = end.nic
-    is_each_packet = nic is not None and lacks_offloads(nic) and _packets_s(view) >= _MANY_PACKETS_S
-    if names and is_each_packet:  # the kernel cuts and joins while TCP counts as busy
-        names = (*waiting, *working)
+    cutting = _cutting(view, end)
+    if names and cutting is not None:  # the kernel cuts and joins while TCP counts as busy
+        names = tuple(dict.fromkeys((*names, *waiting, *working)))
     if view.budget.left(*names) < _LEAST_SHARE:
         return
     share = view.budget.take(*names)
-    if is_each_packet:
-        yield _offloads(view, end, share)
+    if cutting is not None:
+        yield _offloads(view, cutting, share)
     else:
         yield _full(view, end, share)
         yield from _too_few_sessions(view, end, share)
+
+
+def _cutting(view: FlowView, end: EndEvidence) -> EndEvidence | None:
+    """Return the end whose offloads are off, so that this end's cores have a packet at a time to do; None else.
+
+    Where both ends are on one host, a packet that one of them has cut comes to the other as it is: no wire and no
+    NIC in between joins it, and its cores are the same.
+    """
+    if _packets_s(view) < _MANY_PACKETS_S:
+        return None
+    other = view.receiver if end is view.sender else view.sender
+    ends = (end, other) if view.evidence.same_host else (end,)
+    return next((one for one in ends if one.nic is not None and lacks_offloads(one.nic)), None)
 
 
 def _hottest(end: EndEvidence) -> tuple[int, CoreLoad] | None:
@@ -165,10 +178,17 @@ def _offloads(view: FlowView, end: EndEvidence, share: float) -> Finding:
         share,
         0.85,
         f"The offloads of {nic.name} at {end_name(end.end)} are off: each packet costs processor time.",
-        f"{states}; {_packets_s(view):.0f} packets/s are needed; {load_words(end)}",
+        f"{states}; {_packets_s(view):.0f} packets/s are needed{_cost(view, end)}; {load_words(end)}",
         remedies.offloads_on(end),
         end.end,
     )
+
+
+def _cost(view: FlowView, end: EndEvidence) -> str:
+    """Write what moving payload costs linkgauge at an end; nothing where that is unknown."""
+    if end.process is None or view.evidence.bit_s <= 0:
+        return ""
+    return f", and each MiB costs linkgauge there {end.process * 1e3 * _MIB * 8 / view.evidence.bit_s:.2g} ms"
 
 
 def _steal(view: FlowView) -> Iterator[Finding]:

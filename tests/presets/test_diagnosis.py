@@ -257,6 +257,27 @@ def test_offloads_that_are_off_are_the_reason_where_packets_are_many() -> None:
     assert first(evidence).code == "offloads-off"
 
 
+def test_a_core_that_is_full_of_anothers_cut_packets_is_that_ends_offloads() -> None:
+    """On one host a receiver's core has the sender's packets one by one, and its cores are the sender's."""
+    link = link_evidence(load_catalog().find("10gbe-1500"), PLAIN)
+    cut, whole = (
+        NicFacts(name, "virtual", "veth", tso=on, gso=on) for name, on in (("near0", False), ("far0", True))
+    )
+    evidence = run(
+        4_000,
+        expected_bit_s=9.4e9,
+        rwnd_limited=0.6,
+        cwnd_bytes=9_000_000,
+        link=link,
+        near={"nic": cut},
+        far={"nic": whole, "cores": FULL, "busiest_worker": 0.95},
+    )
+    assert (first(evidence).code, first(evidence).end) == ("core-saturated", End.FAR)
+    one_host = replace(evidence, far=replace(evidence.far, hostname=evidence.near.hostname))
+    assert (first(one_host).code, first(one_host).end) == ("offloads-off", End.NEAR)
+    assert "each MiB costs linkgauge there" in first(one_host).evidence
+
+
 def test_timestamps_that_the_preset_has_and_the_sessions_do_not_are_told() -> None:
     """Behind what explains more."""
     link = replace(LINK, timestamps=True, payload_bytes=1_448)
