@@ -28,6 +28,7 @@ from ..engine.samples import Ended, Event, Reason, RunEnd, Sampled, Started, Sum
 from ..presets.diagnosis.diagnose import findings_json
 from ..presets.diagnosis.evidence import link_evidence
 from ..presets.diagnosis.finding import Finding
+from ..presets.diagnosis.gather import CeilingOf, no_ceiling
 from ..presets.diagnosis.watch import Watch
 from ..presets.expect import expectation
 from ..presets.model import Preset
@@ -113,7 +114,7 @@ async def conduct(
             why=Watch(
                 None if preset is None else link_evidence(preset, variant),
                 pass_percent=pass_percent,
-                ceiling_bit_s=None if peer.is_loopback else _ceiling_bit_s(plan),
+                ceiling=no_ceiling if peer.is_loopback else _ceiling_of(plan),
             ),
         )
         try:
@@ -123,13 +124,17 @@ async def conduct(
             conducted.abandon()
 
 
-def _ceiling_bit_s(plan: Plan) -> int | None:
+def _ceiling_of(plan: Plan) -> CeilingOf:
     """Return what this machine does with no link at all, where that was measured: it bounds one direction."""
-    if plan.settings.direction is Direction.DUPLEX or plan.workload.is_transactional:
-        return None
-    ceiling = load_ceiling(data_dir())
-    found = None if ceiling is None else ceiling.rate(plan.mode or Mode.COPY, plan.settings.sessions)
-    return None if found is None else found.bit_s
+    ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
+    if ceiling is None:
+        return no_ceiling
+
+    def bit_s(settings: Settings) -> int | None:
+        found = ceiling.rate(plan.mode or Mode.COPY, settings.sessions)
+        return None if found is None or settings.direction is Direction.DUPLEX else found.bit_s
+
+    return bit_s
 
 
 class Conducted:

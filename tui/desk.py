@@ -7,13 +7,11 @@ from dataclasses import replace
 
 from ..engine.plan import MAX_SESSIONS, Direction, Peer, Plan, Settings
 from ..engine.samples import Event, HostFacts, Summary
-from ..presets.diagnosis.evidence import link_evidence
 from ..presets.diagnosis.finding import Finding
 from ..presets.diagnosis.watch import Watch
 from ..presets.expect import expectation
 from ..presets.model import Preset
 from ..presets.verdict import Verdict, judge
-from ..presets.wire import PLAIN
 from .ports import ConductedRun
 from .widgets.board import Board, View
 from .widgets.values import Phase, Problem
@@ -29,7 +27,7 @@ class Desk:
         self.board: Board | None = None
         self.summary: Summary | None = None
         self.verdict: Verdict | None = None
-        self.why = Watch()
+        self.why: Watch | None = None
         self.problem: Problem | None = None
         self.run: ConductedRun | None = None
         self.run_id: str | None = None
@@ -70,6 +68,8 @@ class Desk:
 
     def _findings(self) -> tuple[Finding, ...]:
         """Return what limits: in the last seconds while a run goes on, then over its last stretch."""
+        if self.why is None:
+            return ()
         if self.summary is not None:
             return self.why.whole if self.summary.end.reason.is_regular else ()
         return self.why.now if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
@@ -78,12 +78,12 @@ class Desk:
         """Clear the instruments for a run that is being opened."""
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
         self.board, self.summary, self.verdict = Board(self.plan), None, None
-        self.why = Watch(link_evidence(self.preset, PLAIN), pass_percent=self.pass_percent)
+        self.why = None
         self._notices, self.run_id, self._run_preset = (), None, self.preset
 
     def opened(self, run: ConductedRun) -> None:
         """Take a run that is open; one that nobody wants any more is stopped at once."""
-        self.run, self.run_id = run, run.run_id
+        self.run, self.run_id, self.why = run, run.run_id, run.why
         if self.phase is Phase.STOPPING:
             run.stop()
         else:
@@ -93,7 +93,6 @@ class Desk:
         """Take the run's next event."""
         if self.board is not None:
             self.board.feed(event)
-            self.why.feed(event)
             self._near, self._far = self.board.near or self._near, self.board.far or self._far
 
     def over(self, summary: Summary) -> None:

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from ..engine.plan import Peer, Plan, Settings
 from ..engine.runlog import RunRow
 from ..engine.samples import Event, HostFacts, Reason, Summary
+from ..presets.diagnosis.watch import Watch
 from ..presets.model import Preset
 
 
@@ -34,6 +35,11 @@ class ConductedRun(Protocol):
     @property
     def meter(self) -> SummarySource:
         """What sums the run up."""
+        ...
+
+    @property
+    def why(self) -> Watch:
+        """What knows why it is not faster: it has been fed every event, and knows what this machine can do."""
         ...
 
     @property

@@ -13,7 +13,7 @@ from ..engine.plan import LOOPBACK, MAX_SESSIONS, Peer, Plan
 from ..engine.runlog import RunRow
 from ..engine.samples import Event, Expectation
 from ..presets.catalog import Catalog
-from ..presets.diagnosis.diagnose import read_findings
+from ..presets.diagnosis.diagnose import findings_json, read_findings
 from ..presets.diagnosis.watch import Watch
 from ..presets.expect import expectation
 from ..presets.model import Preset
@@ -91,6 +91,7 @@ def stored_run(history: History, row: RunRow, watchers: Sequence[Watcher] = ()) 
     findings = read_findings(found.get("why"))
     if not findings and summary.end.reason in EXPLAINED:  # it was kept before there were any
         findings = why.whole
+        found["why"] = findings_json(findings)
     outcome = Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, found, findings)
     return StoredRun(row, outcome, board)
 

@@ -11,7 +11,7 @@ from ...engine.samples import Event, Sampled
 from .diagnose import diagnose
 from .evidence import LinkEvidence
 from .finding import Finding
-from .gather import Gatherer
+from .gather import CeilingOf, Gatherer, no_ceiling
 
 _EVERY_NS: Final = SECOND_NS
 _HELD_NS: Final = 2 * SECOND_NS  # how long another first finding has to be the first
@@ -49,13 +49,13 @@ class Steady:
 class Watch:
     """Takes a run's events in order; `now` is for the screen, `whole` for what is kept.
 
-    `link` is what should have been there, `ceiling_bit_s` what this machine does with no link at all.
+    `link` is what should have been there, `ceiling` what this machine does with no link at all.
     """
 
     def __init__(
-        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling_bit_s: int | None = None
+        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingOf = no_ceiling
     ) -> None:
-        self._gatherer = Gatherer(link, pass_percent=pass_percent, ceiling_bit_s=ceiling_bit_s)
+        self._gatherer = Gatherer(link, pass_percent=pass_percent, ceiling=ceiling)
         self._steady = Steady()
         self._at_ns = 0
         self._looked_ns: int | None = None

@@ -36,9 +36,12 @@ from linkgauge.engine.samples import (
     Started,
 )
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.diagnosis.evidence import link_evidence
+from linkgauge.presets.diagnosis.watch import Watch
 from linkgauge.presets.expect import expectation
 from linkgauge.presets.model import Preset
 from linkgauge.presets.verdict import judge
+from linkgauge.presets.wire import PLAIN
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.conduct import run_document
 from textual.pilot import Pilot
@@ -77,6 +80,7 @@ class Script:
         self.stops: list[Reason] = []
         self.run_id = "20261121-014629-7f3a"
         self.meter = Meter()
+        self.why = Watch(link_evidence(preset, PLAIN))
         self.notices: list[str] = []
         self.closed = False
         self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's
@@ -88,6 +92,7 @@ class Script:
         while True:
             event = await self.queue.get()
             self.meter.feed(event)
+            self.why.feed(event)
             yield event
             self.queue.task_done()
             if isinstance(event, Ended):

@@ -106,6 +106,15 @@ def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, kept: Ru
     assert report(kept, rows) == made
 
 
+def test_a_report_says_why_a_run_is_not_faster(world: Any, kept: RunLog) -> None:
+    """What limits, what shows it, and the command; nobody has to come back to the terminal for it."""
+    page = page_of(kept, SHORT)
+    why = page.text.partition("Why it is not faster")[2]
+    assert "Core 3 of the near end is full" in why
+    assert "% of the gap, confidence" in why
+    assert "What to do:" in why
+
+
 def test_several_runs_are_compared_first(world: Any, kept: RunLog) -> None:
     """With their letters, and whether what differs is real."""
     page = page_of(kept, FIRST, SHORT)

@@ -1,7 +1,15 @@
 """The reasons on the screen: the first whole, with what to do; the others by name; nothing where there is none."""
 
+from typing import Any
+
+from linkgauge.engine.plan import Peer, Plan
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.finding import Finding
+from linkgauge.presets.diagnosis.watch import Watch
+from linkgauge.presets.wire import PLAIN
 from linkgauge.tui.cli.why_text import why_part
+from linkgauge.tui.desk import Desk
 from linkgauge.tui.widgets.why_panel import finding_lines
 from rich.console import Console
 
@@ -43,3 +51,21 @@ def test_the_command_line_shows_all_of_each_finding() -> None:
         shown.index("83") < shown.index("tc -s qdisc") < shown.index("core 0 is 99 % busy") < shown.index("do ps")
     )
     assert "\x1b[2J" not in shown
+
+
+def test_the_app_says_what_the_run_itself_knows_while_it_goes_on(world: Any) -> None:
+    """This machine's own ceiling with it: without a network it does hardly more than these 940 Mb/s."""
+    preset = load_catalog().find("10gbe-1500")
+    plan = Plan()
+    desk = Desk(Peer("db-02"), plan, preset, 95.0)
+    script = world.script_of(preset, plan)
+    script.why = Watch(link_evidence(preset, PLAIN), ceiling=lambda settings: 1_000_000_000 * settings.sessions)
+    desk.begin()
+    assert desk.view().findings == ()
+    desk.opened(script)
+    script.run_for(16, 940e6)
+    while not script.queue.empty():
+        event = script.queue.get_nowait()
+        script.why.feed(event)
+        desk.take(event)
+    assert desk.view().findings[0].code == "tester-limited"

@@ -75,6 +75,7 @@ def _run(run: StoredRun, traces: Traces, letter: str) -> Markup:
         element("p", under, kind="sub"),
         _verdict(run),
         section("Measured against expected", tables.rates(summary), tables.stretches(summary)),
+        section("Why it is not faster", tables.findings(run.outcome.findings)),
         section("Throughput", _figure(plots.throughput(run)) if drawn else None),
         section("Latency", tables.latencies(summary), _figure(plots.latency(run, traces)) if has_latency else None),
         section("CPU", _figure(plots.cpu(run, traces)) if any(traces.cpu.values()) else None, tables.cpu(summary)),

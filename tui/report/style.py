@@ -34,6 +34,8 @@ td b { font-weight: 650; }
 table + table { margin-top: .9rem; }
 ul { margin: .3rem 0; padding-left: 1.2rem; }
 .warning li { margin-bottom: .2rem; } .warning li::marker { content: "▲  "; color: #bf8700; }
+.why { padding-left: 1.4rem; } .why li { margin-bottom: .7rem; } .why p { margin: .1rem 0; }
+code { font: .9em ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 figure { margin: 0; } figure svg { width: 100%; height: auto; display: block; }
 .run + .run, .compare + .run { margin-top: 2.6rem; border-top: 2px solid #1f2328; padding-top: 1.4rem; }
 .small { color: #57606a; font-size: .87rem; }

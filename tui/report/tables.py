@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ...engine.latency import Latency
 from ...engine.plan import SECOND_NS, Direction, Workload
 from ...engine.samples import CpuSummary, Expected, HostFacts, Measured, Summary, TcpSummary
+from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from .. import format as words
 from ..comparing import MARKS, Beside
@@ -52,6 +53,25 @@ def about(run: StoredRun) -> Markup:
             ("note", line.note),
         )
     )
+
+
+def findings(found: Sequence[Finding]) -> Markup:
+    """Return why it was not faster: each with what it explains, what shows it, and what to do about it."""
+    parts: list[Content] = []
+    for one in found:
+        share = words.of_gap(one.share)
+        sure = f"confidence {100 * one.confidence:.0f}{words.GROUP}%"
+        does = None if one.code == "at-expected" else element("code", words.plain(one.remedy))
+        parts.append(
+            element(
+                "li",
+                element("p", element("b", words.plain(one.text))),
+                element("p", words.plain(one.evidence)),
+                element("p", "What to do: ", does) if does else None,
+                element("p", ", ".join(filter(None, (share, sure, one.code))), kind="small"),
+            )
+        )
+    return element("ol", *parts, kind="why") if parts else Markup("")
 
 
 def _host(host: HostFacts) -> str:
