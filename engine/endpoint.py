@@ -129,6 +129,12 @@ class Endpoint:
         """Return the payload of all runs that go on: a sign of life of their near ends."""
         return sum(run.pool.counters.total_bytes() for run in self._registry.values())
 
+    def heard_ns(self) -> int | None:
+        """Return when anything came last on a data connection of runs that have started; None without any."""
+        return max(
+            (run.pool.counters.heard_ns() for run in self._registry.values() if run.has_started), default=None
+        )
+
     async def drain(self, deadline_s: float) -> None:
         """Let nobody in any more, and return when no run goes on, or the deadline has come."""
         self.admission.close("the endpoint is about to end")

@@ -149,6 +149,11 @@ class FarRun:
         """What the run's connections call it."""
         return self._gate.secret.name
 
+    @property
+    def has_started(self) -> bool:
+        """Whether payload flows."""
+        return self._sampling is not None
+
     async def carry_out(self) -> RunEnd:
         """Serve the near end until the run ends, and finish in order: last sample, reason, no more."""
         tasks = [

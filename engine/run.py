@@ -17,12 +17,12 @@ from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from .link import ControlLink, LinkClosed
-from .liveness import PING_INTERVAL_S, SILENCE_NS, Liveness, Trouble
+from .liveness import PING_INTERVAL_S, SILENCE_NS, TETHERED_SILENCE_NS, Liveness, Trouble
 from .messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from .messages import SessionClosed as FarSessionClosed
 from .messages import SessionOpened as FarSessionOpened
 from .near_sessions import NearSessions
-from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings, Workload
+from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Peer, Plan, Settings, Workload
 from .plausible import FarWatch
 from .sampler import Sampler
 from .samples import (
@@ -42,6 +42,7 @@ from .warnings import LinkWatch, WindowWatch
 
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
+_LOOKS_PER_PING: Final = 4  # that a far end has gone is to be said within 5 s
 _GRACE_S: Final = 1.0  # a lost session is often the first sign of something that says more of itself
 
 _TROUBLE: Final = {
@@ -271,12 +272,14 @@ class Run:
 
     async def _watch(self) -> None:
         """Notice a far end that vanished without a word."""
-        liveness = Liveness(time.monotonic_ns())
-        serial, told = 0, None
+        patience_ns = SILENCE_NS if isinstance(self._peer, Peer) else TETHERED_SILENCE_NS
+        liveness = Liveness(time.monotonic_ns(), patience_ns=patience_ns)
+        looks, told = 0, None
         while True:
-            await asyncio.sleep(PING_INTERVAL_S)
-            serial += 1
-            self._link.try_send(Ping(serial))
+            await asyncio.sleep(PING_INTERVAL_S / _LOOKS_PER_PING)
+            looks += 1
+            if not looks % _LOOKS_PER_PING:
+                self._link.try_send(Ping(looks))
             now_ns, heard_ns = time.monotonic_ns(), self._link.heard_ns
             lost_ns = liveness.lost_for_ns(now_ns, heard_ns, self.pool.counters.total_bytes())
             if lost_ns is not None:

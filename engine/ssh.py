@@ -11,8 +11,10 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 from .askpass import asking
@@ -20,7 +22,7 @@ from .codec import DecodeError, decode, encode, printable
 from .data_way import Way, find_way, forward_for
 from .errors import PeerError, PeerUnreachable
 from .link import ControlLink
-from .liveness import PING_INTERVAL_S
+from .liveness import TETHER_NS, TETHER_PING_S
 from .loop import see_through
 from .mux import Mux
 from .plan import End, Peer
@@ -84,15 +86,18 @@ async def ssh_far_end(peer: Peer, ask: Ask | None = None) -> AsyncGenerator[SshF
         up = await login.until_up(is_attended=ask is not None or sys.stdin.isatty())
         way = await find_way(peer, configuration, forward, (up.host, up.port))
         mux = await login.join(way)
-        living = asyncio.create_task(_live(mux))
+        living = asyncio.create_task(login.live(mux))
         stack.callback(living.cancel)
         yield SshFarEnd(peer, mux, way)
 
 
-async def _live(mux: Mux) -> None:
-    while True:
-        await asyncio.sleep(PING_INTERVAL_S)
-        mux.say_alive()
+def _is_stopped(pid: int) -> bool:
+    """Return whether a process has been stopped by a signal, as far as this system tells."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] == ["T"]
 
 
 class _Login:
@@ -109,6 +114,7 @@ class _Login:
         self._taken = 0
         self._said = bytearray()
         self._listening: asyncio.Task[None] | None = None
+        self._was_stopped = False
 
     async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
         """Start ssh. With an environment of its own it has no terminal: what it asks, it asks by that."""
@@ -157,6 +163,23 @@ class _Login:
         await asyncio.get_running_loop().create_unix_connection(lambda: mux, sock=self._stream)
         self._mux, self._stream = mux, None
         return mux
+
+    async def live(self, mux: Mux) -> None:
+        """Tell the far end that this one is there, as long as both are.
+
+        An ssh that is stopped says nothing of it, and would keep the far end for as long as its network does. That
+        it is so at two looks tells it from one that was suspended together with this process, and goes on with it.
+        """
+        looks = 0
+        while not mux.is_lost:
+            await asyncio.sleep(TETHER_PING_S)
+            mux.say_alive()
+            process = self._process
+            looks = looks + 1 if process is not None and _is_stopped(process.pid) else 0
+            if process is not None and looks > 1:
+                self._was_stopped = True
+                process.kill()
+                mux.connection_lost(None)
 
     async def close(self) -> None:
         """Let the far end go, and ssh with it."""
@@ -232,7 +255,7 @@ class _Login:
         return PeerError(f"{self._peer}: the far end could not be started (status {status}){self._quoted()}")
 
     def _why_lost(self) -> str:
-        return f"ssh ended{self._quoted()}"
+        return "ssh was stopped by a signal" if self._was_stopped else f"ssh ended{self._quoted()}"
 
     def _quoted(self) -> str:
         """Return the last lines of what ssh said, harmless."""
@@ -247,12 +270,13 @@ class _Login:
             del self._said[:-_MOST_SAID_BYTES]
 
     async def _end(self) -> None:
+        is_there = self._mux is not None and time.monotonic_ns() - self._mux.heard_ns < TETHER_NS
         if self._mux is not None:
             self._mux.close()
         if self._stream is not None:
             self._stream.close()
         if self._process is not None:
-            await self._end_process(self._process, is_up=self._mux is not None)
+            await self._end_process(self._process, is_there=is_there)
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.wait([self._listening])
@@ -260,10 +284,10 @@ class _Login:
             self._errors.close()
 
     @staticmethod
-    async def _end_process(process: asyncio.subprocess.Process, *, is_up: bool) -> None:
-        """Wait for an ssh whose streams have ended; where it is not up it may be waiting for a person."""
+    async def _end_process(process: asyncio.subprocess.Process, *, is_there: bool) -> None:
+        """Wait for an ssh whose streams have ended; where no far end is there it may wait for ever."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_END_DEADLINE_S if is_up else 0):
+            async with asyncio.timeout(_END_DEADLINE_S if is_there else 0):
                 await process.wait()
                 return
         for act in (process.terminate, process.kill):

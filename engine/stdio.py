@@ -1,7 +1,8 @@
 """The far end that ssh starts: control comes over standard input and output, data over a TCP port of its own.
 
-It lasts as long as its standard input, and is gone a moment after that whatever holds it up. What anything else
-prints goes to standard error, which ssh passes on.
+It lasts as long as its standard input, and is gone a moment after that whatever holds it up. Where nothing tells it
+of that end, as with a cable that is pulled, it ends when nothing has come from there for a while (liveness.py).
+What anything else prints goes to standard error, which ssh passes on.
 """
 
 import asyncio
@@ -20,16 +21,17 @@ from .codec import DecodeError, decode, encode
 from .endpoint import Endpoint, EndpointError, listen
 from .limits import Limits
 from .link import ControlLink
-from .liveness import PING_INTERVAL_S, Liveness
+from .liveness import TETHER_LOOK_S, TETHER_NS, TETHER_PING_S, Liveness, Tether
 from .loop import run
 from .mux import Channel, Mux
 from .nic import prepare as prepare_nic
-from .plan import End
+from .plan import SECOND_NS, End
 from .travel import MARK
 
 MAX_LINE_BYTES: Final = 4_096
 _LOCALLY: Final = "127.0.0.1"
 _END_DEADLINE_S: Final = 1.5
+_LATE_END_DEADLINE_S: Final = 0.3  # where a near end has been silent before
 _TOLD_DEADLINE_S: Final = 60  # from the start until it is told what is wanted of it
 _CONNECTION_PARTS: Final = 4
 
@@ -114,8 +116,7 @@ async def _serve(listener: socket.socket, streams: tuple[int, int]) -> None:
             return link
 
         def lost() -> None:
-            # The kernel ends this process where something holds it up; its workers end with it.
-            signal.setitimer(signal.ITIMER_REAL, _END_DEADLINE_S)
+            _end_within(_END_DEADLINE_S)
             stop.set()
 
         mux = Mux(accept, lost, extra={"peername": peer or (), "sockname": own or ()})
@@ -138,11 +139,29 @@ async def _attach(mux: Mux, reading: int, writing: int) -> None:
     await loop.connect_read_pipe(lambda: mux, open(reading, "rb", 0))  # noqa: ASYNC230, SIM115
 
 
+def _end_within(seconds: float) -> None:
+    """Have the kernel end this process then, where something holds it up; its workers end with it."""
+    if signal.getitimer(signal.ITIMER_REAL)[0] == 0:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
 async def _watch(mux: Mux, endpoint: Endpoint) -> None:
-    """Say that this end is there, and end where the near one has vanished without a word."""
-    liveness = Liveness(time.monotonic_ns())
+    """Say that this end is there, and end where the near one has vanished without a word.
+
+    While there is load it has to be heard of all the time. Else its host may be busy: a near end that is alive
+    but late is not to log in again.
+    """
+    now_ns = said_ns = time.monotonic_ns()
+    liveness, tether = Liveness(now_ns), Tether(now_ns)
     while True:
-        await asyncio.sleep(PING_INTERVAL_S)
-        mux.say_alive()
-        if liveness.lost_for_ns(time.monotonic_ns(), mux.heard_ns, endpoint.total_bytes()) is not None:
+        await asyncio.sleep(TETHER_LOOK_S)
+        now_ns, total_bytes, loaded_ns = time.monotonic_ns(), endpoint.total_bytes(), endpoint.heard_ns()
+        if now_ns - said_ns >= TETHER_PING_S * SECOND_NS:
+            said_ns = now_ns
+            mux.say_alive()
+        silent_ns = tether.silent_ns(now_ns, max(mux.heard_ns, loaded_ns or 0), total_bytes)
+        if loaded_ns is not None and silent_ns > TETHER_NS:
+            _end_within(_LATE_END_DEADLINE_S)
+            mux.connection_lost(None)
+        elif liveness.lost_for_ns(now_ns, mux.heard_ns, total_bytes) is not None:
             mux.connection_lost(None)

@@ -44,7 +44,8 @@ WORDS_PER_SLOT: Final = 16  # 128 bytes: two cache lines, so that workers do not
 _SLOTS: Final = 2 * MAX_SESSIONS + 1  # the last one is the probe's
 _CPU_BASE: Final = _SLOTS * WORDS_PER_SLOT
 _WORKERS: Final = MAX_WORKERS + 1  # the last one hosts the probe
-_LATENCY_BASE: Final = _CPU_BASE + _WORKERS
+_HEARD_BASE: Final = _CPU_BASE + _WORKERS
+_LATENCY_BASE: Final = _HEARD_BASE + _WORKERS
 _SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKETS) * 8
 NO_LATENCY: Final = bytes(BUCKETS * 8)
 
@@ -139,6 +140,14 @@ class Counters:
     def set_worker_cpu(self, worker: int, cpu_ns: int) -> None:
         """Store a worker's user and system time."""
         self.words[_CPU_BASE + worker] = cpu_ns
+
+    def set_heard(self, worker: int, when_ns: int) -> None:
+        """Store when anything came on one of a worker's connections, be it an acknowledgement; monotonic."""
+        self.words[_HEARD_BASE + worker] = when_ns
+
+    def heard_ns(self) -> int:
+        """Return when anything came last on any connection; 0 where that is not known."""
+        return max(self.words[_HEARD_BASE : _HEARD_BASE + _WORKERS].tolist())
 
     def worker_cpu_ns(self) -> int:
         """Return the user and system time of all workers together, those that ended included."""

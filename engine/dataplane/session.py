@@ -7,6 +7,7 @@ with the counter stored right after it.
 import asyncio
 import os
 import socket
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ class Session(ABC):
         self._bytes_at = self._base + Field.BYTES
         self._latency_at = latency_base(place.slot)
         self.generation = place.generation
+        self.heard_ns = 0  # when anything came, as far as the kernel tells
         self._on_lost = place.on_lost
         self._closed = False
         self._is_alone = False
@@ -130,6 +132,10 @@ class Session(ABC):
             self.close()
             self._on_lost(why)
 
+    def _hear(self, info: TcpInfo | None) -> None:
+        if info is not None and info.silent_ms is not None:
+            self.heard_ns = time.monotonic_ns() - info.silent_ms * 1_000_000
+
     def _store(self, field: Field, value: int | None) -> None:
         self._words[self._base + field] = UNKNOWN if value is None else value
 
@@ -166,6 +172,7 @@ class SendingSession(Session):
         self._store_info(info)
 
     def _store_info(self, info: TcpInfo) -> None:
+        self._hear(info)
         acked = self._handed_over if info.bytes_acked is None else info.bytes_acked - self._acked_at_start
         self._accumulate(Field.BYTES, max(0, acked))
         self._accumulate(Field.RETRANSMITS, info.retransmits)
@@ -191,6 +198,7 @@ class ReceivingSession(Session):
         """Store in which order packets come and how much is read; the rest is the other end's to know."""
         self._forget_tcp()
         info = read_tcp_info(self._sock)
+        self._hear(info)
         self._accumulate(Field.OUT_OF_ORDER, info and info.out_of_order)
         self._store(Field.RCV_SPACE_BYTES, info and info.rcv_space_bytes)
 

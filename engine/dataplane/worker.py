@@ -35,6 +35,7 @@ from .session import Payload, Place, Session, Supplies
 
 OPEN_DEADLINE_S = 15.0  # a session that is added to a saturated link may lose its first packets
 _RECEIVE_BYTES = 1 << 20
+_MOST_REFRESH_S = 0.4  # what comes on a connection tells whether the other end is there
 
 
 class Worker:
@@ -104,7 +105,7 @@ class Worker:
             pace_ns=message["pace_ns"],
         )
         # Twice an interval, so that a sample's TCP_INFO and CPU are at most half an interval old.
-        self._refresh_s = message["interval_ns"] / SECOND_NS / 2
+        self._refresh_s = min(message["interval_ns"] / SECOND_NS / 2, _MOST_REFRESH_S)
 
     def _keep(self, message: Message) -> None:
         self._kept = message
@@ -203,6 +204,8 @@ class Worker:
             for session in list(self._sessions.values()):
                 session.refresh()
             self._counters.set_worker_cpu(self._number, time.process_time_ns())
+            heard = [session.heard_ns for session in self._sessions.values()]
+            self._counters.set_heard(self._number, max(heard, default=0))
             await asyncio.sleep(self._refresh_s)
 
 

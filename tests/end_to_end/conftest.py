@@ -169,7 +169,7 @@ class Sshd:
         self.home = folder / "home"
         for each in (self.bin, self.home):
             each.mkdir()
-        self.port = 0
+        self.address, self.port = "127.0.0.1", 0
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("host_key", "key"):
             self.make_key(name)
@@ -183,7 +183,7 @@ class Sshd:
     @property
     def peer(self) -> str:
         """The address by which linkgauge gets there."""
-        return f"ssh://127.0.0.1:{self.port}"
+        return f"ssh://{self.address}:{self.port}"
 
     def provide(self, name: str, program: str, *arguments: str) -> None:
         """Put a program on the sessions' PATH, with arguments that go before those it is given."""
@@ -209,8 +209,19 @@ class Sshd:
         words = [word for option, value in options.items() for word in ("-o", f"{option}={value}")]
         return shlex.join(["ssh", "-F", "none", *words])
 
-    def start(self, before: str = "true", **environment: str) -> None:
-        """Start it; skip the test where it does not run. Sessions carry `before` out first, as a shell does."""
+    def start(
+        self,
+        before: str = "true",
+        *,
+        address: str = "127.0.0.1",
+        within: Callable[[list[str]], list[str]] = list,
+        **environment: str,
+    ) -> None:
+        """Start it; skip the test where it does not run. Sessions carry `before` out first, as a shell does.
+
+        `within` makes the command line that starts it in another network namespace, which has the address.
+        """
+        self.address = address
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -223,7 +234,7 @@ class Sshd:
         }
         words = shlex.join(["env", *(f"{name}={value}" for name, value in settings.items())])
         lines = [
-            f"ListenAddress 127.0.0.1:{self.port}",
+            f"ListenAddress {address}:{self.port}",
             f"HostKey {self.folder / 'host_key'}",
             f"AuthorizedKeysFile {self.folder / 'authorized_keys'}",
             # Whatever the login shell's start-up files make of PATH.
@@ -241,17 +252,31 @@ class Sshd:
         if os.geteuid() == 0 and not Path("/run/sshd").is_dir():
             command = ["unshare", "--mount", "sh", "-c", _WITH_RUN, "sh", *command]
         with log.open("ab") as said:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            self._process = subprocess.Popen(within(command), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         deadline = time.monotonic() + DEADLINE_S
-        while not self._answers():
+        while b"Server listening on" not in log.read_bytes():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 pytest.skip(f"an OpenSSH server does not run here: {log.read_text()[-300:]}")
             time.sleep(0.02)
 
-    def _answers(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), DEADLINE_S) as client:
-            return client.recv(4) == b"SSH-"
-        return False
+    def processes(self) -> set[int]:
+        """Return the processes that its sessions have started: they have its PATH."""
+        found: set[int] = set()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"PATH={self.bin}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.add(int(folder.name))
+        return found
+
+    def wait_until_gone(self, since: float | None = None) -> float:
+        """Wait until nothing that a session has started is there any more; print and return how long that took."""
+        began = time.monotonic() if since is None else since
+        while left := self.processes():
+            assert time.monotonic() < began + DEADLINE_S, f"left behind: {left}"
+            time.sleep(0.02)
+        took_s = time.monotonic() - began
+        sys.stdout.write(f"the far end was gone after {took_s:.2f} s\n")
+        return took_s
 
     def stop(self) -> None:
         """End it. Sessions that go on have processes of their own."""

@@ -17,29 +17,9 @@ SHORT: Final = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
 DEADLINE_S: Final = 30.0
 
 
-def far_processes(sshd: Any) -> set[int]:
-    """Return the processes that this server's sessions have started: they have its PATH."""
-    found: set[int] = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"PATH={sshd.bin}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.add(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
 def children_of(pid: int) -> list[int]:
     """Return the processes that a process's first thread has started."""
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def wait_for_none(sshd: Any) -> None:
-    """Wait until nothing that a session has started is there any more."""
-    deadline = time.monotonic() + DEADLINE_S
-    while left := far_processes(sshd):
-        assert time.monotonic() < deadline, f"left behind: {left}"
-        time.sleep(0.02)
 
 
 def far_facts(linkgauge: Any, run_id: str) -> HostFacts:
@@ -76,7 +56,7 @@ def test_a_host_without_this_linkgauge_gets_the_engine_and_keeps_nothing_of_it(l
     assert far.event_loop == "asyncio"
     assert far.nic is not None
     assert far.nic.sort == "loopback"
-    wait_for_none(sshd)
+    sshd.wait_until_gone()
     assert list(sshd.home.iterdir()) == []
     assert linkgauge("runs", "list", "--json").document[0]["peer"] == sshd.peer
 
@@ -88,12 +68,15 @@ def test_an_installed_linkgauge_is_used(linkgauge: Any, sshd: Any) -> None:
     answer = linkgauge("run", sshd.peer, "--json", *SHORT)
     assert answer.status == 0, answer
     assert far_facts(linkgauge, answer.document["run_id"]).event_loop == "uvloop"
-    wait_for_none(sshd)
+    sshd.wait_until_gone()
 
 
-@pytest.mark.parametrize("victim", ["the near end", "ssh"])
-def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, sshd: Any, victim: str) -> None:
-    """Killed in the middle of a run: nothing can be said any more, and the far end goes all the same."""
+@pytest.mark.parametrize("act", ["kill the near end", "kill ssh", "stop ssh"])
+def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, sshd: Any, act: str) -> None:
+    """In the middle of a run: nothing can be said any more, and the far end goes all the same.
+
+    Of an ssh that is stopped its network says nothing: the near end notices, and says so.
+    """
     sshd.start()
     process = linkgauge.start("run", sshd.peer, "--seconds", "60", "--csv", sshd.folder / "rows.csv")
     deadline = time.monotonic() + DEADLINE_S
@@ -101,17 +84,18 @@ def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, ss
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert len(far_processes(sshd)) >= 2
-    if victim == "ssh":
-        (ssh,) = [pid for pid in children_of(process.pid) if Path(f"/proc/{pid}/comm").read_text() == "ssh\n"]
-        os.kill(ssh, signal.SIGKILL)
-    else:
+    assert len(sshd.processes()) >= 2
+    if act == "kill the near end":
         process.kill()
-    wait_for_none(sshd)
-    if victim == "ssh":
-        answer = linkgauge.finish(process)
-        assert answer.status == 3
-        assert "the far end is gone" in " ".join((answer.out + answer.err).split())
+        sshd.wait_until_gone()
+        return
+    (ssh,) = [pid for pid in children_of(process.pid) if Path(f"/proc/{pid}/comm").read_text() == "ssh\n"]
+    os.kill(ssh, signal.SIGKILL if act == "kill ssh" else signal.SIGSTOP)
+    sshd.wait_until_gone()
+    answer = linkgauge.finish(process)
+    assert answer.status == 3
+    said = " ".join((answer.out + answer.err).split())
+    assert f"the far end is gone: ssh {'ended' if act == 'kill ssh' else 'was stopped'}" in said
 
 
 def test_a_login_that_is_denied_says_what_ssh_said(linkgauge: Any, sshd: Any) -> None:
@@ -167,7 +151,7 @@ def test_a_data_port_that_cannot_be_reached_is_told_with_what_to_do(linkgauge: A
     """The far end listens where it believes that it was reached, and that is elsewhere."""
     sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")
     assert_not_run(linkgauge("run", sshd.peer), sshd.peer, "TCP port", "firewall", "--data-port", "--via-ssh")
-    wait_for_none(sshd)
+    sshd.wait_until_gone()
 
 
 def test_a_passphrase_is_asked_for_on_the_terminal(linkgauge: Any, sshd: Any) -> None:
@@ -207,7 +191,7 @@ def test_ssh_carries_the_data_where_that_is_asked_for_and_the_result_says_so(lin
     assert warning.startswith("through ssh: ")
     assert answer.document["measured"]["total"]["bytes"] > 0
     assert_not_run(linkgauge(*arguments, "--workload", "crr"), "ssh does not carry")
-    wait_for_none(sshd)
+    sshd.wait_until_gone()
 
 
 def test_a_data_port_that_is_asked_for_is_the_one_or_is_told_to_be_taken(linkgauge: Any, sshd: Any) -> None:

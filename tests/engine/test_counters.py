@@ -76,7 +76,9 @@ def test_each_worker_has_its_own_cpu_time(counters: Counters) -> None:
     """The last worker's word is within the block, and outside every slot."""
     for worker in range(MAX_WORKERS):
         counters.set_worker_cpu(worker, 10)
+        counters.set_heard(worker, 20 + worker)
     assert counters.worker_cpu_ns() == 10 * MAX_WORKERS
+    assert counters.heard_ns() == 19 + MAX_WORKERS
     assert counters.total_bytes() == counters.open_count() == 0
 
 

@@ -3,7 +3,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.liveness import LONGEST_SILENCE_NS, SILENCE_NS, Liveness, Trouble
+from linkgauge.engine.liveness import (
+    LONGEST_SILENCE_NS,
+    SILENCE_NS,
+    TETHER_LOOK_S,
+    TETHER_NS,
+    Liveness,
+    Tether,
+    Trouble,
+)
 from linkgauge.engine.plan import SECOND_NS
 
 
@@ -70,3 +78,37 @@ def test_an_end_that_is_not_lost_may_still_be_in_trouble(
     now_ns = 100 * SECOND_NS
     liveness = Liveness(now_ns - still_s * SECOND_NS)
     assert liveness.trouble(now_ns, now_ns - silent_s * SECOND_NS) == trouble
+
+
+LOOK_NS = int(TETHER_LOOK_S * SECOND_NS)
+
+
+def silences(*signs: tuple[int, int], begin_ns: int = 100 * SECOND_NS) -> list[int]:
+    """Return how long a tether takes an end to be silent at each look, given when it was heard and its bytes."""
+    tether = Tether(begin_ns)
+    looks = enumerate(signs, 1)
+    return [tether.silent_ns(begin_ns + n * LOOK_NS, begin_ns + heard, total) for n, (heard, total) in looks]
+
+
+def test_whatever_comes_holds_a_tether() -> None:
+    """A word, an acknowledgement, or payload alone; and nothing of it lets go."""
+    by_word = [(n * LOOK_NS, 0) for n in range(20)]
+    by_payload = [(0, n) for n in range(20)]
+    for signs in (by_word, by_payload):
+        assert max(silences(*signs)) < TETHER_NS
+    assert silences(*[(0, 0)] * 7)[-1] == 7 * LOOK_NS > TETHER_NS
+
+
+def test_a_tick_of_the_kernel_is_no_sign_of_life() -> None:
+    """When the last packet came is told in milliseconds that differ a little at each look."""
+    assert silences(*[(n * 1_000_000, 0) for n in range(1, 8)])[-1] > TETHER_NS
+
+
+def test_a_while_without_a_look_is_not_held_against_the_other_end() -> None:
+    """A busy host has not read what came: it is given the time to."""
+    tether = Tether(0)
+    assert tether.silent_ns(LOOK_NS, LOOK_NS, 0) == 0
+    late_ns = 9 * SECOND_NS
+    assert tether.silent_ns(late_ns, LOOK_NS, 0) == 0
+    assert tether.silent_ns(late_ns + LOOK_NS, LOOK_NS, 0) == LOOK_NS
+    assert tether.silent_ns(late_ns + 2 * LOOK_NS, late_ns + LOOK_NS, 0) == LOOK_NS

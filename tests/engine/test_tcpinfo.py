@@ -62,7 +62,7 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
     assert (info.busy_us, info.rwnd_limited_us, info.sndbuf_limited_us) == (168, 176, 184)
     assert (info.pacing_bit_s, info.delivery_bit_s) == (104 * 8, 160 * 8)
     assert (info.bytes_retrans, info.out_of_order, info.peer_window_bytes) == (208, 224, 228)
-    assert info.rcv_space_bytes == 96
+    assert (info.rcv_space_bytes, info.silent_ms) == (96, 52)
 
 
 @pytest.mark.parametrize(
