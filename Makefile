@@ -6,21 +6,25 @@ export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test lint format screenshots bench lock clean
+.PHONY: run test test-every lint format screenshots bench lock clean
 
 # The app on loopback; without a terminal, a 5 s test and its summary.
 run: $(VENV)/run.stamp
 	@$(BIN)/python -m linkgauge $(ARGS)
 
-# Two at a time, and what fails beside another once more, by itself; then those that measure, alone. ARGS goes to one plain pytest instead: make test ARGS="-k window".
+# Several at a time, and what fails beside another once more, by itself; then those that measure, alone. test-every also has what is the same
+# again, on the other event loop and at every screen size. ARGS goes to one plain pytest instead: make test ARGS="-k window".
 test: $(VENV)/dev.stamp
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -q -n 2 -m "not alone" || \
-	  $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none -m "not alone"
-	$(BIN)/python -m pytest -q -m alone
+	$(BIN)/python -m pytest -q -n 3 $(EVERY) -m "not alone" || \
+	  $(BIN)/python -m pytest -q $(EVERY) --last-failed --last-failed-no-failures none -m "not alone"
+	$(BIN)/python -m pytest -q $(EVERY) -m alone
 endif
+
+test-every: EVERY := --every
+test-every: test
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """What every test shares: nothing may be left behind."""
 
+import gc
 import os
 import signal
 import time
@@ -15,6 +16,7 @@ settings.load_profile("any machine")
 
 _MARK = f"LINKGAUGE_TESTS={os.getpid()}"
 _PATIENCE_S = 10.0
+LARGER = {(120, 40), (200, 60)}
 
 
 def _marked_processes() -> dict[int, str]:
@@ -41,6 +43,34 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--every` runs what is left out otherwise."""
+    parser.addoption(
+        "--every", action="store_true", help="also the same again: on the other event loop, at other sizes"
+    )
+
+
+def _is_again(item: pytest.Item) -> bool:
+    """Return whether a test is one that is run anyhow, on asyncio's own loop, or on a larger screen."""
+    chosen = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return chosen.get("anyio_backend") == ("asyncio", {"use_uvloop": False}) or chosen.get("size") in LARGER
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is the same again, where it is not asked for by `--every` or by its name."""
+    if config.getoption("--every") or any("::" in argument for argument in config.args):
+        return
+    again = [item for item in items if _is_again(item)]
+    items[:] = [item for item in items if not _is_again(item)]
+    config.hook.pytest_deselected(items=again)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what importing all tests has made out of every later search for garbage: 0.14 s each time otherwise."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

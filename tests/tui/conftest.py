@@ -5,6 +5,9 @@ events, a real meter is fed with all of them. Only the numbers are made up, the 
 """
 
 import asyncio
+import io
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -43,6 +46,7 @@ from linkgauge.presets.model import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import PLAIN
 from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.conduct import run_document
 from textual.pilot import Pilot
 
@@ -302,6 +306,25 @@ class World:
     def _leap(self) -> int:
         self.now_ns += SECOND_NS
         return self.now_ns
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Give a function that carries a command out here: a process of its own takes a second of each test."""
+
+    def carry_out(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        with monkeypatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", io.StringIO())
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            status = run_command_line(arguments)
+        texts = [stream.buffer.getvalue().decode() for stream in (out, err) if not stream.flush()]
+        return subprocess.CompletedProcess(arguments, status, *texts)
+
+    return carry_out
 
 
 @pytest.fixture

@@ -4,11 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 DEADLINE_S = 30.0
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 PRESETS = [
     "10mb-hd", "10mb-fd", "100mb-hd", "100mb-fd", "gbe-fd-1500", "gbe-fd-9000", "10gbe-fd-1500",
@@ -16,7 +19,7 @@ PRESETS = [
 ]  # fmt: skip
 
 
-def cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Carry a command out, in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "linkgauge", *arguments],
@@ -64,14 +67,14 @@ def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
 
 def test_the_help_names_every_command_and_what_a_peer_is() -> None:
     """And the exit statuses, which scripts live on."""
-    done = cli("--help")
+    done = process("--help")
     assert done.returncode == 0
     for word in ("check", "run", "endpoint", "presets", "runs", "[PEER", "loopback", "Exit status"):
         assert word in done.stdout
     assert done.stderr == ""
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_the_version_is_that_of_the_package(cli: Cli) -> None:
     """Data, so on stdout."""
     import linkgauge
 
@@ -79,7 +82,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["presets"], ["presets", "list"]])
-def test_presets_without_a_subcommand_lists_them(arguments: list[str]) -> None:
+def test_presets_without_a_subcommand_lists_them(cli: Cli, arguments: list[str]) -> None:
     """Every preset has a line that begins with its id."""
     done = cli(*arguments)
     assert done.returncode == 0
@@ -88,7 +91,7 @@ def test_presets_without_a_subcommand_lists_them(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["presets", "--json"], ["presets", "list", "--json"]])
-def test_presets_list_as_json_has_every_fact(arguments: list[str]) -> None:
+def test_presets_list_as_json_has_every_fact(cli: Cli, arguments: list[str]) -> None:
     """For programs: one list, each preset with its id, its link and its document's numbers."""
     presets = json.loads(cli(*arguments).stdout)
     by_id = {preset["id"]: preset for preset in presets}
@@ -96,7 +99,7 @@ def test_presets_list_as_json_has_every_fact(arguments: list[str]) -> None:
     assert {"source", "table", "row", "column", "value"} <= set(by_id["gbe-fd-1500"]["facts"][0])
 
 
-def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numbers() -> None:
+def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numbers(cli: Cli) -> None:
     """Slips of the document included, and marked as such."""
     done = cli("presets", "show", "gbe-fd-1500")
     assert done.returncode == 0
@@ -106,7 +109,7 @@ def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numb
 
 def test_presets_show_as_json_is_one_preset() -> None:
     """The same that the list has."""
-    assert json.loads(cli("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
+    assert json.loads(process("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,7 @@ def test_presets_show_as_json_is_one_preset() -> None:
     ],
 )
 def test_a_wrong_command_line_exits_2_and_says_what_is_possible(
-    arguments: list[str], said: str, tmp_path: Path
+    cli: Cli, arguments: list[str], said: str, tmp_path: Path
 ) -> None:
     """On stderr, in a line or two; nothing on stdout, and nothing is made anywhere."""
     data_dir = tmp_path / "data"
@@ -179,12 +182,12 @@ def test_a_wrong_command_line_exits_2_and_says_what_is_possible(
 
 def test_an_endpoint_that_cannot_listen_exits_3_and_says_why() -> None:
     """An address that is not this host's."""
-    done = cli("endpoint", "--bind", "192.0.2.1")
+    done = process("endpoint", "--bind", "192.0.2.1")
     assert done.returncode == 3
     assert "192.0.2.1" in done.stderr
 
 
-def test_control_characters_of_an_argument_do_not_reach_the_terminal() -> None:
+def test_control_characters_of_an_argument_do_not_reach_the_terminal(cli: Cli) -> None:
     """What is wrong is quoted, never passed on as it is."""
     done = cli("run", "loopback", "--window", "\x1b[2J")
     assert done.returncode == 2
@@ -212,7 +215,7 @@ def test_a_reader_that_goes_away_is_no_error(arguments: list[str], tmp_path: Pat
 
 def test_a_terminal_without_unicode_gets_question_marks_and_no_traceback() -> None:
     """The text of a sheet has dashes and arrows in it."""
-    done = cli("presets", "show", "gbe-fd-1500", PYTHONIOENCODING="ascii")
+    done = process("presets", "show", "gbe-fd-1500", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert done.stdout.isascii()
 

@@ -1,9 +1,9 @@
 """`linkgauge presets`: a person's own presets, links that are not quite the preset's, Japanese names."""
 
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 DEADLINE_S = 30.0
+Cli = Callable[..., subprocess.CompletedProcess[str]]
 OWN = """
 [source]
 id = "own"
@@ -30,21 +31,17 @@ duplex = "full"
 """
 
 
-def cli(*arguments: str, config: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Carry a command out, in a process of its own."""
-    told = {} if config is None else {"LINKGAUGE_CONFIG_DIR": str(config)}
-    done = subprocess.run(
-        [sys.executable, "-m", "linkgauge", *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=DEADLINE_S,
-        env={**os.environ, "PYTHONWARNINGS": "error", **told, **environment},
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+@pytest.fixture
+def cli(cli: Cli) -> Cli:
+    """Give the command line, with a configuration directory where one is named."""
+
+    def carry_out(
+        *arguments: str, config: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        told = {} if config is None else {"LINKGAUGE_CONFIG_DIR": str(config)}
+        return cli(*arguments, **told, **environment)
+
+    return carry_out
 
 
 def write_own(config: Path, name: str, text: str) -> Path:
@@ -60,7 +57,7 @@ def flows(document: Any) -> dict[str, Any]:
     return {one["flow"]: one for one in document["expectations"]}
 
 
-def test_a_file_in_the_configuration_directory_is_a_preset_like_any_other(tmp_path: Path) -> None:
+def test_a_file_in_the_configuration_directory_is_a_preset_like_any_other(cli: Cli, tmp_path: Path) -> None:
     """Listed after linkgauge's own, shown, and computed."""
     write_own(tmp_path, "office.toml", OWN.format(id="office", framing="ethernet"))
     listed = json.loads(cli("presets", "--json", config=tmp_path).stdout)
@@ -70,7 +67,7 @@ def test_a_file_in_the_configuration_directory_is_a_preset_like_any_other(tmp_pa
     assert "474.6 Mb/s" in shown.stdout
 
 
-def test_what_is_wrong_in_a_file_is_told_once_on_stderr_and_the_rest_is_used(tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_file_is_told_once_on_stderr_and_the_rest_is_used(cli: Cli, tmp_path: Path) -> None:
     """File, key and what was expected; stdout stays one JSON document."""
     bad = write_own(tmp_path, "bad.toml", OWN.format(id="bad", framing="ether"))
     taken = write_own(tmp_path, "taken.toml", OWN.format(id="loopback", framing="ethernet"))
@@ -86,7 +83,7 @@ def test_what_is_wrong_in_a_file_is_told_once_on_stderr_and_the_rest_is_used(tmp
     assert f"{torn}: expected TOML" in told[2]
 
 
-def test_a_directory_that_is_a_file_is_told_and_nothing_more(tmp_path: Path) -> None:
+def test_a_directory_that_is_a_file_is_told_and_nothing_more(cli: Cli, tmp_path: Path) -> None:
     """Linkgauge's own presets do not need it."""
     (tmp_path / "presets").write_text("")
     done = cli("presets", config=tmp_path)
@@ -95,7 +92,7 @@ def test_a_directory_that_is_a_file_is_told_and_nothing_more(tmp_path: Path) -> 
     assert f"{tmp_path / 'presets'}: cannot be read" in done.stderr
 
 
-def test_control_characters_in_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_in_a_file_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:
     """Neither from a preset's name nor from what is wrong."""
     text = OWN.format(id="office", framing="ethernet").replace("uplink", "\\u001b[2Juplink")
     write_own(tmp_path, "a.toml", text)
@@ -108,7 +105,7 @@ def test_control_characters_in_a_file_do_not_reach_the_terminal(tmp_path: Path) 
         assert "\x1b" not in done.stdout + done.stderr
 
 
-def test_a_check_names_the_problems_before_it_says_that_the_preset_is_not_known(tmp_path: Path) -> None:
+def test_a_check_names_the_problems_before_it_says_that_the_preset_is_not_known(cli: Cli, tmp_path: Path) -> None:
     """For it is most likely in the file with the problem."""
     write_own(tmp_path, "office.toml", OWN.format(id="office", framing="ether"))
     done = cli("check", "office", "loopback", config=tmp_path)
@@ -117,7 +114,7 @@ def test_a_check_names_the_problems_before_it_says_that_the_preset_is_not_known(
     assert "'office' is not known" in done.stderr.splitlines()[1]
 
 
-def test_japanese_names_are_shown_where_they_are_asked_for_or_the_locale_is_japanese() -> None:
+def test_japanese_names_are_shown_where_they_are_asked_for_or_the_locale_is_japanese(cli: Cli) -> None:
     """Only the AIX document has them; others keep their English ones."""
     for done in (cli("presets", "--lang", "ja"), cli("presets", LC_ALL="ja_JP.UTF-8")):
         assert "10 Mb イーサネット、半二重" in done.stdout
@@ -128,14 +125,14 @@ def test_japanese_names_are_shown_where_they_are_asked_for_or_the_locale_is_japa
     assert shown.startswith("10gbe-fd-1500  10 Gb イーサネット、全二重、MTU 1500")
 
 
-def test_columns_beside_japanese_names_stay_in_line() -> None:
+def test_columns_beside_japanese_names_stay_in_line(cli: Cli) -> None:
     """An East Asian character takes two cells."""
     lines = cli("presets", "--lang", "ja").stdout.splitlines()
     ends = {cell_len(line) for line in lines if line.endswith(" documented")}
     assert len(ends) == 1
 
 
-def test_a_link_with_options_is_computed_and_says_which_they_are() -> None:
+def test_a_link_with_options_is_computed_and_says_which_they_are(cli: Cli) -> None:
     """1390 bytes of payload in 1546 on the wire, of which 8 are two VLAN tags."""
     options = ("--ipv6", "--vlan", "2", "--tunnel", "vxlan", "--no-timestamps")
     shown = cli("presets", "show", "10gbe-fd-1500", *options).stdout
@@ -149,7 +146,7 @@ def test_a_link_with_options_is_computed_and_says_which_they_are() -> None:
     assert {one["basis"] for one in document["expectations"]} == {"computed"}
 
 
-def test_options_that_a_link_has_anyhow_leave_it_as_documented() -> None:
+def test_options_that_a_link_has_anyhow_leave_it_as_documented(cli: Cli) -> None:
     """10gbe-fd-1500 has timestamps and an MTU of 1500."""
     options = ("--timestamps", "--mtu", "1500", "--vlan", "0", "--line-rate", "10G")
     assert (
@@ -176,7 +173,7 @@ def test_options_that_a_link_has_anyhow_leave_it_as_documented() -> None:
     ],
 )
 def test_options_that_a_link_cannot_have_exit_2_before_anything_is_begun(
-    arguments: list[str], said: str, tmp_path: Path
+    cli: Cli, arguments: list[str], said: str, tmp_path: Path
 ) -> None:
     """One line on stderr; no run log is made."""
     done = cli(*arguments, LINKGAUGE_DATA_DIR=str(tmp_path / "data"))
@@ -186,7 +183,7 @@ def test_options_that_a_link_cannot_have_exit_2_before_anything_is_begun(
     assert not (tmp_path / "data").exists()
 
 
-def test_a_check_with_options_says_which_its_expected_rate_was_computed_with(tmp_path: Path) -> None:
+def test_a_check_with_options_says_which_its_expected_rate_was_computed_with(cli: Cli, tmp_path: Path) -> None:
     """In the document as in the text."""
     short = ("--seconds", "0.5", "--interval", "100ms", "--json")
     done = cli(
@@ -196,7 +193,7 @@ def test_a_check_with_options_says_which_its_expected_rate_was_computed_with(tmp
     assert expected == {"mbit_s": 933.852, "basis": "computed", "source": "the wire model (IPv6, VLAN)"}
 
 
-def test_options_are_of_no_use_to_a_preset_that_picks_a_link_without_a_line(tmp_path: Path) -> None:
+def test_options_are_of_no_use_to_a_preset_that_picks_a_link_without_a_line(cli: Cli, tmp_path: Path) -> None:
     """Told, and no reason not to test."""
     short = ("--seconds", "0.5", "--interval", "100ms", "--json")
     done = cli("check", "auto", "loopback", "--ipv6", *short, LINKGAUGE_DATA_DIR=str(tmp_path))

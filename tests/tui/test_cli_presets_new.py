@@ -1,9 +1,7 @@
 """`linkgauge presets new`: a kept run made into a preset, that later runs are held against."""
 
 import json
-import os
 import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -22,24 +20,10 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    """Give a function that carries a command out, with data and configuration directories of the test's own."""
-
-    def carry_out(*arguments: str) -> subprocess.CompletedProcess[str]:
-        folders = {"LINKGAUGE_DATA_DIR": str(tmp_path / "data"), "LINKGAUGE_CONFIG_DIR": str(tmp_path / "config")}
-        done = subprocess.run(
-            [sys.executable, "-m", "linkgauge", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            env={**os.environ, "PYTHONWARNINGS": "error", **folders},
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    return carry_out
+def cli(cli: Cli, tmp_path: Path) -> Cli:
+    """Give the command line, with data and configuration directories of the test's own."""
+    folders = {"LINKGAUGE_DATA_DIR": str(tmp_path / "data"), "LINKGAUGE_CONFIG_DIR": str(tmp_path / "config")}
+    return lambda *arguments: cli(*arguments, **folders)
 
 
 def keep_run(world: Any, data_dir: Path, *, preset: str = "10gbe-fd-1500", ended: bool = True) -> None:
