@@ -18,6 +18,7 @@ from .dataplane.pool import Pool
 from .errors import LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from .link import ControlLink, LinkClosed
 from .liveness import PING_INTERVAL_S, SILENCE_NS, TETHERED_SILENCE_NS, Liveness, Trouble
+from .losing import Loss
 from .messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from .messages import SessionClosed as FarSessionClosed
 from .messages import SessionOpened as FarSessionOpened
@@ -106,7 +107,7 @@ class Run:
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
         self._is_confirmed = False
-        self._lost_session: str | None = None
+        self._loss = Loss()
         self._windows = WindowWatch(self.plan.workload)
         self._link_watch = LinkWatch(ends.near.nic, ends.far.nic, link.ip_version)
         self._far_watch = FarWatch(plan)
@@ -252,7 +253,7 @@ class Run:
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
             self._far_watch.far(message.sample, self._sampler.elapsed_ns)
-            if self._lost_session is None:  # from there on it no longer measures what was asked for
+            if not self._loss:  # from there on it no longer measures what was asked for
                 self._stamp(message.sample)
         elif isinstance(message, FarSessionOpened):
             self._far_watch.news()
@@ -316,17 +317,22 @@ class Run:
 
     def _session_ended(self, direction: Direction, session: int, generation: int, why: str) -> None:
         """Judge a connection that ended: one that was let go is none of the run's business."""
-        if not self._sessions.is_wanted(direction, session, generation) or self._lost_session is not None:
+        if not self._sessions.is_wanted(direction, session, generation):
             return
-        text = f"session {session} {direction} was lost: {why}"
-        if self._sessions.fail(text):
+        if self._sessions.fail(f"session {session} {direction} was lost: {why}"):
             return
         if session == PROBE_SESSION:
+            if self._loss:
+                return
             self._emit(Warned(f"the probe was lost: {why}; latency under load is that of the time before"))
             return
-        self._lost_session = text
-        self._stop_sampling()
-        asyncio.get_running_loop().call_later(_GRACE_S, self.stop, Reason.SESSION_LOST, text)
+        if not self._loss:
+            self._stop_sampling()
+            asyncio.get_running_loop().call_later(_GRACE_S, self._stop_for_loss)
+        self._loss.take(direction, session, generation, why)
+
+    def _stop_for_loss(self) -> None:
+        self.stop(Reason.SESSION_LOST, str(self._loss))
 
     def _worker_lost(self, why: str) -> None:
         if not self._sessions.fail(f"at the near end {why}"):

@@ -114,7 +114,7 @@ class ConnectAsker(ReceivingSession):
         super().close()
 
     def _watch(self) -> None:
-        self._loop.add_reader(self._sock, self._ended)
+        self._loop.add_reader(self._sock, self._look_for_end)
         if self._is_alone:
             self._thread = threading.Thread(target=self._run_alone, daemon=True)
             self._thread.start()
@@ -163,9 +163,6 @@ class ConnectAsker(ReceivingSession):
             self._begin()
         else:
             self._fail(error)
-
-    def _ended(self) -> None:
-        self._lose(None)
 
     def _drop(self) -> None:
         if self._one is not None:
@@ -288,11 +285,8 @@ class ConnectAnswerer(ReceivingSession):
         self._words[self._bytes_at] += self.response_bytes
 
     def _watch(self) -> None:
-        self._loop.add_reader(self._sock, self._ended)
+        self._loop.add_reader(self._sock, self._look_for_end)
         self._loop.add_reader(self.listener, self._accept)
-
-    def _ended(self) -> None:
-        self._lose(None)
 
     def _accept(self) -> None:
         try:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..latency import bucket_of
+from ..losing import CLOSED_THERE
 from ..plan import Mode
 from ..tcpinfo import TcpInfo, read_tcp_info
 from .counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, latency_base
@@ -125,7 +126,7 @@ class Session(ABC):
         """Register the readiness callback."""
 
     def _lose(self, error: OSError | None) -> None:
-        self._lose_saying("closed by the other end" if error is None else error.strerror or str(error))
+        self._lose_saying(CLOSED_THERE if error is None else error.strerror or str(error))
 
     def _lose_saying(self, why: str) -> None:
         if not self._closed:
@@ -135,6 +136,20 @@ class Session(ABC):
     def _hear(self, info: TcpInfo | None) -> None:
         if info is not None and info.silent_ms is not None:
             self.heard_ns = time.monotonic_ns() - info.silent_ms * 1_000_000
+
+    def _look_for_end(self) -> None:
+        """Find out why there is something to read on a connection that carries nothing."""
+        try:
+            said = self._sock.recv(1)
+        except (BlockingIOError, InterruptedError):
+            return  # there was none
+        except OSError as error:
+            self._lose(error)
+            return
+        if said:
+            self._lose_saying("the other end said something where it has nothing to say")
+        else:
+            self._lose(None)
 
     def _store(self, field: Field, value: int | None) -> None:
         self._words[self._base + field] = UNKNOWN if value is None else value

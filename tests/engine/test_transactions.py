@@ -184,6 +184,7 @@ class Pair:
         self.listener = listen_beside(far)
         near.setblocking(False)
         far.setblocking(False)
+        self.near = near
         place = Place(self.counters, 1, 0, self.lost.append)
         self.answerer = ConnectAnswerer(far, place, supplies, self.listener, Tickets(SECRET))
         address = self.listener.getsockname()
@@ -249,6 +250,31 @@ async def test_a_pair_that_is_no_longer_alone_goes_on_without_its_thread() -> No
                 await asyncio.sleep(0.01)
             await pair.until(pair.transactions + 50)
         assert not pair.lost
+    finally:
+        pair.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"), [(b"", "closed by the other end"), (b"x", "the other end said something where it has nothing")]
+)
+async def test_a_session_of_crr_ends_for_what_its_own_connection_says_and_for_nothing_else(
+    said: bytes, why: str
+) -> None:
+    """To be told that there is something to read, with nothing there, is no end; its end is one, and words are."""
+    pair = Pair()
+    try:
+        pair.answerer.start()
+        waked: Any = pair.answerer
+        waked._look_for_end()
+        assert not pair.lost
+        if said:
+            pair.near.send(said)
+        else:
+            pair.near.shutdown(socket.SHUT_WR)
+        async with asyncio.timeout(20):
+            await pair.until(1)
+        (lost,) = pair.lost
+        assert lost.startswith(why)
     finally:
         pair.close()
 

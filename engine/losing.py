@@ -1,0 +1,35 @@
+"""Why a session was lost, in the words of the end that knows it.
+
+Pure. Where one end gives a connection up, the other one sees it closed, and that may be heard of first: its own
+worker is nearer than the other end's word.
+"""
+
+from typing import Final
+
+CLOSED_THERE: Final = "closed by the other end"
+
+_Connection = tuple[str, int, int]
+
+
+class Loss:
+    """The first session that was lost, and the best that is known of why."""
+
+    def __init__(self) -> None:
+        self._connection: _Connection | None = None
+        self._why = ""
+
+    def __bool__(self) -> bool:
+        """Whether one was lost."""
+        return self._connection is not None
+
+    def take(self, direction: str, session: int, generation: int, why: str) -> None:
+        """Take in that a connection ended, and why, as one end tells it."""
+        connection = (direction, session, generation)
+        if self._connection is None or (connection == self._connection and self._why == CLOSED_THERE):
+            self._connection, self._why = connection, why
+
+    def __str__(self) -> str:
+        if self._connection is None:
+            return "no session was lost"
+        direction, session, _generation = self._connection
+        return f"session {session} {direction} was lost: {self._why}"
