@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +136,7 @@ def read_to_end(sock: socket.socket) -> bytes:
 
 
 @contextlib.contextmanager
-def gives_all_back(far: Far) -> Iterator[None]:
+def gives_all_back(far: Far) -> Generator[None]:
     """Check that an endpoint holds no more after the block than before it."""
     descriptors, resident = far.descriptors(), far.resident_kib()
     yield

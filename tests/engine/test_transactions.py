@@ -306,8 +306,9 @@ async def test_a_stranger_at_the_port_of_crr_gets_no_answer_and_a_ticket_gets_on
         assert await ask(address, theirs.issue() + bytes(40), 1) == b""
         assert len(await ask(address, request, 8_192)) == 8_192
         assert await ask(address, request, 1) == b""
-        pair.asker._tickets = ours
-        pair.asker.start()
+        asker: Any = pair.asker
+        asker._tickets = ours
+        asker.start()
         async with asyncio.timeout(10):
             await pair.until(3)
         assert not pair.lost
@@ -320,7 +321,11 @@ async def test_no_port_that_is_left_is_told_with_how_to_widen_the_range(monkeypa
     pair = Pair()
     try:
         pair.answerer.start()
-        monkeypatch.setattr(socket.socket, "connect_ex", lambda *_: 99)
+
+        def refuse(*_: object) -> int:
+            return 99
+
+        monkeypatch.setattr(socket.socket, "connect_ex", refuse)
         pair.asker.start()
         assert len(pair.lost) == 1
         assert "ip_local_port_range" in pair.lost[0]
