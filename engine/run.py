@@ -6,6 +6,7 @@ happens on the way, leaving the block gives everything back: sockets, workers, c
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -39,7 +40,7 @@ from .samples import (
     Warned,
 )
 from .timeline import Timeline
-from .warnings import LinkWatch, WindowWatch
+from .warnings import MEANT_OFF_VARIABLE, LinkWatch, WindowWatch
 
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
@@ -109,7 +110,8 @@ class Run:
         self._is_confirmed = False
         self._loss = Loss()
         self._windows = WindowWatch(self.plan.workload)
-        self._link_watch = LinkWatch(ends.near.nic, ends.far.nic, link.ip_version)
+        meant = MEANT_OFF_VARIABLE in os.environ
+        self._link_watch = LinkWatch(ends.near.nic, ends.far.nic, link.ip_version, off_is_meant=meant)
         self._far_watch = FarWatch(plan)
         self.pool = Pool(End.NEAR, plan, self._worker_said, self._worker_lost)
         self._sessions = NearSessions(self.pool, link, plan.settings, has_probe=plan.probe)

@@ -246,17 +246,27 @@ class SocketFacts:
     mode: Mode = Mode.COPY
 
 
+# What was held up somewhere and comes at once makes a rate a little more than a wire's for a moment.
+_BEYOND: Final = 1.2
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """A rate to expect of a link, and where that comes from.
 
     Where it is one of transactions, `transactions_s` is what counts, and `bit_s` the payload that they carry.
+    `most_bit_s` is what the wire of such a link can carry, where it has one that can be computed.
     """
 
     bit_s: int
     basis: Literal["documented", "computed"]
     source: str
     transactions_s: float | None = None
+    most_bit_s: int | None = None
+
+    def is_beyond(self, bit_s: float | None) -> bool:
+        """Return whether no such link carries a rate: it is another link, then."""
+        return bit_s is not None and self.most_bit_s is not None and bit_s > _BEYOND * self.most_bit_s
 
 
 @dataclass(frozen=True, slots=True)

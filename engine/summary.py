@@ -236,11 +236,13 @@ def _weighted(parts: Sequence[tuple[int, Expected | None]]) -> Expected | None:
     sources = dict.fromkeys(expected.source for _, expected in known)
     transactions = [(weight, expected.transactions_s) for weight, expected in known]
     rates = [weight * rate for weight, rate in transactions if rate is not None]
+    most = [weight * expected.most_bit_s for weight, expected in known if expected.most_bit_s is not None]
     return Expected(
         bit_s,
         "documented" if documented else "computed",
         "; ".join(sources),
         sum(rates) / whole if len(rates) == len(known) else None,
+        (sum(most) + whole // 2) // whole if len(most) == len(known) else None,
     )
 
 

@@ -9,6 +9,8 @@ from typing import Final
 from .plan import End, Workload, sender_of
 from .samples import NicFacts, SocketFacts
 
+# In the environment of what a lab runs, where the lab itself has switched offloads off: nobody should undo that.
+MEANT_OFF_VARIABLE: Final = "LINKGAUGE_LAB_OFFLOADS_OFF"
 _IP_AND_TCP_BYTES: Final = {4: 40, 6: 60}
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
 _MAX_PACKET_BYTES: Final = 65_535  # loopback's MTU is one more than any packet can be
@@ -40,18 +42,19 @@ class WindowWatch:
 class LinkWatch:
     """Tells, once each, what of the two ends' interfaces and segments does not go together.
 
-    `ip` is the IP version of the connections.
+    `ip` is the IP version of the connections. Offloads may be off because they are meant to be.
     """
 
-    def __init__(self, near: NicFacts | None, far: NicFacts | None, ip: int) -> None:
+    def __init__(self, near: NicFacts | None, far: NicFacts | None, ip: int, *, off_is_meant: bool = False) -> None:
         self._nics = {End.NEAR: near, End.FAR: far}
         self._ip = ip
+        self._off_is_meant = off_is_meant
         self._has_told_mss = False
 
     def at_start(self) -> list[str]:
         """Return the warnings that the interfaces themselves call for."""
         near, far = self._nics[End.NEAR], self._nics[End.FAR]
-        found = [_offloads(self._nics)]
+        found = [None if self._off_is_meant else _offloads(self._nics)]
         if near is not None and far is not None:
             found = [_mtus(near, far), _duplexes(near, far), *found]
         return [text for text in found if text is not None]

@@ -66,7 +66,13 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
             rate = _documented(preset, flows, sessions, held_as)
             bit_s = None if rate is None else preset.bit_s(rate)
             if rate is not None and bit_s is not None:
-                return Expected(bit_s, "documented", preset.source_of(rate))
+                derived = derive(preset.link, flow, variant)
+                return Expected(
+                    bit_s,
+                    "documented",
+                    preset.source_of(rate),
+                    most_bit_s=None if derived is None else derived.bit_s,
+                )
     if workload != "stream" or not (changed or set(flows) & set(preset.computed)):
         return None
     return _computed(preset, flow, variant)
@@ -98,7 +104,8 @@ def _computed(preset: Preset, flow: Flow, variant: Variant) -> Expected | None:
     if derived is None:
         return None
     words = variant.words
-    return Expected(derived.bit_s, "computed", f"{MODEL} ({words})" if words else MODEL)
+    source = f"{MODEL} ({words})" if words else MODEL
+    return Expected(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
 
 
 def off_model_percent(preset: Preset, rate: Rate) -> float | None:

@@ -17,6 +17,7 @@ DEFAULT_PASS_PERCENT: Final = 95.0
 FAIL_PERCENT: Final = 50.0
 # So far above the expected rate it is worth asking whether the preset is this link's.
 _DOUBT_PERCENT: Final = 110.0
+ANOTHER_LINK: Final = "this is another link, so choose its preset, or let both ends' interfaces do it (check auto)"
 _BADNESS: Final[tuple[Word, ...]] = ("fail", "short", "none", "pass")
 
 
@@ -39,7 +40,8 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
     """Judge a run by each rate that was expected of it; the worst one gives the word.
 
     `fail` is under half of the expected rate, or no payload at all; `short` is under the pass mark; `none`
-    is nothing to expect, nothing measured, or a run that did not run to its end.
+    is nothing to expect, nothing measured, a run that did not run to its end, or more than such a link can carry:
+    then it is another link, of which nothing was expected.
     """
     check_pass_mark(pass_percent)
     if not summary.end.reason.is_regular:
@@ -69,6 +71,9 @@ def _judge_one(name: str, expected: Expected, measured: Measured | None, pass_pe
     was, wanted, percent = _compared(expected, measured)
     word: Word = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
     text = f"{name} {was} is {_percent(percent, pass_percent)} of the {wanted} that {expected.source} expects"
+    if expected.is_beyond(measured.bit_s):
+        most = rate_words(expected.most_bit_s or 0)
+        return Verdict("none", f"{text}, and no such link carries more than {most}: {ANOTHER_LINK}.")
     if word != "pass":
         return Verdict(word, f"{text}; the pass mark is {pass_percent:g} %.")
     if percent > _DOUBT_PERCENT:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ..codec import encode
 from ..owner import owner
 from ..plan import Peer
+from ..warnings import MEANT_OFF_VARIABLE
 from .link import FAR_ADDRESS, LabError, LabLink, LabUnavailable
 
 MARK: Final = "LINKGAUGE_LAB"  # in the environment of every process of a lab: whose it is
@@ -27,11 +28,15 @@ _SI_USER: Final = 0  # sigaction(2): sent with kill(2), not by the terminal
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """A lab that is up: where its far end listens, and what a person should know of it."""
+    """A lab that is up: where its far end listens, and what a person should know of it.
+
+    `cuts` says that every packet on its link is one that its wire could carry: offloads are off on purpose.
+    """
 
     peer: Peer
     notes: tuple[str, ...]
     keeper_pid: int
+    cuts: bool = False
 
     def at_near_end(self, command: Sequence[str]) -> list[str]:
         """Return a command line that runs a command at the near end, as a child of this process and thread."""
@@ -46,7 +51,8 @@ class Lab:
         """
         held_back = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
         try:
-            marked = {**os.environ, **(environment or {}), MARK: owner()}
+            meant = {MEANT_OFF_VARIABLE: "1"} if self.cuts else {}
+            marked = {**os.environ, **meant, **(environment or {}), MARK: owner()}
             with subprocess.Popen(self.at_near_end(command), env=marked) as child:
                 _watch(child)
             status = child.returncode
@@ -88,7 +94,7 @@ def open_lab(link: LabLink) -> Generator[Lab]:
         answer = _ask(keeper, link)
         if "error" in answer:
             raise (LabUnavailable if answer["unavailable"] else LabError)(answer["error"])
-        yield Lab(Peer(FAR_ADDRESS, answer["port"]), tuple(answer["notes"]), keeper.pid)
+        yield Lab(Peer(FAR_ADDRESS, answer["port"]), tuple(answer["notes"]), keeper.pid, link.grain != "offload")
     finally:
         _take_down(keeper)
 

@@ -28,9 +28,11 @@ _HOST_RULES: Final = (find_window, find_processor, find_left)
 def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     """Return what keeps a run from being faster, the finding that explains most of the gap first.
 
-    A run that reaches the pass mark has one finding, which says so. Where nothing is expected, findings tell what
-    limits, and their share is None.
+    A run that reaches the pass mark has one finding, which says so; so has one that no such link can carry. Where
+    nothing is expected, findings tell what limits, and their share is None.
     """
+    if evidence.beyond_bit_s is not None:
+        return (_another_link(evidence, evidence.beyond_bit_s),)
     if evidence.is_as_expected:
         return (_as_expected(evidence),)
     if evidence.bit_s <= 0:
@@ -137,6 +139,18 @@ def _as_expected(evidence: Evidence) -> Finding:
             shown += f"; next limit at the {end.end} end: {load_words(end)}"
             break
     return Finding("at-expected", None, 1.0, text, shown, "nothing to do", weight=1.0)
+
+
+def _another_link(evidence: Evidence, most_bit_s: int) -> Finding:
+    return Finding(
+        "another-link",
+        None,
+        0.95,
+        "This is not such a link: more comes through than one can carry.",
+        f"{rate_words(evidence.bit_s)} came through, and its wire carries {rate_words(most_bit_s)} at most",
+        "linkgauge check auto PEER picks the preset by both ends' interfaces; linkgauge presets lists them all",
+        weight=1.0,
+    )
 
 
 def _no_payload(evidence: Evidence) -> Finding:

@@ -97,7 +97,11 @@ class FlowEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A stretch of a run under one setting. `expected_bit_s` is of all its flows together."""
+    """A stretch of a run under one setting.
+
+    `expected_bit_s` is of all its flows together. `beyond_bit_s` is what the wire of such a link can carry, where
+    the run was faster than it can have been on one.
+    """
 
     workload: Workload
     direction: Direction
@@ -112,6 +116,7 @@ class Evidence:
     pass_percent: float = 95.0
     link: LinkEvidence | None = None
     ceiling_bit_s: int | None = None
+    beyond_bit_s: int | None = None
 
     def of(self, end: End) -> EndEvidence:
         """Return one end's part."""

@@ -8,6 +8,7 @@ from ...engine.plan import End
 
 Code = Literal[
     "at-expected",
+    "another-link",
     "no-payload",
     "window-below-bdp",
     "window-clamped",

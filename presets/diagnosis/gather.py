@@ -94,17 +94,19 @@ class Gatherer:
 
     def _evidence(self, sums: Sums) -> Evidence:
         assert self._started is not None  # noqa: S101 - sums are made when a run starts
-        expected = _expected(sums)
+        wanted = _expected(sums)
+        expected = None if wanted is None else float(wanted.bit_s)
         parts = tuple(
             self._flow(sums, flow, None if expected is None else expected / len(sums.flows)) for flow in sums.flows
         )
+        bit_s = sum(part.bit_s for part in parts)
         return Evidence(
             workload=sums.plan.workload,
             direction=sums.settings.direction,
             sessions=sums.settings.sessions,
             window_bytes=sums.settings.window_bytes,
             span_ns=sums.span_ns,
-            bit_s=sum(part.bit_s for part in parts),
+            bit_s=bit_s,
             flows=parts,
             near=self._end(sums, End.NEAR),
             far=self._end(sums, End.FAR),
@@ -112,6 +114,7 @@ class Gatherer:
             pass_percent=self._pass_percent,
             link=self._link,
             ceiling_bit_s=self._ceiling(sums.settings),
+            beyond_bit_s=wanted.most_bit_s if wanted is not None and wanted.is_beyond(bit_s) else None,
         )
 
     def _end(self, sums: Sums, end: End) -> EndEvidence:
@@ -165,14 +168,14 @@ class Gatherer:
         return self._sockets[min(known, key=lambda key: key[2])] if known else None
 
 
-def _expected(sums: Sums) -> float | None:
+def _expected(sums: Sums) -> Expected | None:
     of: dict[Direction, Expected | None] = {
         Direction.OUT: sums.expectation.out,
         Direction.IN: sums.expectation.in_,
         Direction.DUPLEX: sums.expectation.total,
     }
     found = of[sums.settings.direction]
-    return None if found is None or found.bit_s <= 0 else float(found.bit_s)
+    return None if found is None or found.bit_s <= 0 else found
 
 
 def _of_time(spent_ns: int | None, span_ns: int) -> float | None:

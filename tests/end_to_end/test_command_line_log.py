@@ -79,7 +79,7 @@ def test_a_data_directory_that_cannot_be_used_costs_the_keeping_and_not_the_run(
     environment = {**linkgauge.environment, "LINKGAUGE_DATA_DIR": str(tmp_path / where)}
     answer = linkgauge("check", "10mb-fd", far_end, *SHORT, "--json", env=environment)
     assert answer.status == 0, answer
-    assert answer.document["verdict"] == "pass"
+    assert answer.document["verdict"] == "none"
     assert "not kept" in answer.err
     assert "kept as run" not in answer.err
 

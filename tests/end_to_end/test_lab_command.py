@@ -180,6 +180,7 @@ def test_a_check_takes_its_own_options_after_two_dashes(linkgauge: Any) -> None:
     answer = linkgauge("lab", "10mb-fd", "--check", "--json", "--", "--direction", "in", "--seconds", "1")
     assert answer.document["plan"]["direction"] == "in"
     assert answer.status == {"pass": 0, "short": 1, "fail": 1}[answer.document["verdict"]]
+    assert not [text for text in answer.document["warnings"] if text.startswith("offloads")]
 
 
 @needs_labs

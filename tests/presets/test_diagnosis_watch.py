@@ -1,5 +1,6 @@
 """From events to findings: what is left out, what is forgotten, and what is shown while a run goes on."""
 
+from dataclasses import replace
 from typing import Any
 
 from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
@@ -125,6 +126,18 @@ def test_the_recent_past_is_three_seconds() -> None:
     assert whole is not None
     assert recent.flows[0].rwnd_limited == 0
     assert (whole.flows[0].rwnd_limited or 0) > 0.4
+
+
+def test_what_no_such_link_carries_is_the_one_finding() -> None:
+    """Not that nothing limits: the preset is another link's."""
+    watch = Watch()
+    bound = Expectation(out=Expected(10_000_000, "documented", "a table", most_bit_s=9_400_000))
+    watch.feed(replace(started(), expectation=bound))
+    fed(watch, 0, 8)
+    (finding,) = watch.whole
+    assert (finding.code, finding.share) == ("another-link", None)
+    assert finding.evidence == "50 Mb/s came through, and its wire carries 9.4 Mb/s at most"
+    assert "check auto" in finding.remedy
 
 
 def finding(code: Any, share: float = 1.0, evidence: str = "") -> Finding:

@@ -145,6 +145,16 @@ def test_nothing_is_computed_for_half_duplex_and_for_links_without_a_wire() -> N
         assert expectation(catalog.find(preset_id), Settings(), variant=variant) == Expectation()
 
 
+def test_what_a_link_can_carry_at_most_is_known_where_it_has_a_wire() -> None:
+    """A documented rate may be a host's, and another host's be more: what the wire carries is a bound for all."""
+    catalog = load_catalog()
+    rates = [expectation(catalog.find(name), Settings()).out for name in ("gbe-fd-1500", "25gbe-9000", "lpar-1500")]
+    assert [None if rate is None else rate.most_bit_s for rate in rates] == [949_284_785, 24_751_051_118, None]
+    gigabit = rates[0]
+    assert gigabit
+    assert [gigabit.is_beyond(bit_s) for bit_s in (None, 1e9, 1.2e9, 40e9)] == [False, False, True, True]
+
+
 def test_a_link_of_today_is_judged_by_the_model_in_every_direction() -> None:
     """Whatever the number of sessions."""
     preset = load_catalog().find("25gbe-9000")

@@ -126,6 +126,16 @@ def test_a_slip_of_the_source_is_warned_of_with_the_rate() -> None:
     )
 
 
+def test_a_rate_that_no_such_link_carries_is_another_links_and_no_pass() -> None:
+    """Loopback under a preset of 100 Mb/s: what was expected is of another link; nothing is known of this one."""
+    line = Expected(94_149_090, "documented", "AIX table 1", most_bit_s=94_928_000)
+    verdict = judge(run(Expectation(out=line), out=rate(11.35e9)))
+    assert verdict.word == "none"
+    assert "no such link carries more than 94.9 Mb/s" in verdict.text
+    assert "check auto" in verdict.text
+    assert judge(run(Expectation(out=line), out=rate(98e6))).word == "pass"
+
+
 def test_a_rate_well_above_the_expected_one_is_asked_about() -> None:
     """Loopback judged as Gigabit Ethernet passes, and may be the wrong preset."""
     assert "another link" in judge(run(Expectation(out=GIGABIT), out=rate(46e9))).text

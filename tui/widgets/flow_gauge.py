@@ -26,7 +26,7 @@ _SCALED_FROM: Final = 6  # rows
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
 _SENDERS: Final = {Direction.OUT: "near sends", Direction.IN: "far sends", Direction.DUPLEX: "both send"}
 _ASKERS: Final = {Direction.OUT: "near asks", Direction.IN: "far asks", Direction.DUPLEX: "both ask"}
-_SAID: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off"}
+_SAID: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off", "other": "≠ other"}
 
 
 class FlowGauge(Drawn):
@@ -60,10 +60,15 @@ class FlowGauge(Drawn):
         return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
 
     def judged(self) -> str:
-        """Return what is to be said of the rate: pass, short or fail; empty where nothing is expected."""
-        percent = self._reading.percent
-        if percent is None:
+        """Return what is to be said of the rate: pass, short or fail; empty where nothing is expected.
+
+        What no such link can carry is another's.
+        """
+        percent, expected = self._reading.percent, self._reading.expected
+        if percent is None or expected is None:
             return ""
+        if expected.is_beyond(self._reading.bit_s):
+            return "other"
         return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
     def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:

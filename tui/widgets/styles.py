@@ -20,9 +20,10 @@ FLOWS: Final = {
 }
 VERDICTS: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "none": "$text-primary"}
 # A judged rate: its figures, and its word on a ground that is seen from afar.
-JUDGED: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "": MUTED}
+JUDGED: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "other": SHORT, "": MUTED}
 CHIPS: Final = {
     "pass": "bold $background on $text-success",
     "short": "bold $background on $text-warning",
     "fail": "bold $background on $text-error",
+    "other": "bold $background on $text-warning",
 }
