@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..engine.runlog import RunRow
+from .run_rows import run_line
 
 _FIELDS: Final = ("preset", "peer", "verdict", "label", "note", "group")
 
@@ -31,15 +32,25 @@ class RowFilter:
         )
 
 
-def has_words(row: RunRow, text: str) -> bool:
-    """Return whether every word of a text is in a run's words; `peer:db` looks for `db` in the peer alone."""
-    words = {name: (getattr(row, name) or "").casefold() for name in _FIELDS}
-    everything = " ".join((*words.values(), row.run_id, row.started_utc or ""))
-    for wanted in text.casefold().split():
-        name, colon, part = wanted.partition(":")
-        if part not in words[name] if colon and name in words else wanted not in everything:
-            return False
-    return True
+class KeptRun:
+    """A run of the log with its line, and its words, made ready to be looked through at each letter."""
+
+    __slots__ = ("_everything", "_words", "line", "row")
+
+    def __init__(self, row: RunRow) -> None:
+        self.row = row
+        self.line = run_line(row)
+        self._words = {name: (getattr(row, name) or "").casefold() for name in _FIELDS}
+        self._everything = " ".join((*self._words.values(), row.run_id, row.started_utc or ""))
+
+    def has(self, text: str) -> bool:
+        """Return whether every word of a text is in them; `peer:db` looks for `db` in the peer alone."""
+        for wanted in text.casefold().split():
+            name, colon, part = wanted.partition(":")
+            is_field = colon and name in self._words
+            if part not in self._words[name] if is_field else wanted not in self._everything:
+                return False
+        return True
 
 
 def _is_part(wanted: str | None, text: str | None) -> bool:

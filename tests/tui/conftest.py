@@ -48,6 +48,7 @@ from linkgauge.presets.wire import PLAIN
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.conduct import run_document
+from linkgauge.tui.later import Later
 from textual.pilot import Pilot
 
 INTERVAL_NS = SECOND_NS // 4
@@ -204,8 +205,9 @@ class Cockpit:
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait until every event that was emitted is on the screen."""
+        """Wait until every event that was emitted is on the screen, and all that a key has asked for."""
         await self.pilot.pause()
+        await put_off(self.pilot)
         waiting = [script for script in self.world.scripts if not script.closed]
         for script in waiting:
             await script.queue.join()
@@ -225,6 +227,12 @@ class Cockpit:
     def line(self, number: int) -> str:
         """Return one line of the screen."""
         return self.text().splitlines()[number]
+
+
+async def put_off(pilot: Pilot[None]) -> None:
+    """Wait until nothing is put off any more until a person's hands rest."""
+    while any(isinstance(one, Later) and one.is_waiting for one in vars(pilot.app.screen).values()):
+        await pilot.pause(0.01)
 
 
 class World:
@@ -302,6 +310,21 @@ class World:
             cockpit = Cockpit(self, app, pilot)
             await cockpit.settle()
             yield cockpit
+
+    @staticmethod
+    async def still(pilot: Pilot[None], *, ends: bool = False) -> None:
+        """Wait until the screen is the same a few times over: one message may bring another, and a new layout.
+
+        `ends` waits for the workers, too.
+        """
+        seen: list[list[Any]] = []
+        async with asyncio.timeout(30):
+            while len(seen) < 4 or any(seen[-1] != earlier for earlier in seen[-4:-1]):
+                if ends:
+                    await pilot.app.workers.wait_for_complete()
+                await put_off(pilot)
+                await pilot.pause()
+                seen.append(pilot.app.screen._compositor.render_strips())
 
     def _leap(self) -> int:
         self.now_ns += SECOND_NS

@@ -105,7 +105,7 @@ async def test_a_label_and_a_note_are_written_in_their_place(world: Any, kept: A
         await cockpit.press("l", *"nonsense", "escape")
         assert isinstance(cockpit.app.screen, HistoryScreen)
         assert kept.find(SHORT).label == "slow x"
-        assert cockpit.app.screen.query_one(RunTable).at == SHORT
+        assert cockpit.app.screen.query_one(RunTable).run_id == SHORT
 
 
 async def test_what_is_too_long_is_told_and_not_kept(world: Any, kept: Any) -> None:

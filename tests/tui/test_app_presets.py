@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.screens.presets import PresetList, PresetScreen, by_family, matches, shortened
+from linkgauge.tui.screens.presets import PresetScreen
+from linkgauge.tui.widgets.page import Page
+from linkgauge.tui.widgets.preset_list import PresetList, by_family, finds, has_words, shortened
 from rich.cells import cell_len
-from textual.containers import VerticalScroll
 from textual.widgets import Input
 
 pytestmark = pytest.mark.anyio
@@ -29,13 +30,12 @@ framing = "ether"
 
 def headings(cockpit: Any) -> list[str]:
     """Return the headings of the list, top down."""
-    options = cockpit.app.screen.query_one(PresetList).options
-    return [str(option.prompt) for option in options if option.id is None]
+    return [row.text for row in cockpit.app.screen.query_one(PresetList).rows if not row.id]
 
 
 def ids(cockpit: Any) -> list[str]:
     """Return the ids in the list, top down."""
-    return [option.id for option in cockpit.app.screen.query_one(PresetList).options if option.id]
+    return [row.id for row in cockpit.app.screen.query_one(PresetList).rows if row.id]
 
 
 def test_presets_of_one_family_stand_together_whichever_document_they_are_of() -> None:
@@ -73,14 +73,14 @@ async def test_the_filter_leaves_headings_only_above_what_it_leaves(world: Any, 
 @pytest.mark.parametrize("text", ["イーサネット 10 gb", "ＭＴＵ RFC1323", "ETHERNET 10gbe", "aix 10 gb", ""])
 def test_a_preset_is_found_by_any_of_its_names(text: str) -> None:
     """English and Japanese, wide letters and narrow ones."""
-    assert matches(load_catalog().find("10gbe-fd-1500"), text, "ja")
+    assert has_words(finds(load_catalog().find("10gbe-fd-1500"), "ja"), text)
 
 
 def test_a_name_that_is_not_shown_finds_nothing() -> None:
     """`1000 Mb` is what the Japanese document calls 1 Gb."""
     preset = load_catalog().find("gbe-fd-1500")
-    assert matches(preset, "1000", "ja")
-    assert not matches(preset, "1000")
+    assert has_words(finds(preset, "ja"), "1000")
+    assert not has_words(finds(preset), "1000")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> N
 
 def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
     """All words must be there."""
-    assert not matches(load_catalog().find("10gbe-fd-1500"), "ethernet 9000")
+    assert not has_words(finds(load_catalog().find("10gbe-fd-1500")), "ethernet 9000")
 
 
 @both_sizes
@@ -111,8 +111,6 @@ async def test_no_line_of_the_list_is_broken(world: Any, size: tuple[int, int]) 
         for width in (size[0], 100, 160):
             await cockpit.pilot.resize_terminal(width, size[1])
             await cockpit.settle()
-            shown = cockpit.app.screen.query_one(PresetList)
-            assert shown.virtual_size.height == len(shown.options)
             row = next(
                 line for line in cockpit.text().splitlines() if "10 Gb Ethernet, full duplex, MTU 9000" in line
             )
@@ -163,7 +161,7 @@ async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[in
     async with world.cockpit(size) as cockpit:
         await cockpit.press("n", "down", "tab")
         seen = cockpit.text()
-        pane = cockpit.app.screen.query_one("#sheet", VerticalScroll)
+        pane = cockpit.app.screen.query_one(Page)
         while pane.scroll_offset.y < pane.max_scroll_y:
             before = pane.scroll_offset.y
             await cockpit.press("pagedown")
@@ -194,8 +192,7 @@ async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
         await cockpit.press("n")
         rows = [line for line in cockpit.text().splitlines() if "イーサネット、" in line and "二重" in line]
         assert len(rows) >= 6
-        shown = cockpit.app.screen.query_one(PresetList)
-        assert shown.virtual_size.height == len(shown.options)
+        assert {cell_len(line) for line in rows} == {size[0]}
 
 
 @both_sizes

@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.runlog import RunRow
-from linkgauge.tui.kept_rows import RowFilter, has_words
+from linkgauge.tui.kept_rows import KeptRun, RowFilter
 
 
 def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRow:
@@ -47,4 +47,4 @@ def test_a_filter_leaves_what_has_all_of_it(wanted: RowFilter, left: list[str]) 
 )
 def test_every_word_must_be_somewhere(text: str, left: list[str]) -> None:
     """Or in the part that is named before a colon."""
-    assert [one.run_id for one in ROWS if has_words(one, text)] == left
+    assert [one.run_id for one in ROWS if KeptRun(one).has(text)] == left

@@ -30,18 +30,9 @@ def driven(world: Any, drive: Callable[[Any], object] | None, *press: str, ends:
             else:
                 await asyncio.wait_for(world.script.queue.join(), 30)
         await pilot.press(*press)
-        await still(pilot)
+        await world.still(pilot)
 
     return run
-
-
-async def still(pilot: Any) -> None:
-    """Wait until the screen is the same a few times over: one message may bring another, and a new layout."""
-    seen: list[list[Any]] = []
-    async with asyncio.timeout(30):
-        while len(seen) < 4 or any(seen[-1] != earlier for earlier in seen[-4:-1]):
-            await pilot.pause()
-            seen.append(pilot.app.screen._compositor.render_strips())
 
 
 def half_way(script: Any) -> None:

@@ -1,6 +1,5 @@
 """Pictures of the screens of kept runs."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,58 +8,48 @@ import pytest
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
 
 
-def pressed(*keys: str) -> Callable[[Any], Awaitable[None]]:
+def pressed(world: Any, *keys: str) -> Callable[[Any], Awaitable[None]]:
     """Return what a snapshot runs first: open the list, press keys one by one, and let all of it settle."""
 
     async def run(pilot: Any) -> None:
         for key in ("h", *keys):
             await pilot.press(key)
-            await still(pilot)
+            await world.still(pilot, ends=True)
 
     return run
-
-
-async def still(pilot: Any) -> None:
-    """Wait until no worker works, and the screen is the same a few times over."""
-    seen: list[list[Any]] = []
-    async with asyncio.timeout(30):
-        while len(seen) < 4 or any(seen[-1] != earlier for earlier in seen[-4:-1]):
-            await pilot.app.workers.wait_for_complete()
-            await pilot.pause()
-            seen.append(pilot.app.screen._compositor.render_strips())
 
 
 @SIZES
 def test_history(snap_compare: Any, world: Any, kept: Any, size: tuple[int, int]) -> None:
     """Two runs marked, one of them under the cursor."""
-    assert snap_compare(world.app(), terminal_size=size, run_before=pressed("down", "space", "space", "up"))
+    assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "down", "space", "space", "up"))
 
 
 @SIZES
 def test_stored_run(snap_compare: Any, world: Any, kept: Any, size: tuple[int, int]) -> None:
     """A run with a change half-way."""
-    assert snap_compare(world.app(), terminal_size=size, run_before=pressed("down", "enter"))
+    assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "down", "enter"))
 
 
 @SIZES
 def test_compare(snap_compare: Any, world: Any, kept: Any, size: tuple[int, int]) -> None:
     """Two runs, one slower."""
-    before = pressed("down", "down", "space", "space", "c")
+    before = pressed(world, "down", "down", "space", "space", "c")
     assert snap_compare(world.app(), terminal_size=size, run_before=before)
 
 
 def test_editing_a_label(snap_compare: Any, world: Any, kept: Any) -> None:
     """In its place."""
-    assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed("down", "l"))
+    assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed(world, "down", "l"))
 
 
 def test_export_choice(snap_compare: Any, world: Any, kept: Any) -> None:
     """Four forms."""
-    assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed("e"))
+    assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed(world, "e"))
 
 
 def test_monochrome(snap_compare: Any, world: Any, kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is told by colour alone."""
     monkeypatch.setenv("NO_COLOR", "1")
-    before = pressed("down", "down", "space", "space", "c")
+    before = pressed(world, "down", "down", "space", "space", "c")
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=before)

@@ -5,12 +5,14 @@ from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from ..actions import topics
+from ..widgets.page import Page
+from ..widgets.styles import KEY
+
+_KEYS: Final = 9
 
 _ANYWHERE: Final = (
     ("tab", "Go to the sessions, the verdict or the plot; arrows, page up and page down scroll there."),
@@ -36,41 +38,46 @@ class HelpScreen(ModalScreen[None]):
     DEFAULT_CSS = """
     HelpScreen {
         align: center middle;
-        & > VerticalScroll {
+        background: $background;
+        & > Page {
             width: 100;
             max-width: 96%;
-            height: auto;
-            max-height: 96%;
+            height: 96%;
             padding: 0 1;
             border: round $primary;
             background: $surface;
-            scrollbar-size-vertical: 1;
         }
-        & Horizontal { height: auto; }
-        & .topic { height: auto; color: $text-primary; text-style: bold; }
-        & .keys { width: 9; height: auto; text-align: right; color: $footer-key-foreground; text-style: bold; }
-        & .text { width: 1fr; height: auto; padding: 0 0 0 2; }
     }
     """
 
     def compose(self) -> ComposeResult:
-        """Lay out the keys by topic, then the marks."""
-        with VerticalScroll() as page:
-            page.border_title = Content("keys and marks")
-            page.border_subtitle = Content("↑ ↓ scroll   esc back")
-            for topic, actions in topics().items():
-                yield from _section(topic, [(action.key_names, action.help) for action in actions])
-            yield from _section("Anywhere", _ANYWHERE)
-            yield from _section("Marks", _MARKS)
+        """Lay out one page."""
+        page = Page()
+        page.border_title = Content("keys and marks")
+        page.border_subtitle = Content("↑ ↓ scroll   esc back")
+        yield page
+
+    def on_mount(self) -> None:
+        """Write the keys by topic, then the marks."""
+        page = self.query_one(Page)
+        page.show(_lines)
+        page.focus()
 
     def action_back(self) -> None:
         """Go back to the cockpit."""
         self.dismiss(None)
 
 
-def _section(title: str, rows: Iterable[tuple[str, str]]) -> ComposeResult:
-    yield Static(Content(title), classes="topic", markup=False)
+def _lines(width: int) -> list[Content]:
+    lines: list[Content] = []
+    for topic, actions in topics().items():
+        lines += _section(topic, [(action.key_names, action.help) for action in actions], width)
+    return [*lines, *_section("Anywhere", _ANYWHERE, width), *_section("Marks", _MARKS, width)]
+
+
+def _section(title: str, rows: Iterable[tuple[str, str]], width: int) -> Iterable[Content]:
+    yield Content.styled(title, "bold $text-primary")
     for keys, text in rows:
-        with Horizontal():
-            yield Static(Content(keys), classes="keys", markup=False)
-            yield Static(Content(text), classes="text", markup=False)
+        told = Content(text).wrap(max(width - _KEYS - 2, 10))
+        for number, line in enumerate(told):
+            yield Content.assemble((f"{'' if number else keys:>{_KEYS}}", KEY), "  ", line)

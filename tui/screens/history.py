@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Input, Static
+from textual.widgets import Footer, Input, Static
 
 from ...engine.errors import LinkgaugeError
 from ...engine.runlog import RunRow
@@ -22,13 +22,14 @@ from ...presets.catalog import Catalog
 from .. import format as words
 from ..actions import Place, bindings
 from ..comparing import LETTERS
-from ..kept_rows import has_words
+from ..kept_rows import KeptRun
+from ..later import Later
 from ..ports import Export, History
-from ..run_rows import SORTS, ordered, run_line
+from ..run_rows import SORTS, ordered
 from ..widgets.field import Field
 from ..widgets.run_detail import RunDetail
 from ..widgets.run_table import RunList, RunTable
-from ..widgets.styles import KEY, MUTED
+from ..widgets.styles import KEY
 from .compare import CompareScreen
 from .confirm import ConfirmScreen
 from .export import export_from
@@ -36,7 +37,9 @@ from .help import HelpScreen
 from .layout import app_of
 from .stored import StoredScreen
 
-_MOST_SHOWN: Final = 1_000  # more lines than anybody reads, and few enough to be laid out at each key
+# A letter, and the cursor, are seen first: what follows from them is made once the hands rest.
+_FILTER_AFTER_S: Final = 0.04
+_DETAIL_AFTER_S: Final = 0.1
 
 
 class HistoryScreen(Screen[None]):
@@ -70,10 +73,12 @@ class HistoryScreen(Screen[None]):
         self._history = history
         self._export = export
         self._catalog = catalog
-        self._rows: dict[str, RunRow] = {}
+        self._kept: dict[str, KeptRun] = {}
         self._is_read = False
         self._marked: set[str] = set()
         self._sort, self._falling = "when", True
+        self._filter_soon = Later(self, _FILTER_AFTER_S, self._show)
+        self._detail_soon = Later(self, _DETAIL_AFTER_S, self._show_detail)
 
     def compose(self) -> ComposeResult:
         """Lay out the head, the filter, the table, and the run that the cursor stands on."""
@@ -112,9 +117,9 @@ class HistoryScreen(Screen[None]):
 
     @on(RowsRead)
     def _rows_read(self, message: RowsRead) -> None:
-        self._rows = {row.run_id: row for row in message.rows}
+        self._kept = {row.run_id: KeptRun(row) for row in message.rows}
         self._is_read = True
-        self._marked &= self._rows.keys()
+        self._marked &= self._kept.keys()
         self._show()
 
     @on(Failed)
@@ -123,23 +128,24 @@ class HistoryScreen(Screen[None]):
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
-        self._show()
+        self._filter_soon.ask()
 
     @on(Input.Submitted, "#filter")
     def _found(self) -> None:
+        self._filter_soon.catch_up()
         self.query_one(RunTable).focus()
 
-    @on(DataTable.RowHighlighted)
+    @on(RunTable.Moved)
     def _moved(self) -> None:
-        self._show_detail()
+        self._detail_soon.ask()
 
-    @on(DataTable.RowSelected)
-    def _selected(self) -> None:
+    @on(RunTable.Chosen)
+    def _chosen(self) -> None:
         self.action_open()
 
-    @on(DataTable.HeaderSelected)
-    def _head_clicked(self, message: DataTable.HeaderSelected) -> None:
-        name = message.column_key.value
+    @on(RunTable.HeadClicked)
+    def _head_clicked(self, message: RunTable.HeadClicked) -> None:
+        name = message.name
         if name in SORTS:
             self._falling = not self._falling if name == self._sort else name in {"when", "rate", "%"}
             self._sort = name
@@ -156,24 +162,28 @@ class HistoryScreen(Screen[None]):
     def _show(self) -> None:
         """Fill the table with what the filter leaves, in its order."""
         text = self.query_one("#filter", Field).value
-        found = [run_line(row) for row in self._rows.values() if has_words(row, text)]
-        lines = ordered(found, self._sort, falling=self._falling)[:_MOST_SHOWN]
+        found = [kept.line for kept in self._kept.values() if kept.has(text)]
+        lines = ordered(found, self._sort, falling=self._falling)
         self.query_one(RunTable).show(RunList(lines, self._marked, self._sort, self._falling))
-        self.query_one("#head", Static).update(self._head(len(found), len(lines)))
-        self._show_detail()
+        self.query_one("#head", Static).update(self._head(len(found)), layout=False)
+        self._detail_soon.ask()
 
     def _show_detail(self) -> None:
-        row = self._rows.get(self.query_one(RunTable).at or "")
-        self.query_one(RunDetail).show(None if row is None else run_line(row))
+        kept = self._at_cursor()
+        self.query_one(RunDetail).show(None if kept is None else kept.line)
 
-    def _head(self, found: int, shown: int) -> Content:
-        of = "" if found == len(self._rows) else f" of {words.count(len(self._rows))}"
-        said = f"{words.count(found)}{of} runs kept" if self._rows else "no run is kept yet"
+    def _at_cursor(self) -> KeptRun | None:
+        """Return the run that the cursor stands on, in the table as the filter leaves it."""
+        self._filter_soon.catch_up()
+        return self._kept.get(self.query_one(RunTable).run_id or "")
+
+    def _head(self, found: int) -> Content:
+        of = "" if found == len(self._kept) else f" of {words.count(len(self._kept))}"
+        said = f"{words.count(found)}{of} runs kept" if self._kept else "no run is kept yet"
         return Content.assemble(
             ("linkgauge ", KEY),
             (" history  ", "bold"),
             said if self._is_read else "reading …",
-            (f", the first {words.count(shown)} shown" if shown < found else "", MUTED),
             (f"  ◆ {len(self._marked)} marked" if self._marked else "", "bold $text-primary"),
         )
 
@@ -182,29 +192,31 @@ class HistoryScreen(Screen[None]):
     def action_mark(self) -> None:
         """Mark the run, or take its mark away, and go on to the next."""
         table = self.query_one(RunTable)
-        if table.at is not None:
-            self._marked ^= {table.at}
+        kept = self._at_cursor()
+        if kept is not None:
+            self._marked ^= {kept.row.run_id}
             self._show()
-            table.action_cursor_down()
+            if table.at != table.count - 1:
+                table.action_cursor_down()
 
     def action_open(self) -> None:
         """Open the run."""
-        row = self._rows.get(self.query_one(RunTable).at or "")
-        if row is not None:
-            app_of(self).push_screen(StoredScreen(row, self._history, self._export, self._catalog))
+        kept = self._at_cursor()
+        if kept is not None:
+            app_of(self).push_screen(StoredScreen(kept.row, self._history, self._export, self._catalog))
 
     def action_compare(self) -> None:
         """Compare the marked runs, the oldest being what the others are held against.
 
         A single one is compared with that at the cursor.
         """
-        at = self.query_one(RunTable).at
-        alone = [at] if len(self._marked) == 1 and at is not None else []
-        wanted = sorted({*self._marked, *alone} & self._rows.keys())
+        at = self._at_cursor()
+        alone = [at.row.run_id] if len(self._marked) == 1 and at is not None else []
+        wanted = sorted({*self._marked, *alone} & self._kept.keys())
         if not 2 <= len(wanted) <= len(LETTERS):
             self.notify(f"Mark two runs, or up to {len(LETTERS)}, with space.", title="compare", markup=False)
             return
-        rows = [self._rows[run_id] for run_id in wanted]
+        rows = [self._kept[run_id].row for run_id in wanted]
         app_of(self).push_screen(CompareScreen(rows, self._history, self._export))
 
     def action_find(self) -> None:
@@ -213,10 +225,12 @@ class HistoryScreen(Screen[None]):
 
     def action_label(self) -> None:
         """Write the run's label."""
+        self._detail_soon.catch_up()
         self.query_one(RunDetail).edit("label")
 
     def action_note(self) -> None:
         """Write a note to the run."""
+        self._detail_soon.catch_up()
         self.query_one(RunDetail).edit("note")
 
     def action_sort(self) -> None:
@@ -272,13 +286,13 @@ class HistoryScreen(Screen[None]):
 
     def _meant(self) -> list[str]:
         """Return the marked runs, the oldest first; without marks the one that the cursor stands on."""
-        at = self.query_one(RunTable).at
-        return sorted(self._marked) if self._marked else [] if at is None else [at]
+        at = self._at_cursor()
+        return sorted(self._marked) if self._marked else [] if at is None else [at.row.run_id]
 
     def _delete(self, run_ids: Sequence[str]) -> None:
         for run_id in run_ids:
             self._history.delete(run_id)
 
     def _words_of(self, run_id: str) -> str:
-        line = run_line(self._rows[run_id])
+        line = self._kept[run_id].line
         return "  ".join(part for part in (run_id, line.preset, line.peer, line.label) if part)

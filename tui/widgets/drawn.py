@@ -6,24 +6,20 @@ is the same is neither laid out nor painted again.
 
 from collections.abc import Sequence
 
-from rich.segment import Segment
 from textual.content import Content
 from textual.events import Resize
 from textual.geometry import Region
 from textual.strip import Strip
-from textual.style import Style
-from textual.widget import Widget
+
+from .inked import Inked
 
 
-class Drawn(Widget):
+class Drawn(Inked):
     """Shows the lines that `draw` makes of its values; you must call `redraw` once they have changed."""
-
-    ALLOW_SELECT = False
 
     def __init__(self, *, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
         self._lines: list[Content] = []
-        self._styles: dict[tuple[str, str], Style] = {}
         self._title = self._subtitle = Content("")
 
     def draw(self, width: int, height: int) -> Sequence[Content]:
@@ -54,23 +50,7 @@ class Drawn(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Return a line as it was last drawn, in the colours of the theme in force."""
-        base, width = self.visual_style, self.size.width
-        line = _at(self._lines, y)
-        if line is None or width <= 0:
-            return Strip.blank(width, base.rich_style)
-        segments = [Segment(text, style.rich_style) for text, style in line.render(base, "", self._style_of)]
-        return Strip(segments).adjust_cell_length(width, base.rich_style)
-
-    def _style_of(self, style: str | Style) -> Style:
-        """Return a style by its name. Each is looked up once for a theme, for each is drawn many times a second."""
-        if isinstance(style, Style):
-            return style
-        theme = self.app.theme  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
-        found = self._styles.get((theme, style))
-        if found is None:
-            found = Style.parse(style, self.app.theme_variables)  # pyright: ignore[reportUnknownMemberType]
-            self._styles[theme, style] = found
-        return found
+        return self.strip(_at(self._lines, y), self.size.width)
 
     def on_resize(self, _event: Resize) -> None:
         """Fill the new size."""

@@ -2,19 +2,24 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from functools import lru_cache
+from itertools import accumulate
+from typing import Final
 
-from rich.style import Style
-from rich.text import Text
-from textual.events import Resize
-from textual.widgets import DataTable
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
 
 from .. import format as words
 from ..run_rows import RunLine
+from .lines import Lines
+from .styles import MUTED, VERDICTS
 
 MARK: Final = "◆"
 _ROOMY: Final = 110
 _RIGHT: Final = frozenset({"rate", "%"})
+_TITLES: Final = {"rate": "Mb/s", "%": "% exp"}
 _GAP: Final = 2
 
 
@@ -28,91 +33,99 @@ class RunList:
     falling: bool = True
 
 
-class RunTable(DataTable[Text]):
-    """Shows a RunList; a row's key is the run's id, a column's is what it sorts by."""
+class RunTable(Lines):
+    """Shows a RunList."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"run-table--{name}" for name in ("pass", "short", "fail", "quiet", "mark")
-    }
     DEFAULT_CSS = """
-    RunTable {
-        height: 1fr;
-        background: $background;
-        scrollbar-size-vertical: 1;
-        overflow-x: hidden;
-        & > .datatable--header { background: $background; color: $foreground 62%; text-style: bold; }
-        &:focus { background-tint: $foreground 0%; }
-        & .run-table--pass { color: $text-success; }
-        & .run-table--short { color: $text-warning; }
-        & .run-table--fail { color: $text-error; }
-        & .run-table--quiet { color: $foreground 62%; }
-        & .run-table--mark { color: $text-primary; text-style: bold; }
-    }
+    RunTable { height: 1fr; background: $background; padding: 0 1; }
     """
 
+    @dataclass
+    class HeadClicked(Message):
+        """The head of a column was clicked on: what it sorts by."""
+
+        name: str
+
     def __init__(self) -> None:
-        super().__init__(cursor_type="row", cell_padding=0, zebra_stripes=False)
+        super().__init__(head_rows=1)
         self._list = RunList()
 
     @property
-    def at(self) -> str | None:
+    def run_id(self) -> str | None:
         """The id of the run that the cursor stands on."""
-        if not 0 <= self.cursor_row < len(self._list.lines):
-            return None
-        return self._list.lines[self.cursor_row].run_id
+        return None if self.at is None else self._list.lines[self.at].run_id
 
     def show(self, shown: RunList) -> None:
         """Show these lines; the cursor stays with its run where that is still there, else near its place."""
-        at, row = self.at, self.cursor_row
+        run_id = self.run_id
         self._list = shown
-        self.clear(columns=True)
-        widths = _widths(max(self.size.width - 1, 40))
-        for name, width in widths.items():
-            self.add_column(self._head(name, width), width=width, key=name or "mark")
-        for line in shown.lines:
-            self.add_row(*(self._cell(line, name, width) for name, width in widths.items()), key=line.run_id)
-        ids = [line.run_id for line in shown.lines]
-        self.move_cursor(row=ids.index(at) if at in ids else min(row, max(len(ids) - 1, 0)), scroll=True)
+        kept = next((number for number, line in enumerate(shown.lines) if line.run_id == run_id), None)
+        self.fill(len(shown.lines), self.at if kept is None else kept)
 
-    def on_resize(self, _event: Resize) -> None:
-        """Share the new width."""
-        self.show(self._list)
+    def draw_head(self, width: int) -> Content:
+        """Return what each column is called, and by which of them the order is."""
+        arrow = "▼" if self._list.falling else "▲"
+        cells = (
+            _cell(_TITLES.get(name, name) + (arrow if name == self._list.sort else ""), name, room)
+            for name, room in _widths(width).items()
+        )
+        return Content.styled("".join(cells), f"bold {MUTED}")
 
-    def _head(self, name: str, width: int) -> Text:
-        arrow = ("▼" if self._list.falling else "▲") if name == self._list.sort else ""
-        titles = {"rate": "Mb/s", "%": "% exp"}
-        text = f"{titles.get(name, name)}{arrow}"
-        return Text(f"{text:>{width - _GAP}}" if name in _RIGHT else text, no_wrap=True)
+    def draw(self, number: int, width: int) -> Content:
+        """Return the line of a run."""
+        line = self._list.lines[number]
+        is_marked = line.run_id in self._list.marked
+        return Content.assemble(
+            *(
+                (_cell(_text(line, name, room, is_marked=is_marked), name, room), _style(line, name))
+                for name, room in _widths(width).items()
+            )
+        )
 
-    def _cell(self, line: RunLine, name: str, width: int) -> Text:
-        room = width - _GAP
-        text, style = self._content(line, name, room)
-        cell = Text(text, style or "", no_wrap=True, overflow="ellipsis")
-        cell.truncate(room if name else width, overflow="ellipsis")
-        if name in _RIGHT:
-            cell.align("right", room)
-        return cell
+    def on_click(self, event: Click) -> None:
+        """Tell whose head was clicked on; lines are the list's own."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y == 0:
+            widths = _widths(self.scrollable_content_region.width)
+            for name, end in zip(widths, accumulate(widths.values()), strict=True):
+                if offset.x < end:
+                    self.post_message(self.HeadClicked(name))
+                    break
 
-    def _content(self, line: RunLine, name: str, room: int) -> tuple[str, Style | None]:
-        match name:
-            case "":
-                marked = line.run_id in self._list.marked
-                return (MARK if marked else " "), self._style("mark")
-            case "when":
-                return (line.when if room >= 16 else line.when[5:]) or words.UNKNOWN, self._style("quiet")
-            case "rate":
-                return line.rate, Style(bold=True)
-            case "%":
-                return words.number(line.percent, 1), self._style(line.verdict)
-            case "verdict":
-                return _verdict(line), self._style(line.verdict)
-            case _:
-                return getattr(line, name) or ("" if name == "label" else words.UNKNOWN), None
 
-    def _style(self, name: str | None) -> Style | None:
-        if name not in {"pass", "short", "fail", "quiet", "mark"}:
-            return None
-        return self.get_component_rich_style(f"run-table--{name}", partial=True)
+def _cell(text: str, name: str, width: int) -> str:
+    """Return a text in its column's width, the gap to the next included."""
+    room = width - (_GAP if name else 1)
+    cut = text if cell_len(text) <= room else f"{set_cell_size(text, max(room - 1, 0))}…"
+    return set_cell_size(f"{cut:>{room}}" if name in _RIGHT else cut, width)
+
+
+def _text(line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
+    match name:
+        case "":
+            return MARK if is_marked else ""
+        case "when":
+            return line.when if width >= 16 + _GAP else line.when[5:] or words.UNKNOWN
+        case "%":
+            return words.number(line.percent, 1)
+        case "verdict":
+            return _verdict(line)
+        case _:
+            return getattr(line, name) or ("" if name == "label" else words.UNKNOWN)
+
+
+def _style(line: RunLine, name: str) -> str:
+    match name:
+        case "":
+            return "bold $text-primary"
+        case "when":
+            return MUTED
+        case "rate":
+            return "bold"
+        case "%" | "verdict":
+            return VERDICTS[line.verdict] if line.verdict in {"pass", "short", "fail"} else ""
+        case _:
+            return ""
 
 
 def _verdict(line: RunLine) -> str:
@@ -122,6 +135,7 @@ def _verdict(line: RunLine) -> str:
     return "• none" if line.ended in {"completed", "stopped"} else line.ended
 
 
+@lru_cache(maxsize=8)
 def _widths(width: int) -> dict[str, int]:
     """Return how wide each column is, its gap included; what is left over goes to the words."""
     roomy = width >= _ROOMY

@@ -1,0 +1,114 @@
+"""The app in a pseudo-terminal of its own, and a terminal in memory that shows what it draws."""
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyte
+
+_DEADLINE_S = 20.0
+# Parsing what was read must not hold up reading, for that is when a frame counts as there.
+_PARSED_AT_ONCE = 256
+
+
+class Terminal:
+    """Keys go in, what a person would see comes out. `written` counts the bytes of all that was drawn."""
+
+    def __init__(self, pid: int, master: int, size: tuple[int, int]) -> None:
+        columns, lines = size
+        self.pid = pid
+        self.screen = pyte.Screen(columns, lines)
+        self.written = 0
+        self._stream = pyte.ByteStream(self.screen)
+        self._master = master
+        self._waiting: list[tuple[float, bytes]] = []
+
+    @property
+    def text(self) -> str:
+        """What stands on the screen, line by line, with plain spaces."""
+        return "\n".join(self.screen.display).replace("\N{NO-BREAK SPACE}", " ")
+
+    def press(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._master, keys.encode())
+
+    def until(self, is_there: Callable[[str], bool], within_s: float = _DEADLINE_S) -> float:
+        """Follow the screen until it shows something; return when that came, in seconds of the monotonic clock."""
+        came = time.monotonic()
+        deadline = came + within_s
+        while not is_there(self.text):
+            if not self._waiting and not self._read(max(deadline - time.monotonic(), 0)):
+                raise SystemExit(f"waited in vain on\n{self.text}")
+            came = self._show_all()
+        return came
+
+    def rest(self, seconds: float) -> None:
+        """Follow the screen for a while, or until the app has left."""
+        until = time.monotonic() + seconds
+        with suppress(OSError):
+            while (left := until - time.monotonic()) > 0:
+                if self._read(left):
+                    self._show_all()
+
+    def timed(self, keys: str, is_there: Callable[[str], bool]) -> float:
+        """Press keys; return the seconds until what they do is there to be seen."""
+        began = time.monotonic()
+        self.press(keys)
+        return self.until(is_there) - began
+
+    def _read(self, within_s: float) -> bool:
+        """Take what has come, with its time; return whether there was anything."""
+        if not select.select([self._master], [], [], within_s)[0]:
+            return False
+        part = os.read(self._master, 65_536)
+        self.written += len(part)
+        self._waiting.append((time.monotonic(), part))
+        return True
+
+    def _show_all(self) -> float:
+        """Show what was read, and what comes meanwhile; return when the last of it came."""
+        came = 0.0
+        while self._waiting:
+            came, part = self._waiting.pop(0)
+            for start in range(0, len(part), _PARSED_AT_ONCE):
+                self._stream.feed(part[start : start + _PARSED_AT_ONCE])
+                self._read(0)
+        return came
+
+
+@contextmanager
+def app(*arguments: str, size: tuple[int, int] = (120, 40)) -> Generator[Terminal]:
+    """Give the app in a terminal; it is left by its keys, and waited for."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm-256color"
+        os.environ.setdefault("LANG", "C.UTF-8")
+        os.execv(sys.executable, [sys.executable, "-m", "linkgauge", *arguments])
+    try:
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        terminal = Terminal(pid, master, size)
+        yield terminal
+        with suppress(OSError):
+            for key in ("\x1b", "\x1b", "q"):
+                terminal.press(key)
+                terminal.rest(0.7)
+            terminal.rest(2.0)
+    finally:
+        os.close(master)
+        os.waitpid(pid, 0)
+
+
+def own_ms(pid: int) -> tuple[float, float]:
+    """Return how long a process's first thread has worked, and how long it has waited for a core, in ms."""
+    with suppress(OSError):
+        worked, waited, _ = Path(f"/proc/{pid}/task/{pid}/schedstat").read_text(encoding="ascii").split()
+        return int(worked) / 1e6, int(waited) / 1e6
+    return 0.0, 0.0
