@@ -184,6 +184,13 @@ def transaction_number(per_s: float | None) -> str:
     return number(per_s, 0 if per_s is None or per_s >= 1_000 else 1 if per_s >= 100 else 2)
 
 
+def rate_number(bit_s: float | None, answer_bits: int | None) -> str:
+    """Return a rate without its unit: in Mb/s; of transactions with answers of so many bits, how many a second."""
+    if answer_bits is None or bit_s is None:
+        return mbit(bit_s)
+    return transaction_number(bit_s / answer_bits)
+
+
 def latency(value_ns: int | None) -> str:
     """Return how long a transaction took, to three digits: `17.8 µs`, `1.25 ms`, `2.00 s`."""
     if value_ns is None:
@@ -238,7 +245,8 @@ def gain(before: float | None, after: float | None) -> str:
     """Return how much more a rate is than another, to stand beside them: ` (+36 %)`; empty for unknown."""
     if not before or after is None:
         return ""
-    return f" ({100 * (after / before - 1):+.0f}{GROUP}%)"
+    percent_ = round(100 * (after / before - 1))  # an integer: there is no -0 of it
+    return f" ({percent_:+d}{GROUP}%)" if percent_ else f" (0{GROUP}%)"
 
 
 def expected(value: Expected | None) -> str:

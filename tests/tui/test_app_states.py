@@ -12,7 +12,7 @@ from linkgauge.engine.errors import (
     PeerWantsKey,
     WorkerError,
 )
-from linkgauge.engine.plan import Peer, Plan, Settings
+from linkgauge.engine.plan import SECOND_NS, Peer, Plan, Settings, Workload
 from linkgauge.engine.samples import HostFacts, Reason, Started, Warned
 from linkgauge.tui.widgets.session_table import SessionTable
 from linkgauge.tui.widgets.values import Phase
@@ -251,3 +251,52 @@ async def test_a_far_end_that_wants_a_key_is_given_one(world: Any) -> None:
         assert access.key.reveal() == "tiny-and-then-some"
         assert "key of" not in cockpit.text()
         assert "READY" in cockpit.line(0)
+
+
+async def test_transactions_are_counted_by_the_second_wherever_a_rate_stands(world: Any) -> None:
+    """In the gauge, the plot, the sessions and the stretches; a difference of nothing has no sign."""
+    plan = Plan(Settings(sessions=2), workload=Workload.RR, duration_ns=30 * SECOND_NS)
+    async with world.cockpit((120, 40), preset="loopback", plan=plan) as cockpit:
+        await cockpit.press("space")
+        world.script.took_ns = (50_000, 60_000)
+        world.script.run_for(12, 160e6, near_busy=0.2, far_busy=0.2)
+        world.script.change(world.script.settings.changed(sessions=5))
+        world.script.run_for(20, 159.9e6, near_busy=0.2, far_busy=0.2)
+        await cockpit.settle()
+        text = cockpit.text()
+        assert "Mb/s" not in text
+        assert text.count("trans/s") >= 4
+        assert "(0 %)" in text
+        assert "(-0" not in text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_what_only_the_next_run_will_have_is_marked_so(world: Any, size: tuple[int, int]) -> None:
+    """The probe goes before payload flows, so a run that goes on cannot get one; nor another duration."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("t", "l")
+        assert "next run" not in cockpit.line(2)
+        await cockpit.press("space")
+        world.script.run_for(8, 9e9)
+        await cockpit.settle()
+        assert "next run" not in cockpit.line(2)
+        await cockpit.press("l")
+        assert "[no latency] ▸next run" in cockpit.line(2)
+        await cockpit.press("l", "t")
+        assert "▸next run" in cockpit.line(2)
+        assert "no latency" not in cockpit.line(2)
+
+
+async def test_a_probe_that_is_lost_is_told_while_the_stream_goes_on(world: Any) -> None:
+    """As the engine warns of it, in the panel where everything to know about the figures stands."""
+    plan = Plan(probe=True, duration_ns=30 * SECOND_NS)
+    async with world.cockpit((120, 40), plan=plan) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(8, 9e9)
+        world.script.emit(
+            Warned("the probe was lost: connection reset; latency under load is that of the time before")
+        )
+        world.script.run_for(8, 9e9)
+        await cockpit.settle()
+        assert "▲ the probe was lost: connection reset" in " ".join(cockpit.text().split())
+        assert "RUNNING 00:04" in cockpit.text()

@@ -52,7 +52,8 @@ class Instruments(Container):
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
         rows = board.session_rows() if board else ()
-        self.query_one(SessionTable).show(rows, board.retransmits() if board else None)
+        answer_bits = answer_bits_of(board.plan if board else view.plan)
+        self.query_one(SessionTable).show(rows, board.retransmits() if board else None, answer_bits)
         self.query_one(VerdictPanel).show(view)
 
 

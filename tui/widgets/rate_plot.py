@@ -210,10 +210,7 @@ def _unit_bits(view: View) -> float:
 
 
 def _number(view: View, bit_s: float | None) -> str:
-    bits = _answer_bits(view)
-    if bits is None or bit_s is None:
-        return words.mbit(bit_s)
-    return words.transaction_number(bit_s / bits)
+    return words.rate_number(bit_s, _answer_bits(view))
 
 
 def _legend(legs: Sequence[Leg], view: View) -> str:

@@ -14,6 +14,7 @@ from .. import format as words
 from .values import SessionRow
 
 _HEAD: Final = f"{'#':>4} {'Mb/s':>8} {'rtt':>9} {'retx':>6} {'cwnd':>6}"
+_HEAD_OF_TRANSACTIONS: Final = _HEAD.replace("   Mb/s", "trans/s")
 _BAR_FROM: Final = len(_HEAD) + 4
 
 
@@ -42,15 +43,17 @@ class SessionTable(ScrollView, can_focus=True):
         super().__init__(id="sessions")
         self._rows: tuple[SessionRow, ...] = ()
         self._said = ""
+        self._answer_bits: int | None = None
         self._base: Style | None = None
         self._best_bit_s = 0.0
         self.border_title = "sessions"
 
-    def show(self, rows: tuple[SessionRow, ...], retransmits: int | None) -> None:
-        """Show these values from the next frame on."""
+    def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, answer_bits: int | None = None) -> None:
+        """Show these values from the next frame on; `answer_bits` where transactions of so many are what counts."""
         said = "" if retransmits is None else f"{words.count(retransmits)} retransmits since the start"
-        if (rows, said) == (self._rows, self._said):
+        if (rows, said, answer_bits) == (self._rows, self._said, self._answer_bits):
             return
+        self._answer_bits = answer_bits
         if len(rows) != len(self._rows) or said != self._said:
             self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
             self.border_subtitle = Content(said)
@@ -73,7 +76,8 @@ class SessionTable(ScrollView, can_focus=True):
         if y == 0:
             self._base = base  # looked up once a frame: it takes as long as the line
             head = base + self.get_component_rich_style("session-table--head", partial=True)
-            return Strip([Segment(_HEAD, head)]).adjust_cell_length(width, base)
+            names = _HEAD if self._answer_bits is None else _HEAD_OF_TRANSACTIONS
+            return Strip([Segment(names, head)]).adjust_cell_length(width, base)
         number = y - 1 + round(self.scroll_y)
         if number >= len(self._rows):
             return Strip.blank(width, base)
@@ -84,7 +88,7 @@ class SessionTable(ScrollView, can_focus=True):
         quiet = base + self.get_component_rich_style("session-table--quiet", partial=True)
         segments = [
             Segment(f"{words.arrow(row.direction)}{row.session:>3} ", quiet),
-            Segment(f"{words.mbit(row.bit_s):>8} ", base + Style(bold=True)),
+            Segment(f"{words.rate_number(row.bit_s, self._answer_bits):>8} ", base + Style(bold=True)),
             Segment(f"{words.milliseconds(row.rtt_us):>9} ", base),
             Segment(f"{words.count(row.retransmits):>6} ", base),
             Segment(f"{words.size(row.cwnd_bytes):>6}", base),

@@ -10,7 +10,7 @@ from .board import View
 from .drawn import Drawn
 from .steps import SESSION_STEPS, WINDOW_STEPS, stepped
 from .styles import KEY, MUTED
-from .values import expected_of
+from .values import Phase, expected_of
 
 _WIDE = 140
 
@@ -69,8 +69,11 @@ def _toggle_line(view: View, width: int) -> Content:
     roomy = width >= 100
     settings = view.plan.settings
     gap = "    " if roomy else "   "
-    extra = _extra(view.plan, gap, always=width >= _WIDE)
+    extra = _extra(view, gap, always=width >= _WIDE)
     only = bool(extra) and not roomy  # the others give way to what is added
+    if only:
+        gap = "  "
+        extra = _extra(view, gap, always=False)
     return Content.assemble(
         _key("d"),
         ("direction " if roomy else "", MUTED),
@@ -88,20 +91,39 @@ def _toggle_line(view: View, width: int) -> Content:
         _granted(view, settings),
         gap,
         _key("t"),
-        ("time ", MUTED),
+        ("" if only else "time ", MUTED),
         _chosen(words.duration(view.plan.duration_ns)),
+        _from_next_run(_running(view).duration_ns != view.plan.duration_ns),
         *extra,
     )
 
 
-def _extra(plan: Plan, gap: str, *, always: bool) -> tuple[Content | str, ...]:
-    """Say what is carried, where it is no stream or there is room for it, and that latency is measured."""
-    carried = (gap, _key("w"), _chosen(str(plan.workload)))
-    probed = (gap, _key("l"), _chosen("latency"))
-    return (
-        *(carried if plan.workload is not Workload.STREAM or always else ()),
-        *(probed if plan.probe else ()),
+def _extra(view: View, gap: str, *, always: bool) -> tuple[Content | str, ...]:
+    """Say what is carried, where it is no stream or there is room for it, and whether latency is measured."""
+    plan, running = view.plan, _running(view)
+    is_other, is_probed_otherwise = plan.workload is not running.workload, plan.probe is not running.probe
+    carried = (gap, _key("w"), _chosen(str(plan.workload)), _from_next_run(is_other))
+    probed = (
+        gap,
+        _key("l"),
+        _chosen("latency" if plan.probe else "no latency"),
+        _from_next_run(is_probed_otherwise),
     )
+    return (
+        *(carried if plan.workload is not Workload.STREAM or is_other or always else ()),
+        *(probed if plan.probe or is_probed_otherwise else ()),
+    )
+
+
+def _running(view: View) -> Plan:
+    """Return the plan of the run that goes on, else that of the next one."""
+    goes_on = view.phase in {Phase.RUNNING, Phase.STOPPING}
+    return view.board.plan if goes_on and view.board is not None else view.plan
+
+
+def _from_next_run(is_other: bool) -> Content:
+    """Say of what was chosen that the run that goes on does not have it."""
+    return Content.styled(" ▸next run", "$text-warning") if is_other else Content("")
 
 
 def _key(key: str) -> Content:

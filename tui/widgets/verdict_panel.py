@@ -6,10 +6,11 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ...engine.samples import Stretch, Summary
+from ...presets.verdict import Verdict
 from .. import format as words
 from .board import View
 from .styles import MUTED, VERDICTS
-from .values import Phase, expected_of
+from .values import Phase, answer_bits_of, expected_of, stretch_bit_s
 from .why_panel import WhyPanel
 
 
@@ -54,7 +55,7 @@ class VerdictPanel(VerticalScroll):
 def _lines(view: View) -> list[Content]:
     """Return what there is to say but for the findings, which come after the first of these."""
     if view.summary is not None and view.verdict is not None:
-        lines = _ended(view.summary, view.verdict.word, view.verdict.text)
+        lines = _ended(view, view.summary, view.verdict)
     elif view.board is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
         lines = _so_far(view)
     elif view.phase is Phase.STARTING:
@@ -66,15 +67,16 @@ def _lines(view: View) -> list[Content]:
     return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
 
 
-def _ended(summary: Summary, word: str, text: str) -> list[Content]:
+def _ended(view: View, summary: Summary, verdict: Verdict) -> list[Content]:
+    word = verdict.word
     style = f"bold {VERDICTS[word]}"
-    said = words.plain(text.removeprefix(f"{word.upper()}: "))
+    said = words.plain(verdict.text.removeprefix(f"{word.upper()}: "))
     lines = [Content.assemble((words.verdict(word), style), "  ", said)]
     if not summary.end.reason.is_regular:
         broke = words.reason(summary.end.reason).upper()
         lines = [Content("\n").join([Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)])]
     if len(summary.stretches) > 1:
-        lines += _stretches(summary)
+        lines += _stretches(view, summary)
     total = summary.total
     facts = [words.payload(total.bytes) if total else "", words.reason(summary.end.reason)]
     tcp = summary.tcp
@@ -90,20 +92,21 @@ def _ended(summary: Summary, word: str, text: str) -> list[Content]:
     return lines
 
 
-def _stretches(summary: Summary) -> list[Content]:
+def _stretches(view: View, summary: Summary) -> list[Content]:
     """Return a line for each stretch that lasted longer than its warm-up."""
-    return [_stretch(one) for one in summary.stretches if one.out is not None or one.in_ is not None]
+    bits = answer_bits_of(view.board.plan if view.board else view.plan)
+    return [_stretch(one, bits) for one in summary.stretches if one.out is not None or one.in_ is not None]
 
 
-def _stretch(stretch: Stretch) -> Content:
-    """Return `1 session … 412 Mb/s`: before and after of each change, side by side."""
-    parts = [one for one in (stretch.out, stretch.in_) if one is not None and one.span_ns > 0]
-    rate = sum(one.bit_s for one in parts) if parts else None
+def _stretch(stretch: Stretch, answer_bits: int | None) -> Content:
+    """Return `412 Mb/s … 1 session`: before and after of each change, side by side."""
+    rate = stretch_bit_s(stretch)
+    unit = "Mb/s" if answer_bits is None else "trans/s"
     expected = expected_of(stretch.expectation, stretch.settings.direction)
     percent = words.share(rate, expected.bit_s if expected else None)
     return Content.assemble(
         ("  ", ""),
-        (f"{words.rate(rate, 8)}", "bold"),
+        (f"{words.rate_number(rate, answer_bits):>8}{words.GROUP}{unit}", "bold"),
         f" {words.percent(percent, width=5)}" if percent is not None else "",
         (f"  {words.settings(stretch.settings)}", MUTED),
     )
@@ -120,7 +123,7 @@ def _so_far(view: View) -> list[Content]:
         if percent is not None:
             said = f"now {words.percent(percent)} of what is expected"
         lines.append(Content.assemble(("● ", "$text-success"), said))
-    stretches = _stretches(summary) if summary else []
+    stretches = _stretches(view, summary) if summary else []
     if stretches:
         lines.append(Content.styled("average so far", MUTED))
     return lines + stretches
