@@ -76,7 +76,7 @@ def main() -> None:
         sys.exit(3)
     signal.alarm(0)
     _say(streams[1], "up", Up(listener.getsockname()[1], host))
-    run(_serve(listener, streams))
+    run(_serve(listener, streams, is_through=wanted.is_through))
 
 
 def _say(fd: int, word: str, up: Up | None = None) -> None:
@@ -104,7 +104,7 @@ def _came_over() -> tuple[Address | None, Address | None]:
     return (parts[0], int(parts[1])), (parts[2], int(parts[3]))
 
 
-async def _serve(listener: socket.socket, streams: tuple[int, int]) -> None:
+async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_through: bool) -> None:
     prepare_nic()  # in a zip that takes near a second, and a near end is on its way
     stop = asyncio.Event()
     peer, own = _came_over()
@@ -121,7 +121,7 @@ async def _serve(listener: socket.socket, streams: tuple[int, int]) -> None:
 
         mux = Mux(accept, lost, extra={"peername": peer or (), "sockname": own or ()})
         await _attach(mux, *streams)
-        watching = asyncio.create_task(_watch(mux, endpoint))
+        watching = asyncio.create_task(_watch(mux, endpoint, is_through=is_through))
         await stop.wait()
         watching.cancel()
 
@@ -145,11 +145,11 @@ def _end_within(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-async def _watch(mux: Mux, endpoint: Endpoint) -> None:
+async def _watch(mux: Mux, endpoint: Endpoint, *, is_through: bool) -> None:
     """Say that this end is there, and end where the near one has vanished without a word.
 
     While there is load it has to be heard of all the time. Else its host may be busy: a near end that is alive
-    but late is not to log in again.
+    but late is not to log in again. Where ssh carries the data, packets come from this host's own sshd.
     """
     now_ns = said_ns = time.monotonic_ns()
     liveness, tether = Liveness(now_ns), Tether(now_ns)
@@ -159,7 +159,8 @@ async def _watch(mux: Mux, endpoint: Endpoint) -> None:
         if now_ns - said_ns >= TETHER_PING_S * SECOND_NS:
             said_ns = now_ns
             mux.say_alive()
-        silent_ns = tether.silent_ns(now_ns, max(mux.heard_ns, loaded_ns or 0), total_bytes)
+        packet_ns = 0 if is_through or loaded_ns is None else loaded_ns
+        silent_ns = tether.silent_ns(now_ns, max(mux.heard_ns, packet_ns), total_bytes)
         if loaded_ns is not None and silent_ns > TETHER_NS:
             _end_within(_LATE_END_DEADLINE_S)
             mux.connection_lost(None)
