@@ -15,6 +15,7 @@ endpoint learns nothing to try keys on. The secret of a run comes out of the sam
 crosses the wire; each connection of the run shows a token that is made of it.
 """
 
+import hashlib
 import hmac
 import re
 import secrets
@@ -35,6 +36,7 @@ _NEW_KEY_BYTES: Final = 24
 _LENGTH: Final = struct.Struct(">I")
 _SERIAL: Final = struct.Struct(">Q")
 TICKET_BYTES: Final = _SERIAL.size + TOKEN_BYTES
+_BLOCK_TOKENS: Final = 64  # one takes about 10 µs to make
 
 
 class KeyProblem(LinkgaugeError):
@@ -133,30 +135,40 @@ class RunSecret:
 class Tickets:
     """The tokens of one session: that of its own connection, and one for each that comes after it.
 
-    Serial 0 is the session's own connection. A ticket is a serial and its token.
+    Serial 0 is the session's own connection. A ticket is a serial and its token. Tokens are made by the block, with
+    SHAKE256 keyed by HMAC: a ticket and its check took 4.7 µs with an HMAC for each, and take 1.5 µs so.
     """
 
-    __slots__ = ("_last", "_mac")
+    __slots__ = ("_block", "_last", "_secret", "_tokens")
 
     def __init__(self, session_secret: bytes) -> None:
-        self._mac = hmac.new(session_secret, digestmod="sha256")  # copied, it takes two thirds of a new one's time
+        self._secret = session_secret
+        self._block = -1
+        self._tokens = b""
         self._last = 0
 
     def token(self, serial: int) -> bytes:
         """Return the token of a serial."""
-        one = self._mac.copy()
-        one.update(_SERIAL.pack(serial))
-        return one.digest()[:TOKEN_BYTES]
+        block, place = divmod(serial, _BLOCK_TOKENS)
+        if block != self._block:
+            key = mac(self._secret, b"tokens", _SERIAL.pack(block))
+            self._tokens = hashlib.shake_256(key).digest(_BLOCK_TOKENS * TOKEN_BYTES)
+            self._block = block
+        return self._tokens[place * TOKEN_BYTES : (place + 1) * TOKEN_BYTES]
 
     def issue(self) -> bytes:
         """Return the next ticket."""
-        self._last += 1
-        return _SERIAL.pack(self._last) + self.token(self._last)
+        self._last = serial = self._last + 1
+        return _SERIAL.pack(serial) + self.token(serial)
 
     def redeem(self, ticket: bytes) -> bool:
-        """Return whether a ticket is good, which it is once; none is that is older than one that was."""
+        """Return whether a ticket is good, which it is once; none is that is older than one that was.
+
+        Nor is one from far ahead, for which a stranger could have a block of tokens made.
+        """
         (serial,) = _SERIAL.unpack_from(ticket)
-        if serial <= self._last or not is_same(self.token(serial), ticket[_SERIAL.size :]):
+        ahead = serial - self._last
+        if not 0 < ahead <= _BLOCK_TOKENS or not is_same(self.token(serial), ticket[_SERIAL.size :]):
             return False
         self._last = serial
         return True

@@ -12,29 +12,31 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-_SUB_BITS: Final = 6
-_PER_OCTAVE: Final = 1 << _SUB_BITS
+SUB_BITS: Final = 6
+_PER_OCTAVE: Final = 1 << SUB_BITS
 _FIRST_OCTAVE: Final = 10  # 2**10 ns are 1.02 µs
 _OCTAVES: Final = 26  # up to 2**36 ns, 68.7 s
 BUCKETS: Final = _PER_OCTAVE * _OCTAVES
 CHUNK: Final = _PER_OCTAVE
-_SHIFT: Final = _SUB_BITS + 1
+SHIFT: Final = SUB_BITS + 1
+SHORTEST_SHIFT: Final = _FIRST_OCTAVE - SUB_BITS
+LONGEST_SHIFT: Final = SHORTEST_SHIFT + _OCTAVES - 1
 # bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hot paths write it out.
-BASE: Final = ((_FIRST_OCTAVE - _SUB_BITS) << _SUB_BITS) + _PER_OCTAVE
+BASE: Final = (SHORTEST_SHIFT << SUB_BITS) + _PER_OCTAVE
 RELATIVE_ERROR: Final = 0.008
 
 
 def bucket_of(ns: int) -> int:
     """Return the bucket of a time; what is shorter or longer than all is in the first or the last."""
-    shift = ns.bit_length() - _SHIFT
-    bucket = (shift << _SUB_BITS) + (ns >> shift if shift >= 0 else 0) - BASE
+    shift = ns.bit_length() - SHIFT
+    bucket = (shift << SUB_BITS) + (ns >> shift if shift >= 0 else 0) - BASE
     return 0 if bucket < 0 else bucket if bucket < BUCKETS else BUCKETS - 1
 
 
 def value_ns(bucket: int) -> int:
     """Return the time in the middle of a bucket."""
     octave, part = divmod(bucket, _PER_OCTAVE)
-    shift = octave + _FIRST_OCTAVE - _SUB_BITS
+    shift = octave + _FIRST_OCTAVE - SUB_BITS
     return ((_PER_OCTAVE + part) << shift) + (1 << shift >> 1)
 
 

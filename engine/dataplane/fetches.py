@@ -20,7 +20,7 @@ class FetchAsker(RequestAsker):
         super().__init__(sock, place, supplies)
         self._flags = socket.MSG_TRUNC if supplies.mode is Mode.DISCARD else 0
 
-    def _pull(self) -> None:
+    def _pull(self, _what: int) -> None:
         try:
             count = self._sock.recv_into(self._buffer, 0, self._flags)
         except (BlockingIOError, InterruptedError):

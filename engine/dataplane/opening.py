@@ -12,8 +12,9 @@ from ..auth import Tickets
 from ..messages import DATA_ACCEPTED, DATA_KIND, DataHello, preamble
 from ..plan import Direction, End, SocketOptions, Workload, sender_of
 from . import sockets
+from .accepts import ConnectAnswerer, listen_beside
 from .channel import Message
-from .connects import OUT_OF_PORTS, ConnectAnswerer, ConnectAsker, listen_beside
+from .connects import OUT_OF_PORTS, ConnectAsker
 from .fetches import FetchAnswerer, FetchAsker
 from .probe import ProbeAsker
 from .requests import RequestAnswerer, RequestAsker

@@ -1,26 +1,39 @@
-"""When a connection that lives for one transaction can be read or written.
+"""When the connections of a worker's transactions can be read or written.
 
-Through an epoll of one's own (epoll(7)) that the event loop watches as one descriptor, for as long as there are
-transactions: a connection is put into it by one system call, and closing takes it out. Where a system has no epoll,
-through the event loop itself.
+Through one epoll of the worker's own (epoll(7)), which the event loop watches as one descriptor. What is ready is
+dealt with in batches, and while there is something at least every millisecond the batches wait for each other in
+that epoll: a turn of the event loop, its handle and its context are paid for once in a few milliseconds, not once
+for each answer. A connection is put into it by one system call, and closing takes it out. Where a system has no
+epoll, all goes through the event loop itself.
 """
 
 import asyncio
 import select
-import socket
 from collections.abc import Callable
-from typing import Protocol
+from time import perf_counter_ns
+from typing import Final, Protocol
+
+OnReady = Callable[[int], None]
+
+# In what is told to `on_ready`: the other end has sent all it is going to send, and its FIN is there.
+ENDED: Final = getattr(select, "EPOLLRDHUP", 0)
+_TURN_NS: Final = 2_000_000  # the event loop has its channel and its clock to look after
+_WAIT_S: Final = 0.001
 
 
 class Readiness(Protocol):
-    """Calls back while the connection that is watched is ready; one at a time."""
+    """Calls back, with what is ready of a descriptor, for as long as it is."""
 
-    def watch(self, sock: socket.socket, *, for_room: bool) -> None:
-        """Wait for something to read, or for room to write in."""
+    def watch(self, fd: int, on_ready: OnReady, *, for_room: bool = False) -> None:
+        """Wait for something to read, or for room to write in; in place of what was waited for until now."""
         ...
 
-    def forget(self, sock: socket.socket) -> None:
-        """Stop, because it is to be closed at once, or watched for something else."""
+    def forget(self, fd: int) -> None:
+        """Stop, where it is watched."""
+        ...
+
+    def closing(self, fd: int) -> None:
+        """Stop, because this process closes it now and no other has it."""
         ...
 
     def close(self) -> None:
@@ -31,44 +44,66 @@ class Readiness(Protocol):
 class _Epoll:
     """By an epoll, which forgets what is closed."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_ready: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._epoll = select.epoll()
-        self._for_room = False
-        loop.add_reader(self._epoll.fileno(), on_ready)
+        self._watched: dict[int, OnReady] = {}
+        loop.add_reader(self._epoll.fileno(), self._turn)
 
-    def watch(self, sock: socket.socket, *, for_room: bool) -> None:
-        self._epoll.register(sock, select.EPOLLOUT if for_room else select.EPOLLIN)
-        self._for_room = for_room
+    def watch(self, fd: int, on_ready: OnReady, *, for_room: bool = False) -> None:
+        events = select.EPOLLOUT if for_room else select.EPOLLIN | select.EPOLLRDHUP
+        if fd in self._watched:
+            self._epoll.modify(fd, events)
+        else:
+            self._epoll.register(fd, events)
+        self._watched[fd] = on_ready
 
-    def forget(self, sock: socket.socket) -> None:
-        if self._for_room:  # it may be watched again; what is read to its end is closed
-            self._epoll.unregister(sock)
-            self._for_room = False
+    def forget(self, fd: int) -> None:
+        if self._watched.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
+
+    def closing(self, fd: int) -> None:
+        self._watched.pop(fd, None)
 
     def close(self) -> None:
         self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
 
+    def _turn(self) -> None:
+        poll, watched = self._epoll.poll, self._watched
+        until_ns = perf_counter_ns() + _TURN_NS
+        events = poll(0)
+        while events:
+            for fd, what in events:
+                on_ready = watched.get(fd)
+                if on_ready is not None:  # what came before it in the batch may have closed it
+                    on_ready(what)
+            if perf_counter_ns() > until_ns:
+                return
+            events = poll(_WAIT_S)
+
 
 class _Loop:
     """By the event loop's own means."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_ready: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._on_ready = on_ready
 
-    def watch(self, sock: socket.socket, *, for_room: bool) -> None:
-        (self._loop.add_writer if for_room else self._loop.add_reader)(sock, self._on_ready)
+    def watch(self, fd: int, on_ready: OnReady, *, for_room: bool = False) -> None:
+        self.forget(fd)
+        (self._loop.add_writer if for_room else self._loop.add_reader)(fd, on_ready, 0)
 
-    def forget(self, sock: socket.socket) -> None:
-        self._loop.remove_reader(sock)
-        self._loop.remove_writer(sock)
+    def forget(self, fd: int) -> None:
+        self._loop.remove_reader(fd)
+        self._loop.remove_writer(fd)
+
+    closing = forget
 
     def close(self) -> None:
         """Have nothing to give back."""
 
 
-def readiness(loop: asyncio.AbstractEventLoop, on_ready: Callable[[], None]) -> Readiness:
-    """Return the best way there is here."""
-    return _Epoll(loop, on_ready) if hasattr(select, "epoll") else _Loop(loop, on_ready)
+def readiness() -> Readiness:
+    """Return the best way there is on the running loop."""
+    loop = asyncio.get_running_loop()
+    return _Epoll(loop) if hasattr(select, "epoll") else _Loop(loop)

@@ -18,6 +18,7 @@ from ..losing import CLOSED_THERE
 from ..plan import Mode
 from ..tcpinfo import TcpInfo, read_tcp_info
 from .counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, latency_base
+from .readiness import Readiness
 
 # One system call moves a whole block out of, or into, the same piece of memory again and again: a piece stays
 # in a core's own cache where a block does not. On loopback 1 MiB blocks cost 0.13 ms/MiB at both ends together
@@ -60,6 +61,7 @@ class Supplies:
     buffer: memoryview
     mode: Mode
     requests: memoryview
+    readiness: Readiness
     request_bytes: int = 0
     response_bytes: int = 0
     burst: int = 1

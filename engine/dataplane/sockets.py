@@ -5,6 +5,7 @@ import socket
 import struct
 import sys
 from dataclasses import replace
+from socket import SocketType
 from typing import Final
 
 from ..plan import Direction, End, Mode, SocketOptions
@@ -27,7 +28,7 @@ def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOption
     set_options(sock, window_bytes, options)
 
 
-def set_options(sock: socket.socket, window_bytes: int | None, options: SocketOptions) -> None:
+def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptions) -> None:
     """Set a socket's buffers and options; OSError where the kernel declines. A listener hands them down."""
     if window_bytes is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window_bytes)
@@ -50,7 +51,7 @@ def spared(options: SocketOptions, family: int) -> SocketOptions:
     return options
 
 
-def bind_source(sock: socket.socket, options: SocketOptions) -> None:
+def bind_source(sock: SocketType, options: SocketOptions) -> None:
     """Bind a socket that is to connect to the source and device asked for; OSError where there is none."""
     if options.device is not None:
         if not hasattr(socket, "SO_BINDTODEVICE"):
@@ -60,7 +61,7 @@ def bind_source(sock: socket.socket, options: SocketOptions) -> None:
         sock.bind((options.source, 0))
 
 
-def _set_dscp(sock: socket.socket, dscp: int) -> None:
+def _set_dscp(sock: SocketType, dscp: int) -> None:
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << 2)
         # An IPv4 peer on a socket of both families is marked by the other option.
@@ -70,7 +71,7 @@ def _set_dscp(sock: socket.socket, dscp: int) -> None:
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
 
 
-def _set_congestion(sock: socket.socket, name: str) -> None:
+def _set_congestion(sock: SocketType, name: str) -> None:
     if not hasattr(socket, "TCP_CONGESTION"):
         raise OSError("this system does not let a program choose its congestion control")
     try:

@@ -31,6 +31,7 @@ from . import opening, sockets
 from .channel import Channel, Message
 from .counters import Counters, slot_of
 from .opening import Opening
+from .readiness import readiness
 from .session import Payload, Place, Session, Supplies
 
 OPEN_DEADLINE_S = 15.0  # a session that is added to a saturated link may lose its first packets
@@ -69,6 +70,7 @@ class Worker:
             for session in self._sessions.values():
                 session.close()
             if self._supplies is not None:
+                self._supplies.readiness.close()
                 self._supplies.payload.close()
             self._channel.close()
 
@@ -99,6 +101,7 @@ class Worker:
             buffer=memoryview(bytearray(max(_RECEIVE_BYTES, message["block_bytes"]))),
             mode=self._mode,
             requests=memoryview(os.urandom(request * burst)),
+            readiness=readiness(),
             request_bytes=request,
             response_bytes=message["response_bytes"],
             burst=burst,

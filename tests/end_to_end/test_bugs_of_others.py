@@ -18,6 +18,7 @@ import pytest
 from linkgauge.engine.codec import encode_tagged
 from linkgauge.engine.connect import probe
 from linkgauge.engine.dataplane.counters import Counters, Field, slot_of
+from linkgauge.engine.dataplane.readiness import readiness
 from linkgauge.engine.dataplane.session import Payload, Place, Supplies
 from linkgauge.engine.dataplane.stream import StreamSender
 from linkgauge.engine.endpoint import Endpoint, listen
@@ -332,7 +333,7 @@ async def _push_into_a_full_window() -> None:
         sock.connect(listener.getsockname())
         taken, _ = listener.accept()
         sock.setblocking(False)
-        supplies = Supplies(payload, memoryview(bytearray(65_536)), Mode.COPY, memoryview(b""))
+        supplies = Supplies(payload, memoryview(bytearray(65_536)), Mode.COPY, memoryview(b""), readiness())
         place = Place(counters, slot_of(Direction.OUT, 1), 0, lambda _why: None)
         sender = StreamSender(sock, place, supplies)
         sender.start()

@@ -190,3 +190,6 @@ def test_a_ticket_is_good_once_and_only_where_it_belongs() -> None:
     assert answerer.redeem(third)
     assert not answerer.redeem(second)
     assert not answerer.redeem(bytes(8) + asker.token(0))  # the session's own connection's
+    assert all(answerer.redeem(asker.issue()) for _ in range(500))
+    far_ahead = [asker.issue() for _ in range(500)][-1]
+    assert not answerer.redeem(far_ahead)

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.auth import Tickets
-from linkgauge.engine.dataplane.connects import ConnectAnswerer, ConnectAsker, listen_beside
+from linkgauge.engine.dataplane import connects
+from linkgauge.engine.dataplane.accepts import ConnectAnswerer, listen_beside
+from linkgauge.engine.dataplane.connects import ConnectAsker
 from linkgauge.engine.dataplane.counters import Counters, Field, latency_base
 from linkgauge.engine.dataplane.opening import Opening, meet
+from linkgauge.engine.dataplane.readiness import readiness
 from linkgauge.engine.dataplane.session import Payload, Place, Supplies
 from linkgauge.engine.document import document
 from linkgauge.engine.latency import BUCKETS
@@ -175,9 +178,10 @@ class Pair:
     def __init__(self) -> None:
         self.counters = Counters.create()
         self.payload = Payload(65_536)
+        self.readiness = readiness()
         self.lost: list[str] = []
         buffer, requests = memoryview(bytearray(65_536)), memoryview(os.urandom(64))
-        supplies = Supplies(self.payload, buffer, Mode.COPY, requests, 64, 8_192)
+        supplies = Supplies(self.payload, buffer, Mode.COPY, requests, self.readiness, 64, 8_192)
         with socket.create_server(("127.0.0.1", 0)) as anchor:
             near = socket.create_connection(anchor.getsockname())
             far, _ = anchor.accept()
@@ -206,6 +210,7 @@ class Pair:
         """Give everything back."""
         self.asker.close()
         self.answerer.close()
+        self.readiness.close()
         self.payload.close()
         self.counters.close()
 
@@ -221,7 +226,7 @@ async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is
     pair = Pair()
     try:
         before = sockets_open()
-        pair.answerer.start()
+        pair.answerer.start(is_alone=is_alone)
         pair.asker.start(is_alone=is_alone)
         async with asyncio.timeout(20):
             await pair.until(5_000)
@@ -322,10 +327,11 @@ async def test_no_port_that_is_left_is_told_with_how_to_widen_the_range(monkeypa
     try:
         pair.answerer.start()
 
-        def refuse(*_: object) -> int:
-            return 99
+        class Refusing(socket.SocketType):
+            def connect_ex(self, _address: object) -> int:
+                return 99
 
-        monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+        monkeypatch.setattr(connects, "SocketType", Refusing)
         pair.asker.start()
         assert len(pair.lost) == 1
         assert "ip_local_port_range" in pair.lost[0]

@@ -1,0 +1,253 @@
+"""The answering end of the crr workload: listens on a port of the session's own, answers and closes.
+
+It answers a connection that begins with a ticket of the session's, each ticket once. The process that accepts also
+answers: where an endpoint accepted and handed each connection to a worker, loopback carried less than half as many
+transactions. It closes right behind its answer: the answer's last segment carries the FIN, and no connection is
+aborted.
+
+A pair that has its worker to itself is answered by a thread that blocks in accept(2), five system calls for each
+transaction; several through the worker's readiness (readiness.py). With TCP_DEFER_ACCEPT the request is there when
+a connection is. Where it is not, or where there is no room for the answer, the connection waits in the readiness,
+and keeps nobody else waiting.
+"""
+
+import contextlib
+import errno
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from socket import SocketType
+from typing import Final
+
+from ..auth import TICKET_BYTES, Tickets
+from .session import Place, ReceivingSession, Supplies
+
+_NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
+_ANSWER_FLAGS: Final = _NO_WAIT | getattr(socket, "MSG_MORE", 0)
+_STREAM: Final = socket.SOCK_STREAM
+_READ_BYTES: Final = 65_536
+_BACKLOG: Final = 128
+_DEFER_S: Final = 1
+_MOST_WAITING: Final = 128  # of a session there is one at a time: all others are strangers' that say nothing
+_JOIN_S: Final = 1.0
+_EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_SHUTDOWN_WAKES: Final = sys.platform == "linux"  # whoever waits in accept(2)
+
+_Step = Callable[[], None]
+
+
+def listen_beside(sock: socket.socket) -> socket.socket:
+    """Return a listening socket on a free port of the address that a connection has at this end.
+
+    It inherits nothing: `sockets.prepare` sets it up, and what it accepts is then set up alike.
+    """
+    listener = socket.socket(sock.family)
+    try:
+        listener.setblocking(False)
+        if hasattr(socket, "TCP_DEFER_ACCEPT"):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_S)
+        listener.bind((sock.getsockname()[0], 0, *sock.getsockname()[2:]))
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class ConnectAnswerer(ReceivingSession):
+    """Accepts, reads a request, answers and closes."""
+
+    def __init__(
+        self, sock: socket.socket, place: Place, supplies: Supplies, listener: socket.socket, tickets: Tickets
+    ) -> None:
+        super().__init__(sock, place)
+        self.block = memoryview(supplies.payload.block)
+        self.request_bytes = supplies.request_bytes
+        self.response_bytes = supplies.response_bytes
+        self.readiness = supplies.readiness
+        self.waiting: dict[_Answer, None] = {}  # the one that has waited longest is the first
+        self._listener = listener
+        # Not accept(): what socket.socket has on top of a connection takes 1.2 µs more.
+        self._accept_fd: Callable[[], tuple[int, object]] = attrgetter("_accept")(listener)
+        self._tickets = tickets
+        self._whole = self.block[: self.response_bytes]
+        self._most = min(self.request_bytes + 1, _READ_BYTES)
+        self._lock = threading.Lock()  # between the thread and the event loop, which has what waits
+        self._thread: threading.Thread | None = None
+
+    def close(self) -> None:
+        """Close the listener, what was accepted and is not answered, and the session."""
+        if not self._closed:
+            self.readiness.forget(self._listener.fileno())
+            self._end_thread()
+            self._listener.close()
+            for one in list(self.waiting):
+                one.close()
+        super().close()
+
+    def _end_thread(self) -> None:
+        self._is_alone = False
+        if self._thread is not None:
+            with contextlib.suppress(OSError):  # wakes it
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._thread.join(_JOIN_S)
+            self._thread = None
+
+    def redeem(self, ticket: bytes) -> bool:
+        """Return whether a ticket is good, which it is once."""
+        with self._lock:
+            return self._tickets.redeem(ticket)
+
+    def answered(self) -> None:
+        """Count an answer that was sent."""
+        with self._lock:
+            self._words[self._bytes_at] += self.response_bytes
+
+    def _watch(self) -> None:
+        self._loop.add_reader(self._sock, self._look_for_end)
+        if self._is_alone and _SHUTDOWN_WAKES:
+            self._listener.setblocking(True)
+            self._thread = threading.Thread(target=self._run_alone, daemon=True)
+            self._thread.start()
+        else:
+            self.readiness.watch(self._listener.fileno(), self._accept)
+
+    def _run_alone(self) -> None:
+        error: OSError | None = None
+        try:
+            while self._is_alone:
+                step = self._answer(self._accepted())
+                if step is not None:
+                    self._loop.call_soon_threadsafe(self._take_step, step)
+        except OSError as caught:
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+            self._loop.call_soon_threadsafe(self._left_alone, error)
+
+    def _take_step(self, step: _Step) -> None:
+        step()
+        if self._closed:
+            for one in list(self.waiting):
+                one.close()
+
+    def _left_alone(self, error: OSError | None) -> None:
+        """Go on, on the event loop, when the thread has made room or failed."""
+        if self._closed:
+            return
+        self._thread = None
+        if error is not None and error.errno in _EXHAUSTED:
+            self._lose(error)
+            return
+        self._listener.setblocking(False)
+        self.readiness.watch(self._listener.fileno(), self._accept)
+
+    def _accept(self, _what: int) -> None:
+        try:
+            step = self._answer(self._accepted())
+        except OSError as error:
+            if error.errno in _EXHAUSTED:
+                self._lose(error)
+            return  # others: the client was gone again
+        if step is not None:
+            step()
+
+    def _accepted(self) -> SocketType:
+        fd, _address = self._accept_fd()
+        return SocketType(self._listener.family, _STREAM, 0, fd)
+
+    def _answer(self, sock: SocketType) -> _Step | None:
+        """Answer what needs no waiting, as most does; return what to do about everything else."""
+        try:
+            data = sock.recv(self._most, _NO_WAIT)
+        except (BlockingIOError, InterruptedError):
+            return _Answer(self, sock).wait
+        except OSError:
+            data = b""
+        if len(data) != self.request_bytes or not self.redeem(data[:TICKET_BYTES]):
+            return partial(_Answer(self, sock).take, data)
+        try:
+            sent = sock.send(self._whole, _ANSWER_FLAGS)
+        except OSError:  # whatever it is, the next try meets it again
+            sent = 0
+        if sent != self.response_bytes:
+            return _Answer(self, sock, sent).write
+        self.answered()  # first: the other end counts once it has the FIN
+        sock.close()
+        return None
+
+
+class _Answer:
+    """One accepted connection that has to be waited for: its request is read, answered, and all is closed."""
+
+    __slots__ = ("_got", "_head", "_owed", "_owner", "_sock")
+
+    def __init__(self, owner: ConnectAnswerer, sock: SocketType, sent: int = 0) -> None:
+        self._owner = owner
+        self._sock = sock
+        self._head: bytes | None = b""
+        self._got = 0
+        self._owed = owner.response_bytes - sent
+        if not _NO_WAIT:
+            sock.setblocking(False)
+
+    def _read(self, _what: int) -> None:
+        try:
+            data = self._sock.recv(_READ_BYTES, _NO_WAIT)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        self.take(data)
+
+    def take(self, data: bytes) -> None:
+        """Take a piece of the request in, and answer once it is whole; nothing is the end."""
+        owner = self._owner
+        self._got += len(data)
+        if self._head is not None:
+            self._head += data
+            if len(self._head) >= TICKET_BYTES:
+                if not owner.redeem(self._head[:TICKET_BYTES]):
+                    self.close()  # whoever else finds the port gets no answer
+                    return
+                self._head = None
+        if not data or self._got > owner.request_bytes:
+            self.close()
+        elif self._got < owner.request_bytes:
+            self.wait()
+        else:
+            self.write()
+
+    def write(self, _what: int = 0) -> None:
+        """Send as much of the answer as there is room for, and close behind it."""
+        owner = self._owner
+        try:
+            while self._owed:
+                self._owed -= self._sock.send(owner.block[: self._owed], _ANSWER_FLAGS)
+        except (BlockingIOError, InterruptedError):
+            owner.waiting[self] = None
+            owner.readiness.watch(self._sock.fileno(), self.write, for_room=True)
+            return
+        except OSError:
+            self.close()
+            return
+        owner.answered()
+        self.close()
+
+    def wait(self) -> None:
+        """Wait for more of the request; the session's own need little of that, so who waits longest gives way."""
+        waiting = self._owner.waiting
+        if self not in waiting:
+            if len(waiting) >= _MOST_WAITING:
+                next(iter(waiting)).close()
+            waiting[self] = None
+            self._owner.readiness.watch(self._sock.fileno(), self._read)
+
+    def close(self) -> None:
+        """Close the connection: with a FIN where all was read."""
+        if self in self._owner.waiting:
+            del self._owner.waiting[self]
+            self._owner.readiness.closing(self._sock.fileno())
+        self._sock.close()
