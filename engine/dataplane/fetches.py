@@ -5,6 +5,7 @@ import socket
 from time import perf_counter_ns
 
 from ..plan import Mode
+from .readiness import OnReady
 from .requests import RequestAnswerer, RequestAsker
 from .session import Place, Supplies
 
@@ -20,13 +21,14 @@ class FetchAsker(RequestAsker):
         super().__init__(sock, place, supplies)
         self._flags = socket.MSG_TRUNC if supplies.mode is Mode.DISCARD else 0
 
+    def _handler(self) -> OnReady:
+        return self._pull
+
     def _pull(self, _what: int) -> None:
         try:
             count = self._sock.recv_into(self._buffer, 0, self._flags)
-        except (BlockingIOError, InterruptedError):
-            return
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
             return
         if not count:
             self._lose(None)
@@ -52,6 +54,9 @@ class FetchAnswerer(RequestAnswerer):
         super().__init__(sock, place, supplies)
         self._payload = supplies.payload
         self._is_copied = supplies.mode is Mode.COPY
+
+    def _handler(self) -> OnReady:
+        return self._pull
 
     def _send(self, owed: int) -> int:
         if self._is_copied:

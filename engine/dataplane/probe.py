@@ -14,8 +14,9 @@ from ..latency import bucket_of
 from ..plan import SECOND_NS, Workload
 from ..probe import PROBE_BYTES, PROBE_PACE_NS
 from ..tcpinfo import read_tcp_info
+from .blocking import Blocking
 from .counters import Field
-from .requests import Blocking, RequestAsker
+from .requests import RequestAsker
 
 
 def probe_setup() -> dict[str, Any]:

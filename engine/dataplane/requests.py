@@ -9,73 +9,17 @@ several pairs would fight for the interpreter's lock (10 pairs: 78,000 with one 
 so a pair goes over to the worker's readiness (readiness.py) as soon as it has company.
 """
 
-import asyncio
-import contextlib
 import errno
 import socket
-import threading
 from collections import deque
-from collections.abc import Callable
 from time import perf_counter_ns
 
 from ..latency import BASE, LONGEST_SHIFT, SHIFT, SHORTEST_SHIFT, SUB_BITS, bucket_of
+from .blocking import Blocking
+from .readiness import OnReady
 from .session import Place, ReceivingSession, SendingSession, Supplies
 
-_JOIN_S = 1.0
 UNASKED = "the other end answered what it was not asked"
-
-
-class Blocking:
-    """A thread that has a session's socket to itself, until it hands it back, or the connection ends.
-
-    `body()` runs in it, and returns whether the connection is to go on; `resume()` and `lose(error)` are called
-    on the event loop.
-    """
-
-    def __init__(
-        self,
-        sock: socket.socket,
-        body: Callable[[], bool],
-        resume: Callable[[], None],
-        lose: Callable[[OSError | None], None],
-    ) -> None:
-        self._sock = sock
-        self._body = body
-        self._resume = resume
-        self._lose = lose
-        self._call = asyncio.get_running_loop().call_soon_threadsafe
-        self._is_stopped = False
-        sock.setblocking(True)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread: what it waits for ends with the connection."""
-        self._is_stopped = True
-        if self._thread.is_alive():
-            with contextlib.suppress(OSError):
-                self._sock.shutdown(socket.SHUT_RDWR)
-            self._thread.join(_JOIN_S)
-
-    def _run(self) -> None:
-        error: OSError | None = None
-        goes_on = False
-        try:
-            goes_on = self._body()
-            if goes_on:
-                self._sock.setblocking(False)
-        except OSError as caught:
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
-            self._call(self._done, goes_on, error)
-
-    def _done(self, goes_on: bool, error: OSError | None) -> None:
-        if self._is_stopped:
-            return
-        if goes_on:
-            self._resume()
-        else:
-            self._lose(error)
 
 
 class RequestAsker(ReceivingSession):
@@ -109,7 +53,42 @@ class RequestAsker(ReceivingSession):
         self._ask(self._burst, perf_counter_ns())
 
     def _resume(self) -> None:
-        self._readiness.watch(self._fd, self._pull)
+        self._readiness.watch(self._fd, self._handler())
+
+    def _handler(self) -> OnReady:
+        return self._one_by_one() if self._burst == 1 else self._pull
+
+    def _one_by_one(self) -> OnReady:
+        """Return what takes a whole answer and asks again; what is anything else is left to the rest of this.
+
+        It has in its closure what it needs, for each answer of several pairs goes through here.
+        """
+        recv_into, send, buffer, requests = self._sock.recv_into, self._sock.send, self._buffer, self._requests
+        request_bytes, response_bytes, asked_at = self._request_bytes, self._response_bytes, self._asked_at
+        words, bytes_at, latency_at, clock = self._words, self._bytes_at, self._latency_at, perf_counter_ns
+
+        def pull(_what: int) -> None:
+            try:
+                count = recv_into(buffer)
+            except OSError as error:
+                self._failed(error)
+                return
+            now_ns = clock()
+            if count != response_bytes or self._got or self._unsent:
+                self._pulled(count, now_ns)
+                return
+            try:
+                sent = send(requests)  # first: the other end is at work while this one counts
+            except OSError:  # whatever it is, the next try meets it again
+                sent = 0
+            words[latency_at + bucket_of(now_ns - asked_at[0])] += 1
+            words[bytes_at] += response_bytes
+            asked_at[0] = now_ns
+            if sent != request_bytes:
+                self._unsent = request_bytes - sent
+                self._push()
+
+        return pull
 
     def _ask_alone(self) -> bool:
         words, bytes_at, first_at = self._words, self._bytes_at, self._latency_at - BASE
@@ -170,20 +149,17 @@ class RequestAsker(ReceivingSession):
     def _pull(self, _what: int) -> None:
         try:
             count = self._sock.recv_into(self._buffer)
-        except (BlockingIOError, InterruptedError):
-            return
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
             return
-        now_ns = perf_counter_ns()
-        if count == self._response_bytes and not self._got and self._burst == 1 and not self._unsent:
-            took_ns = now_ns - self._asked_at[0]
-            self._asked_at[0] = now_ns
-            self._unsent = self._request_bytes
-            self._push()
-            self._words[self._latency_at + bucket_of(took_ns)] += 1
-            self._words[self._bytes_at] += count
-        elif count:
+        self._pulled(count, perf_counter_ns())
+
+    def _failed(self, error: OSError) -> None:
+        if not isinstance(error, BlockingIOError | InterruptedError):
+            self._lose(error)
+
+    def _pulled(self, count: int, now_ns: int) -> None:
+        if count:
             answered, self._got = divmod(self._got + count, self._response_bytes)
             self._answered(answered, now_ns)
         else:
@@ -212,6 +188,7 @@ class RequestAnswerer(SendingSession):
         super().__init__(sock, place)
         self._buffer = supplies.buffer
         self._block = memoryview(supplies.payload.block)
+        self._first = self._block[: supplies.response_bytes]
         self._request_bytes = supplies.request_bytes
         self._response_bytes = supplies.response_bytes
         self._got = 0
@@ -234,12 +211,39 @@ class RequestAnswerer(SendingSession):
             self._resume()
 
     def _resume(self) -> None:
-        self._readiness.watch(self._fd, self._pull)
+        self._readiness.watch(self._fd, self._handler())
+
+    def _handler(self) -> OnReady:
+        return self._one_by_one()
+
+    def _one_by_one(self) -> OnReady:
+        """Return what answers one whole request; what is anything else is left to the rest of this."""
+        recv_into, send, buffer, first = self._sock.recv_into, self._sock.send, self._buffer, self._first
+        request_bytes, response_bytes = self._request_bytes, self._response_bytes
+
+        def pull(_what: int) -> None:
+            try:
+                count = recv_into(buffer)
+            except OSError as error:
+                self._failed(error)
+                return
+            if count != request_bytes or self._got:
+                self._pulled(count)
+                return
+            try:
+                sent = send(first)
+            except OSError:  # whatever it is, the next try meets it again
+                sent = 0
+            self._handed_over += sent
+            if sent != response_bytes:
+                self._owed = response_bytes - sent
+                self._readiness.watch(self._fd, self._push_rest, for_room=True)
+
+        return pull
 
     def _answer_alone(self) -> bool:
         send, recv_into, block, buffer = self._sock.send, self._sock.recv_into, self._block, self._buffer
-        request_bytes, response_bytes = self._request_bytes, self._response_bytes
-        first = block[:response_bytes]
+        request_bytes, response_bytes, first = self._request_bytes, self._response_bytes, self._first
         while self._is_alone:
             got = 0
             while got < request_bytes:
@@ -256,11 +260,16 @@ class RequestAnswerer(SendingSession):
     def _pull(self, _what: int) -> None:
         try:
             count = self._sock.recv_into(self._buffer)
-        except (BlockingIOError, InterruptedError):
-            return
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
             return
+        self._pulled(count)
+
+    def _failed(self, error: OSError) -> None:
+        if not isinstance(error, BlockingIOError | InterruptedError):
+            self._lose(error)
+
+    def _pulled(self, count: int) -> None:
         if not count:
             self._lose(None)
             return
@@ -272,7 +281,7 @@ class RequestAnswerer(SendingSession):
 
     def _push_rest(self, _what: int) -> None:
         if self._transmit() and not self._closed:
-            self._readiness.watch(self._fd, self._pull)
+            self._resume()
 
     def _transmit(self) -> bool:
         """Send as much as one call takes; return whether nothing is left to send."""
