@@ -32,7 +32,10 @@ class Tool:
 
 @dataclass(frozen=True)
 class Entry:
-    """One way of running a tool: `client(port, seconds)`, the seconds without its warm-up."""
+    """One way of running a tool: `client(port, seconds)`, the seconds without its warm-up.
+
+    Who has none runs as much longer: CPU is read after it, and a tool that has ended by then would look cheap.
+    """
 
     label: str
     tool: Tool
@@ -163,7 +166,7 @@ def iperf3(*options: str) -> Callable[[int, int], list[str]]:
 
 
 def iperf(*options: str) -> Callable[[int, int], list[str]]:
-    """Return iperf 2's client with options; it has no warm-up to leave out."""
+    """Return iperf 2's client with options; it has no warm-up to leave out, but runs as long."""
     return lambda port, seconds: [
         "iperf",
         "-c",
@@ -173,48 +176,66 @@ def iperf(*options: str) -> Callable[[int, int], list[str]]:
         "-y",
         "C",
         "-t",
-        str(seconds),
+        str(seconds + WARMUP_S),
         *options,
     ]
 
 
 def nuttcp(*options: str) -> Callable[[int, int], list[str]]:
     """Return nuttcp's client with options."""
-    return lambda port, seconds: ["nuttcp", f"-P{port}", f"-T{seconds}", *options, "127.0.0.1"]
+    return lambda port, seconds: ["nuttcp", f"-P{port}", f"-T{seconds + WARMUP_S}", *options, "127.0.0.1"]
 
 
 def qperf(*options: str) -> Callable[[int, int], list[str]]:
     """Return qperf's client with options."""
-    return lambda port, seconds: ["qperf", "127.0.0.1", "-lp", str(port), "-t", str(seconds), *options, "tcp_bw"]
+    return lambda port, seconds: [
+        "qperf",
+        "127.0.0.1",
+        "-lp",
+        str(port),
+        "-t",
+        str(seconds + WARMUP_S),
+        *options,
+        "tcp_bw",
+    ]
 
 
 def netperf(*options: str) -> Callable[[int, int], list[str]]:
     """Return netperf's client with options."""
     base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", "TCP_STREAM"]
-    return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds), "--", *options]
+    return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds + WARMUP_S), "--", *options]
 
 
 def xfr(*options: str) -> Callable[[int, int], list[str]]:
     """Return xfr's client with options."""
     base = ["xfr", "127.0.0.1", "--json", "--no-tui"]
-    return lambda port, seconds: [*base, "--port", str(port), "-t", f"{seconds}s", *options]
+    return lambda port, seconds: [*base, "--port", str(port), "-t", f"{seconds + WARMUP_S}s", *options]
 
 
 def ethr(*options: str) -> Callable[[int, int], list[str]]:
-    """Return ethr's client with options, one connection; it has no warm-up to leave out."""
+    """Return ethr's client with options, one connection; it has no warm-up to leave out, but runs as long."""
     base = ["ethr", "-c", "127.0.0.1", "-p", "tcp", "-t", "b", "-n", "1", "-no"]
-    return lambda port, seconds: [*base, "-port", str(port), "-d", f"{seconds}s", *options]
+    return lambda port, seconds: [*base, "-port", str(port), "-d", f"{seconds + WARMUP_S}s", *options]
 
 
 def netperf_transactions(test: str, *options: str) -> Callable[[int, int], list[str]]:
     """Return netperf's client for TCP_RR or TCP_CRR with options."""
     base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", test]
-    return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds), "--", *options]
+    return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds + WARMUP_S), "--", *options]
 
 
 def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
     """Return qperf's client for tcp_lat with options; its answer is as large as its request."""
-    return lambda port, seconds: ["qperf", "127.0.0.1", "-lp", str(port), "-t", str(seconds), *options, "tcp_lat"]
+    return lambda port, seconds: [
+        "qperf",
+        "127.0.0.1",
+        "-lp",
+        str(port),
+        "-t",
+        str(seconds + WARMUP_S),
+        *options,
+        "tcp_lat",
+    ]
 
 
 def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str]]]:
@@ -237,4 +258,13 @@ def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str
         _neper_rate if is_stream else _neper_transactions,
         "bit/s" if is_stream else TRANSACTIONS,
     )
-    return tool, lambda port, seconds: [test, "-c", "-H", "127.0.0.1", *ports(port), "-l", str(seconds), *sizes]
+    return tool, lambda port, seconds: [
+        test,
+        "-c",
+        "-H",
+        "127.0.0.1",
+        *ports(port),
+        "-l",
+        str(seconds + WARMUP_S),
+        *sizes,
+    ]
