@@ -169,6 +169,11 @@ ACTIONS: Final = (
         places=(Place.HISTORY, Place.STORED, Place.COMPARE),
     ),
     Action(
+        "settings", ("s",), "settings", "Settings: theme, units, refresh rate, pass mark",
+        "Theme, units of the gauges, how often the screen is drawn, the pass mark: in force at once, and kept.",
+        "App", footer=False,
+    ),
+    Action(
         "help", ("question_mark", "f1"), "help", "Explain every key",
         "This page.", "App", ("?", "F1"), places=tuple(Place),
     ),

@@ -160,6 +160,7 @@ class Conducted:
         why: Watch | None = None,
     ) -> None:
         self.run_id = new_run_id(datetime.now(UTC), _CHANCE)
+        self._pass_percent = pass_percent
         self.meter = Meter()
         self.why = why or Watch(pass_percent=pass_percent)
         self.intervals: list[Interval] = []
@@ -172,7 +173,6 @@ class Conducted:
         self._is_sure = False
         self._log = log
         self._writer = writer
-        self._pass_percent = pass_percent
         self._stopped: RunEnd | None = None
         self._notices = list(notices)
         self._earlier_problem = None if log is None else log.problem
@@ -203,6 +203,10 @@ class Conducted:
     def change(self, settings: Settings) -> None:
         """Change direction, sessions or window while the run goes on."""
         self._run.change(settings)
+
+    def judge_by(self, pass_percent: float) -> None:
+        """Judge the run by another mark at its end."""
+        self._pass_percent = self.why.pass_percent = pass_percent
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """End the run in order; its last events are still to come."""

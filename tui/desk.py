@@ -64,6 +64,7 @@ class Desk:
             notices=tuple(self.run.notices) if self.run else self._notices,
             findings=self._findings(),
             is_paused=self.is_paused,
+            pass_percent=self.pass_percent,
         )
 
     def _findings(self) -> tuple[Finding, ...]:
@@ -84,6 +85,7 @@ class Desk:
     def opened(self, run: ConductedRun) -> None:
         """Take a run that is open; one that nobody wants any more is stopped at once."""
         self.run, self.run_id, self.why = run, run.run_id, run.why
+        run.judge_by(self.pass_percent)
         if self.phase is Phase.STOPPING:
             run.stop()
         else:
@@ -100,6 +102,14 @@ class Desk:
         self.summary = summary
         self.verdict = judge(summary, pass_percent=self.pass_percent)
         self.rest(Phase.DONE)
+
+    def set_pass_mark(self, percent: float) -> None:
+        """Judge by another mark from now on: what goes on, and on the screen what has ended."""
+        self.pass_percent = self.why.pass_percent = percent
+        if self.run is not None:
+            self.run.judge_by(percent)
+        if self.summary is not None:
+            self.verdict = judge(self.summary, pass_percent=percent)
 
     def failed(self, problem: Problem) -> None:
         """Keep why there is no far end, or no run."""

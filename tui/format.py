@@ -6,6 +6,7 @@ a no-break space: it takes the one cell that a thin space takes in a terminal, n
 unlike a thin space every terminal font has it.
 """
 
+from enum import StrEnum
 from math import floor
 from typing import Final
 
@@ -49,6 +50,29 @@ def decimals(bit_s: float | None) -> int:
     """
     mbit_s = abs(bit_s or 0) / 1e6
     return 0 if mbit_s >= 1_000 else 1 if mbit_s >= 100 else 2
+
+
+class Unit(StrEnum):
+    """What rates are counted in."""
+
+    MBIT = "Mb/s"
+    MIB = "MiB/s"
+
+    @property
+    def bits(self) -> int:
+        """How many bits a second one of it is."""
+        return 1_000_000 if self is Unit.MBIT else 8 * MIB
+
+    @property
+    def other(self) -> "Unit":
+        """The one that stands below it."""
+        return Unit.MIB if self is Unit.MBIT else Unit.MBIT
+
+
+def in_units(bit_s: float | None, units: Unit, places: int | None = None) -> str:
+    """Return a rate as a number of a unit, without it: `9 389`, or `1 119` of MiB/s."""
+    scaled = None if bit_s is None else bit_s * Unit.MBIT.bits / units.bits
+    return mbit(scaled, places)
 
 
 def mbit(bit_s: float | None, places: int | None = None) -> str:

@@ -3,9 +3,19 @@
 from collections.abc import Callable
 from typing import Final
 
+from ..engine.errors import PlanError
 from ..engine.plan import SECOND_NS
 
 DEFAULT_REFRESH_HZ: Final = 4.0
+LOWEST_HZ: Final = 0.5
+HIGHEST_HZ: Final = 30.0
+
+
+def check_refresh(hz: float) -> float:
+    """Return how often a screen is drawn; raise PlanError where nobody could follow it, or no line carry it."""
+    if not LOWEST_HZ <= hz <= HIGHEST_HZ:
+        raise PlanError("refresh rate", f"{hz:g} Hz", f"give {LOWEST_HZ:g} to {HIGHEST_HZ:g} a second")
+    return hz
 
 
 class Pace:

@@ -25,7 +25,7 @@ class SummarySource(Protocol):
 
 
 class ConductedRun(Protocol):
-    """A run that goes on: its events, and the two things that a person can do to it."""
+    """A run that goes on: its events, and what a person can do to it."""
 
     @property
     def run_id(self) -> str:
@@ -53,6 +53,10 @@ class ConductedRun(Protocol):
 
     def change(self, settings: Settings) -> None:
         """Go on under other settings."""
+        ...
+
+    def judge_by(self, pass_percent: float) -> None:
+        """Judge the run by another mark at its end."""
         ...
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:

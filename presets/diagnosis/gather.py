@@ -43,7 +43,7 @@ class Gatherer:
         self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingOf = no_ceiling
     ) -> None:
         self._link = link
-        self._pass_percent = pass_percent
+        self.pass_percent = pass_percent
         self._ceiling = ceiling
         self._started: Started | None = None
         self._now: Sums | None = None
@@ -111,7 +111,7 @@ class Gatherer:
             near=self._end(sums, End.NEAR),
             far=self._end(sums, End.FAR),
             expected_bit_s=expected,
-            pass_percent=self._pass_percent,
+            pass_percent=self.pass_percent,
             link=self._link,
             ceiling_bit_s=self._ceiling(sums.settings),
             beyond_bit_s=wanted.most_bit_s if wanted is not None and wanted.is_beyond(bit_s) else None,

@@ -67,6 +67,15 @@ class Watch:
             self._at_ns = max(self._at_ns, event.sample.elapsed_ns)
 
     @property
+    def pass_percent(self) -> float:
+        """From what share of the expected rate on there is nothing to explain."""
+        return self._gatherer.pass_percent
+
+    @pass_percent.setter
+    def pass_percent(self, percent: float) -> None:
+        self._gatherer.pass_percent = percent
+
+    @property
     def now(self) -> tuple[Finding, ...]:
         """The findings of the last seconds; none while a run warms up or has just been changed."""
         if self._looked_ns is not None and self._at_ns - self._looked_ns < _EVERY_NS:

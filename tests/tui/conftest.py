@@ -49,6 +49,7 @@ from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.conduct import run_document
 from linkgauge.tui.later import Later
+from linkgauge.tui.preferences import Found, Preferences, keep_preferences
 from textual.pilot import Pilot
 
 INTERVAL_NS = SECOND_NS // 4
@@ -84,6 +85,7 @@ class Script:
         self.changes: list[Settings] = []
         self.stops: list[Reason] = []
         self.run_id = "20261121-014629-7f3a"
+        self.marks: list[float] = []
         self.meter = Meter()
         self.why = Watch(link_evidence(preset, PLAIN))
         self.notices: list[str] = []
@@ -109,6 +111,10 @@ class Script:
         self.settings = settings
         self.warm_until = self.elapsed_ns + self.plan.settle_ns
         self.emit(Changed(self.elapsed_ns, settings, expectation(self.preset, settings)))
+
+    def judge_by(self, pass_percent: float) -> None:
+        """Remember it."""
+        self.marks.append(pass_percent)
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """Answer with Ended."""
@@ -244,6 +250,8 @@ class World:
         self.exports: list[tuple[list[str], str, Path]] = []
         self.history: RunLog | None = None
         self.probed: list[Peer] = []
+        self.found = Found()
+        self.settings_dir: Path | None = None
         self.refusal: PeerError | None = None
         self.now_ns = 0
         self.on_start: Callable[[Script], None] = lambda _script: None
@@ -280,6 +288,10 @@ class World:
         path.write_text("\n".join(["run_id", *run_ids, ""]))
         return path
 
+    def keep(self, preferences: Preferences) -> Path | None:
+        """Keep what is set, where a test has a place for it."""
+        return None if self.settings_dir is None else keep_preferences(self.settings_dir, preferences)
+
     def script_of(self, preset: Preset, plan: Plan) -> Script:
         """Return a script that has started, for a test without an app."""
         script = Script(preset, plan)
@@ -298,6 +310,8 @@ class World:
             initial_plan=plan or Plan(duration_ns=30 * SECOND_NS),
             initial_preset=self.catalog.find(preset),
             clock=self._leap,
+            found=self.found,
+            keep=self.keep,
         )
 
     @asynccontextmanager

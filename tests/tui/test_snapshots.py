@@ -143,6 +143,14 @@ def test_a_presets_sheet(snap_compare: Any, world: Any) -> None:
     assert snap_compare(app, terminal_size=(80, 24), run_before=driven(world, None, "n", "tab"))
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_settings(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Over the instruments, which show at once what was set; a message beside a field that cannot be."""
+    app = world.app(peer=FAR)
+    keys = ("s", "tab", "enter", "down", "enter", "tab", "tab", "1", "2", "0")
+    assert snap_compare(app, terminal_size=size, run_before=driven(world, half_way, *keys, ends=False))
+
+
 @pytest.mark.parametrize("theme", ["textual-light", "no colour"])
 def test_running_in_light_and_without_colour(
     snap_compare: Any, world: Any, monkeypatch: pytest.MonkeyPatch, theme: str

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ...presets.catalog import Catalog
     from ...presets.model import Preset
 
-_DEFAULT_MARK: Final = "95"
 _LIMITS: Final = "What it allows"
 _LOOPBACK_TEST: Final = Plan(duration_ns=5 * SECOND_NS)
 
@@ -76,7 +75,7 @@ def check(
     link: given.LinkOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
-    pass_mark: given.PassMarkOption = _DEFAULT_MARK,
+    pass_mark: given.PassMarkOption = None,
     csv: given.CsvOption = None,
     label: given.LabelOption = None,
     as_json: given.JsonOption = False,
@@ -98,7 +97,7 @@ def run(
     link: given.LinkOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
-    pass_mark: given.PassMarkOption = _DEFAULT_MARK,
+    pass_mark: given.PassMarkOption = None,
     csv: given.CsvOption = None,
     label: given.LabelOption = None,
     as_json: given.JsonOption = False,
@@ -242,7 +241,7 @@ def _test(
     preset_id: str | None,
     link: given.LinkOptions,
     peer: Peer,
-    pass_mark: str,
+    pass_mark: str | None,
     csv: Path | None,
     *,
     label: str | None,
@@ -250,6 +249,7 @@ def _test(
 ) -> int:
     """Look at everything that was asked for before anything is begun, then test."""
     from .headless import Test, run_test
+    from .told import kept_pass_mark
 
     plan, variant = asked.plan(), link.variant()
     return run_test(
@@ -257,7 +257,7 @@ def _test(
             plan,
             _find_preset(preset_id),
             peer,
-            parse.pass_percent(pass_mark),
+            kept_pass_mark() if pass_mark is None else parse.pass_percent(pass_mark),
             csv=csv,
             as_json=as_json,
             variant=variant,

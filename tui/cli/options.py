@@ -34,8 +34,13 @@ LangOption = Annotated[
     ),
 ]
 PassMarkOption = Annotated[
-    str,
-    typer.Option(metavar="PERCENT", help="Share of the expected rate that is a pass.", rich_help_panel=_OUTPUT),
+    str | None,
+    typer.Option(
+        metavar="PERCENT",
+        show_default="the one in the app's settings, else 95",
+        help="Share of the expected rate that is a pass.",
+        rich_help_panel=_OUTPUT,
+    ),
 ]
 CsvOption = Annotated[
     Path | None,

@@ -14,12 +14,14 @@ from ...engine.ssh_address import is_ssh
 from ...presets.model import TUNNELS, Tunnel
 from ...presets.schema import MAX_MTU_BYTES, MIN_MTU_BYTES
 from ...presets.verdict import check_pass_mark
+from ..pace import check_refresh
 
 UNTIL_STOPPED: Final = ("none", "until stopped", "until-stopped")
 # A bounded number of digits: no text of a person can make us compute with huge numbers.
 _SIZE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmg])i?)?b?", re.ASCII | re.IGNORECASE)
 _TIME: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _NUMBER: Final = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%?", re.ASCII)
+_HERTZ: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*(?:Hz)?", re.ASCII | re.IGNORECASE)
 _RATE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([KMGTkmgt])(?:b(?:it)?(?:/s|ps)?)?", re.ASCII)
 _WHOLE: Final = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -113,6 +115,14 @@ def pass_percent(text: str) -> float:
     if match is None:
         raise PlanError("pass mark", repr(text), "give percents such as 95 or 97.5")
     return check_pass_mark(float(match[1]))
+
+
+def refresh_hz(text: str) -> float:
+    """Read how often a screen is drawn: `4`, `0.5`, `10 Hz`."""
+    match = _HERTZ.fullmatch(text.strip())
+    if match is None:
+        raise PlanError("refresh rate", repr(text), "give frames a second such as 4 or 0.5")
+    return check_refresh(float(match[1]))
 
 
 def ci_percent(text: str) -> float:

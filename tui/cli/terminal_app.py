@@ -5,6 +5,7 @@ import signal
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,9 @@ from ..app import LinkgaugeApp
 from ..conduct import Conducted, conduct, open_log
 from ..exports import export_runs
 from ..known import known_presets, problem_lines
+from ..paths import config_dir
 from ..ports import Form
+from ..preferences import keep_preferences, read_preferences
 from .app_preset import named_preset, picked_preset
 from .output import say
 from .standing import Standing
@@ -137,6 +140,8 @@ async def _run_app(
             initial_plan=plan,
             initial_preset=picked.preset,
             language=language,
+            found=read_preferences(config_dir()),
+            keep=partial(keep_preferences, config_dir()),
         )
         with _left_on_signals(app, world):
             await app.run_async()

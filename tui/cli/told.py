@@ -1,7 +1,11 @@
-"""The presets of this person, for the commands: what is wrong with them is told on stderr."""
+"""What this person keeps for the commands, presets and settings: what is wrong with it is told on stderr."""
 
 from ...presets.catalog import Catalog
+from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ..format import plain
 from ..known import known_presets, problem_lines
+from ..paths import config_dir
+from ..preferences import FILE_NAME, read_preferences
 from .output import say
 
 
@@ -11,3 +15,14 @@ def told_catalog() -> Catalog:
     for line in problem_lines(catalog):
         say(line)
     return catalog
+
+
+def kept_pass_mark() -> float:
+    """Return the pass mark that is kept, the same as the app judges by; tell one that is not the usual."""
+    found = read_preferences(config_dir())
+    for problem in found.problems:
+        say(plain(problem))
+    mark = found.preferences.pass_mark
+    if mark != DEFAULT_PASS_PERCENT:
+        say(f"the pass mark is {mark:g} %, as kept in {config_dir() / FILE_NAME}; --pass-mark gives another")
+    return mark

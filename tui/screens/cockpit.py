@@ -22,6 +22,7 @@ from ..actions import Place, bindings
 from ..desk import Desk
 from ..pace import Pace
 from ..ports import Ports
+from ..preferences import Preferences
 from ..widgets.board import Board
 from ..widgets.instruments import Instruments
 from ..widgets.settings_bar import SettingsBar
@@ -57,14 +58,14 @@ class CockpitScreen(Toggles):
         plan: Plan,
         preset: Preset,
         clock: Callable[[], int],
-        refresh_hz: float,
-        pass_percent: float,
+        preferences: Preferences,
         language: str = "en",
     ) -> None:
         super().__init__()
         self.catalog = catalog
-        self.desk = Desk(peer, plan, preset, pass_percent)
-        self.pace = Pace(clock, refresh_hz)
+        self.desk = Desk(peer, plan, preset, preferences.pass_mark)
+        self.pace = Pace(clock, preferences.refresh_hz)
+        self._units = preferences.units
         self._ports = ports
         self._language = language
         self._paint_waits = False
@@ -94,7 +95,7 @@ class CockpitScreen(Toggles):
         """Lay out the title, the toggles, the instruments and the keys."""
         yield TitleBar()
         yield SettingsBar()
-        yield Instruments(self.desk.pass_percent)
+        yield Instruments()
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
@@ -172,11 +173,19 @@ class CockpitScreen(Toggles):
         if self._leaving:
             app_of(self).exit()
 
+    def apply(self, preferences: Preferences) -> None:
+        """Put into force what is set; a run that goes on is judged by the pass mark of its end."""
+        self._units = preferences.units
+        self.pace.refresh_hz = preferences.refresh_hz
+        self.desk.set_pass_mark(preferences.pass_mark)
+        if self.is_mounted:
+            self.paint()
+
     def paint(self) -> None:
         """Hand the instruments what is known now; paused, they keep what they show."""
         self.pace.drawn()
         self._paint_waits = False
-        view = replace(self.desk.view(), language=self._language)
+        view = replace(self.desk.view(), language=self._language, units=self._units)
         self.query_one(TitleBar).show(view)
         self.query_one(SettingsBar).show(view)
         if not view.is_paused:
@@ -240,6 +249,10 @@ class CockpitScreen(Toggles):
             self.notify("There is no run log: runs are not kept.", severity="warning", markup=False)
         else:
             app_of(self).push_screen(HistoryScreen(history, self._ports.export, self.catalog))
+
+    async def action_settings(self) -> None:
+        """Change what is set once and for all."""
+        await app_of(self).run_action("app.settings")
 
     def action_help(self) -> None:
         """Explain every key."""

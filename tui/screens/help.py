@@ -16,7 +16,7 @@ _KEYS: Final = 9
 
 _ANYWHERE: Final = (
     ("tab", "Go to the sessions, the verdict or the plot; arrows, page up and page down scroll there."),
-    ("^p", "The command palette: every action by name, and the themes."),
+    ("^p", "The command palette: every action by name."),
 )
 _MARKS: Final = (
     ("┃ ━", "the rate to expect: the tick of a gauge's bar, the dashes in the plot"),

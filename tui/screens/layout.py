@@ -5,10 +5,17 @@ from typing import Any, cast
 from textual.app import App
 from textual.screen import Screen
 
+from ..preferences import Preferences
+
 
 def app_of(screen: Screen[Any]) -> App[None]:
     """Return the app of a screen; Textual does not say of which kind it is."""
     return cast("App[None]", screen.app)  # pyright: ignore[reportUnknownMemberType]
+
+
+def preferences_of(screen: Screen[Any]) -> Preferences:
+    """Return what is set in the app of a screen."""
+    return getattr(app_of(screen), "preferences", Preferences())
 
 
 class InstrumentScreen(Screen[None]):

@@ -1,7 +1,7 @@
 """A run of the log, in full: its plot, what was measured, its sessions and its verdict."""
 
 from asyncio import to_thread
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import on
@@ -14,7 +14,6 @@ from textual.widgets import Footer, Static
 from ...engine.errors import LinkgaugeError
 from ...engine.runlog import RunRow
 from ...presets.catalog import Catalog
-from ...presets.verdict import DEFAULT_PASS_PERCENT
 from .. import format as words
 from ..actions import Place, bindings
 from ..ports import Export, History
@@ -26,7 +25,7 @@ from ..widgets.styles import MUTED
 from ..widgets.title_bar import TitleBar
 from .export import export_from
 from .help import HelpScreen
-from .layout import InstrumentScreen, app_of
+from .layout import InstrumentScreen, app_of, preferences_of
 
 
 class StoredScreen(InstrumentScreen):
@@ -61,7 +60,7 @@ class StoredScreen(InstrumentScreen):
         """Lay out what the cockpit has, and the run's own words."""
         yield TitleBar()
         yield Static(id="plan", markup=False)
-        yield Instruments(DEFAULT_PASS_PERCENT)
+        yield Instruments()
         yield RunDetail(brief=True)
         yield Footer(compact=True)
 
@@ -89,7 +88,7 @@ class StoredScreen(InstrumentScreen):
 
     @on(Read)
     def _was_read(self, message: Read) -> None:
-        view = message.run.view(self._catalog)
+        view = replace(message.run.view(self._catalog), units=preferences_of(self).units)
         self.query_one(TitleBar).show(view)
         self.query_one(Instruments).show(view)
         line = run_line(self._row)

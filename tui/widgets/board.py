@@ -28,8 +28,9 @@ from ...engine.samples import (
 )
 from ...presets.diagnosis.finding import Finding
 from ...presets.model import Preset
-from ...presets.verdict import Verdict
+from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from .. import format as words
+from ..format import Unit
 from .latency_reading import ProbeBoard
 from .values import (
     CpuReading,
@@ -279,6 +280,8 @@ class View:
     findings: tuple[Finding, ...] = ()
     is_paused: bool = False
     language: str = "en"
+    units: Unit = Unit.MBIT
+    pass_percent: float = DEFAULT_PASS_PERCENT
 
     @property
     def measured(self) -> Summary | None:

@@ -153,7 +153,7 @@ class FlowGauge(Drawn):
         if reading.answer_bits is not None:
             lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
         else:
-            lines.append(Content.styled(words.mib_rate(reading.bit_s), MUTED))
+            lines.append(Content.styled(_other(reading), MUTED))
         if reading.is_final:
             lines.append(Content.styled(f"mean {words.give_or_take(reading.sure_percent)}".rstrip(), MUTED))
         return lines
@@ -168,7 +168,18 @@ class FlowGauge(Drawn):
 
 
 def _unit(reading: FlowReading) -> str:
-    return "Mb/s" if reading.answer_bits is None else "trans/s"
+    return reading.units.value if reading.answer_bits is None else "trans/s"
+
+
+def _other(reading: FlowReading) -> str:
+    """Return the rate in the other unit."""
+    other = reading.units.other
+    return f"{words.in_units(reading.bit_s, other)}{words.GROUP}{other.value}"
+
+
+def _places(reading: FlowReading, bit_s: float) -> int:
+    """Return the decimals that this gauge's rates want, where the highest of them is this."""
+    return words.decimals(bit_s * words.Unit.MBIT.bits / reading.units.bits)
 
 
 def _top(reading: FlowReading) -> float:
@@ -177,13 +188,13 @@ def _top(reading: FlowReading) -> float:
 
 
 def _number(reading: FlowReading) -> str:
-    return reading.number(reading.bit_s, words.decimals(_top(reading)))
+    return reading.number(reading.bit_s, _places(reading, _top(reading)))
 
 
 def _widest(reading: FlowReading) -> str:
     """Return the widest number that is to be shown, so that the others can keep its room."""
     top = _top(reading)
-    return reading.number(top, words.decimals(top)) if top else "000"
+    return reading.number(top, _places(reading, top)) if top else "000"
 
 
 def _face_of_both(reading: FlowReading, width: int, rows: int) -> Face | None:

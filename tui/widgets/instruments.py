@@ -19,15 +19,14 @@ from .verdict_panel import VerdictPanel
 class Instruments(Container):
     """Gauges on top, the plot in the middle, sessions, CPU and verdict below."""
 
-    def __init__(self, pass_percent: float) -> None:
+    def __init__(self) -> None:
         super().__init__(id="instruments")
-        self._pass_percent = pass_percent
 
     def compose(self) -> ComposeResult:
         """Lay the instruments out; CPU has two places, of which the width chooses one."""
         with Horizontal(id="gauges"):
             for direction in Direction:
-                yield FlowGauge(direction, pass_percent=self._pass_percent)
+                yield FlowGauge(direction)
             yield CpuPanel(widget_id="cpu-beside")
         yield Stage()
         with Container(id="bottom"):
@@ -43,7 +42,8 @@ class Instruments(Container):
             gauge = self.query_one(f"#gauge-{gauge_of}", FlowGauge)
             gauge.display = gauge_of is direction or gauge_of in direction.flows
             if gauge.display:
-                gauge.show(_flow(view, gauge_of))
+                gauge.pass_percent = view.pass_percent
+                gauge.show(replace(_flow(view, gauge_of), units=view.units))
         near, far = _cpu(view, End.NEAR), _cpu(view, End.FAR)
         shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
         for panel in self.query(CpuPanel):

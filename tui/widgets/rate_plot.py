@@ -46,7 +46,8 @@ class RatePlot(Drawn):
     def show(self, view: View) -> None:
         """Show these values from the next frame on."""
         legs = view.board.legs if view.board else []
-        moment = (len(legs), view.board.elapsed_ns // _STEP_NS if view.board else 0, view.summary is None)
+        elapsed = view.board.elapsed_ns // _STEP_NS if view.board else 0
+        moment = (len(legs), elapsed, view.summary is None, view.units)
         if legs is self._legs and moment == self._moment:
             return
         self._view, self._moment = view, moment
@@ -190,9 +191,9 @@ def _time_axis(span_s: float, room: int) -> Content:
 
 def _title(legs: Sequence[Leg], view: View) -> str:
     """Return what is plotted, and what the newest change brought: before and after, side by side."""
-    name, unit = ("throughput", "Mb/s") if _answer_bits(view) is None else ("transactions", "/s")
+    name, unit = ("throughput", view.units.value) if _answer_bits(view) is None else ("transactions", "/s")
     if len(legs) < 2:
-        return f"{name}, {unit} over s" if unit == "Mb/s" else f"{name} a second, over s"
+        return f"{name}, {unit} over s" if name == "throughput" else f"{name} a second, over s"
     before, after = leg_averages(legs, view.measured)[-2:]
     names = [words.change(legs[-1].settings, legs[-2].settings), words.change(legs[-2].settings, legs[-1].settings)]
     told = [f"{change} {_number(view, rate)}" for change, rate in zip(names, (before, after), strict=True)]
@@ -206,11 +207,12 @@ def _answer_bits(view: View) -> int | None:
 
 def _unit_bits(view: View) -> float:
     """Return how many bits one step of the y axis stands for."""
-    return float(_answer_bits(view) or 1e6)
+    return float(_answer_bits(view) or view.units.bits)
 
 
 def _number(view: View, bit_s: float | None) -> str:
-    return words.rate_number(bit_s, _answer_bits(view))
+    bits = _answer_bits(view)
+    return words.in_units(bit_s, view.units) if bits is None else words.rate_number(bit_s, bits)
 
 
 def _legend(legs: Sequence[Leg], view: View) -> str:

@@ -11,6 +11,7 @@ from ...engine.latency import Latency
 from ...engine.plan import Direction, End, Plan, Settings, Workload
 from ...engine.samples import Expectation, Expected, Stretch, Summary
 from .. import format as words
+from ..format import Unit
 
 
 class Phase(Enum):
@@ -50,11 +51,12 @@ class FlowReading:
     latency: Latency | None = None
     peak: Expected | None = None
     sure_percent: float | None = None
+    units: Unit = Unit.MBIT
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
-        """Return a rate of this gauge without its unit: in Mb/s, or in transactions a second."""
+        """Return a rate of this gauge without its unit: in what it counts in, or in transactions a second."""
         if self.answer_bits is None:
-            return words.mbit(bit_s, places)
+            return words.in_units(bit_s, self.units, places)
         return words.transaction_number(None if bit_s is None else bit_s / self.answer_bits)
 
     @property

@@ -1,0 +1,145 @@
+"""What a person has set, and the file that it is kept in."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.tui.cli.told import kept_pass_mark
+from linkgauge.tui.format import Unit
+from linkgauge.tui.preferences import (
+    FILE_NAME,
+    NOTHING_KEPT,
+    THEMES,
+    NotKept,
+    Preferences,
+    keep_preferences,
+    read_preferences,
+)
+
+SET = Preferences("monochrome", Unit.MIB, 2.5, 90.0)
+
+
+def test_what_is_kept_is_read_again_and_no_file_is_no_problem(tmp_path: Path) -> None:
+    """The folder is made with the first file; nothing else is left in it."""
+    folder = tmp_path / "config"
+    assert read_preferences(folder) == NOTHING_KEPT
+    assert keep_preferences(folder, Preferences()) is None
+    assert keep_preferences(folder, SET) is None
+    assert read_preferences(folder).preferences == SET
+    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "read"),
+    [
+        ("theme = pink", "it is not TOML: Invalid value (at line 1", Preferences()),
+        ("\udcff", "it is not TOML", Preferences()),
+        ('theme = "pink"\npass_mark = 80', "theme: 'pink' is not possible; give one of", Preferences(pass_mark=80)),
+        ("units = 3", "units: 3 is not possible; give Mb/s or MiB/s; Mb/s is used", Preferences()),
+        (
+            "refresh_hz = 0",
+            "refresh rate: 0 Hz is not possible; give 0.5 to 30 a second; 4.0 is used",
+            Preferences(),
+        ),
+        ("pass_mark = nan", "pass mark: nan % is not possible", Preferences()),
+        ("pass_mark = true", "pass_mark: True is not possible; give a number; 95.0 is used", Preferences()),
+        (
+            "refresh = 4",
+            "there is no setting 'refresh'; there are theme, units, refresh_hz, pass_mark",
+            Preferences(),
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_and_name_and_the_rest_is_used(
+    tmp_path: Path, text: str, says: str, read: Preferences
+) -> None:
+    """A file with something wrong in it is not written over, but set aside."""
+    path = tmp_path / FILE_NAME
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    found = read_preferences(tmp_path)
+    (problem,) = found.problems
+    assert problem.startswith(f"{path}: ")
+    assert says in problem
+    assert found.preferences == read
+    for number in (1, 2):
+        path.write_bytes(text.encode(errors="surrogateescape"))
+        aside = keep_preferences(tmp_path, SET)
+        assert aside == tmp_path / f"{FILE_NAME}.bad-{number}"
+        assert aside.read_bytes() == text.encode(errors="surrogateescape")
+        assert read_preferences(tmp_path).preferences == SET
+
+
+def test_a_file_that_is_linked_to_stays_linked_to(tmp_path: Path) -> None:
+    """As people have it who keep such files elsewhere."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / FILE_NAME).symlink_to(tmp_path / "elsewhere" / "mine.toml")
+    keep_preferences(tmp_path, SET)
+    assert (tmp_path / FILE_NAME).is_symlink()
+    assert read_preferences(tmp_path).preferences == SET
+
+
+def test_what_cannot_be_kept_is_told_with_its_place(tmp_path: Path) -> None:
+    """Here a file stands where the folder should be."""
+    (tmp_path / "config").write_text("")
+    with pytest.raises(NotKept, match=r"config/settings.toml: .*(exists|directory)"):
+        keep_preferences(tmp_path / "config", SET)
+
+
+def test_a_check_goes_by_the_kept_pass_mark_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So the app and a script say the same of a link; the usual mark is no news."""
+    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
+    assert (kept_pass_mark(), capsys.readouterr().err) == (95.0, "")
+    keep_preferences(tmp_path, SET)
+    assert kept_pass_mark() == 90.0
+    assert "the pass mark is 90 %, as kept in" in capsys.readouterr().err
+
+
+@pytest.mark.anyio
+async def test_settings_are_in_force_at_once_and_kept_when_the_screen_is_left(world: Any, tmp_path: Path) -> None:
+    """By keys alone, while a run goes on; what cannot be is told beside its field, and changes nothing."""
+    world.settings_dir = tmp_path
+    async with world.cockpit() as cockpit:
+        assert set(THEMES) <= set(cockpit.app.available_themes)
+        await cockpit.press("space")
+        world.script.run_for(8, 6.6e9)
+        await cockpit.settle()
+        assert "short" in cockpit.text()
+        await cockpit.press("s", "enter", "down", "down", "enter")
+        assert cockpit.app.theme == "monochrome"
+        await cockpit.press("tab", "enter", "down", "enter", "tab", "1", "0", "tab", "1", "2", "0")
+        assert "✗ 120 % is not possible" in cockpit.text()
+        assert cockpit.app.cockpit.desk.pass_percent == 12
+        await cockpit.press("backspace", "backspace", "backspace", "9", "0")
+        assert "is not possible" not in cockpit.text()
+        assert cockpit.app.cockpit.pace.refresh_hz == 10
+        await cockpit.press("escape")
+        assert "throughput, MiB/s over s" in cockpit.text()
+        assert "good" in cockpit.text()
+        await cockpit.press("space")
+        await cockpit.end()
+        assert world.script.marks[-1] == 90
+    assert read_preferences(tmp_path).preferences == Preferences("monochrome", Unit.MIB, 10, 90)
+
+
+@pytest.mark.anyio
+async def test_a_file_that_is_wrong_is_told_in_the_app_and_set_aside_with_the_first_change(
+    world: Any, tmp_path: Path
+) -> None:
+    """It is told where it is, both when the app opens and in the settings."""
+    (tmp_path / FILE_NAME).write_text('units = "furlongs"\ntheme = 1')
+    world.settings_dir, world.found = tmp_path, read_preferences(tmp_path)
+    async with world.cockpit((120, 40)) as cockpit:
+        (told,) = cockpit.app._notifications
+        assert "units: 'furlongs' is not possible" in told.message
+        assert told.message.endswith(", and 1 more: the settings list them")
+        await cockpit.press("s")
+        assert "theme: 1 is not possible" in cockpit.text()
+        await cockpit.press("escape")
+        await cockpit.end()
+        assert read_preferences(tmp_path).problems
+        await cockpit.press("s", "tab", "tab", "5", "escape")
+        await cockpit.end()
+        assert (tmp_path / f"{FILE_NAME}.bad-1").exists()
+        assert any("bad-1" in told.message for told in cockpit.app._notifications)

@@ -1,0 +1,22 @@
+"""Themes of our own, beside Textual's."""
+
+from typing import Final
+
+from textual.theme import Theme
+
+# Greys alone: everything that colour says is said by a mark and a word as well.
+MONOCHROME: Final = Theme(
+    name="monochrome",
+    primary="#c6c6c6",
+    secondary="#9e9e9e",
+    accent="#eeeeee",
+    warning="#dadada",
+    error="#eeeeee",
+    success="#dadada",
+    foreground="#e4e4e4",
+    background="#121212",
+    surface="#1c1c1c",
+    panel="#303030",
+    dark=True,
+    variables={"footer-key-foreground": "#ffffff", "input-selection-background": "#767676 40%"},
+)
