@@ -5,6 +5,7 @@ import contextlib
 import errno
 import os
 import socket
+import time
 from collections.abc import Callable
 from typing import Final, Self
 
@@ -19,6 +20,7 @@ from .messages import CONTROL_KIND, DataHello, preamble
 from .opening import read_opening, refuse
 from .plan import DEFAULT_PORT, End
 from .samples import Reason
+from .serving import ServingNow
 from .tls import Certificate, is_client_hello
 
 _BACKLOG: Final = 1_024
@@ -124,6 +126,16 @@ class Endpoint:
     def serve(self, link: ControlLink) -> None:
         """Serve a control connection that came another way than by the listening socket: it needs no key here."""
         self._keep(asyncio.create_task(serve_client(link, self._registry, self._log, None, self.admission)))
+
+    def now(self) -> ServingNow:
+        """Return what it does at this moment."""
+        return ServingNow(
+            time.monotonic_ns(),
+            tuple(guest.now() for guest in self.admission.guests),
+            len(self._silent),
+            self.admission.limits,
+            self.admission.is_closed,
+        )
 
     def total_bytes(self) -> int:
         """Return the payload of all runs that go on: a sign of life of their near ends."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
-from .admission import Admission
+from .admission import Admission, Guest
 from .auth import TOKEN_BYTES, Gate, Key, RunSecret
 from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
@@ -36,9 +36,10 @@ from .messages import (
     Start,
     Stop,
 )
-from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan
+from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from .sampler import Sampler
 from .samples import NicFacts, Reason, RunEnd, Sample, SocketFacts
+from .serving import RunNow
 
 PREPARING_DEADLINE_S: Final = 30.0
 _OVERTIME_NS: Final = 30 * SECOND_NS  # a near end that never says stop is cut off this long after its duration
@@ -62,10 +63,11 @@ async def serve_client(
     admission = admission or Admission()
     limits = admission.limits
     client = str(link.peer_address[0]).removeprefix("::ffff:") if link.peer_address else None
+    guests: list[Guest] = []
     with contextlib.ExitStack() as stack:
 
         def admit() -> None:
-            stack.enter_context(admission.client(client or ""))
+            guests.append(stack.enter_context(admission.client(client or "", time.monotonic_ns())))
             on_let_in()
 
         try:
@@ -73,12 +75,13 @@ async def serve_client(
                 admission.check_address(client)
             async with _deadline(limits.handshake_s, "handshake_s"):
                 facts = await greet_near_end(link, key, admit)
+            guests[0].hostname = facts.hostname
             log(Entry("client", "let in", client=client))
             async with _deadline(limits.idle_s, "idle_s"):
                 message = await link.receive()
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
-                await _serve_run(link, message.plan, facts.nic, admission.limits, registry, log, client)
+                await _serve_run(link, message.plan, facts.nic, admission.limits, registry, log, guests[0])
         except Declined as error:
             limit = error.limit if isinstance(error, LimitReached) else None
             link.try_send(Refuse(str(error), "limit" if limit else "other"))
@@ -107,13 +110,15 @@ async def _serve_run(
     limits: Limits,
     registry: Registry,
     log: Log,
-    client: str | None,
+    guest: Guest,
 ) -> None:
     run: FarRun | None = None
+    client = guest.address or None
     try:
         run = FarRun(link, plan, nic, limits)
         async with run.pool:
             registry[run.name] = run
+            guest.look = run.now
             link.send(Ready(run.told.hex()))
             log(Entry("run_began", f"run began: {plan.workload}", client=client))
             end = await run.carry_out()
@@ -124,6 +129,7 @@ async def _serve_run(
         link.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
         raise LinkgaugeError(str(error)) from error
     finally:
+        guest.look = None
         if run is not None:
             registry.pop(run.name, None)
 
@@ -143,6 +149,18 @@ class FarRun:
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
+        self._settings = plan.settings
+
+    def now(self) -> RunNow:
+        """Return how far it is; its counters must be there still."""
+        carried = {End.NEAR: 0, End.FAR: 0}
+        for flow in Direction.DUPLEX.flows:
+            carried[sender_of(flow, self._plan.workload)] += self.pool.counters.flow_bytes(flow)
+        elapsed_ns = 0 if self._sampling is None else self._sampler.elapsed_ns
+        plan = self._plan
+        return RunNow(
+            plan.workload, self._settings, plan.duration_ns, elapsed_ns, carried[End.NEAR], carried[End.FAR]
+        )
 
     @property
     def name(self) -> bytes:
@@ -230,7 +248,7 @@ class FarRun:
         if change.settings.sessions > self._limits.sessions:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
-        self._generation = change.generation
+        self._generation, self._settings = change.generation, change.settings
         self.pool.keep(change)
 
     def _report(self, sample: Sample) -> None:

@@ -137,6 +137,11 @@ class Counters:
         """Return the bytes of all slots: a sign of life while the control connection is silent."""
         return sum(self.words[base + Field.BYTES] for base in range(0, _CPU_BASE, WORDS_PER_SLOT))
 
+    def flow_bytes(self, direction: Direction) -> int:
+        """Return the bytes of all sessions of a single direction; the probe's are no payload."""
+        first, step = slot_of(direction, 1) * WORDS_PER_SLOT + Field.BYTES, 2 * WORDS_PER_SLOT
+        return sum(self.words[first : 2 * MAX_SESSIONS * WORDS_PER_SLOT : step].tolist())
+
     def set_worker_cpu(self, worker: int, cpu_ns: int) -> None:
         """Store a worker's user and system time."""
         self.words[_CPU_BASE + worker] = cpu_ns

@@ -16,7 +16,7 @@ from linkgauge.engine.errors import PeerVersion
 from linkgauge.engine.messages import CONTROL_KIND, DATA_KIND, DataHello, preamble
 from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
 from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Ended, Reason
+from linkgauge.engine.samples import Ended, Reason, Sampled
 
 pytestmark = pytest.mark.anyio
 
@@ -197,3 +197,27 @@ async def test_without_an_address_it_listens_on_both_families() -> None:
         assert (await probe(Peer("127.0.0.1", port))).hostname
         if socket.has_dualstack_ipv6():
             assert (await probe(Peer("::1", port))).hostname
+
+
+async def test_it_tells_what_it_does_as_values(endpoint: Endpoint) -> None:
+    """A client, its run and what that carries, changes included; and no run once it is over."""
+    assert endpoint.now().clients == ()
+    plan = Plan(Settings(Direction.OUT), duration_ns=20 * SECOND_NS, interval_ns=SECOND_NS // 10)
+    async with asyncio.timeout(50), open_run(plan, Peer(*endpoint.address)) as run:
+        async for event in run:
+            (client,) = endpoint.now().clients
+            assert (client.number, client.address, client.run is None) == (1, "127.0.0.1", False)
+            assert client.hostname
+            assert client.run is not None
+            if isinstance(event, Sampled) and client.run.received_bytes and run.settings == plan.settings:
+                assert (client.run.settings, client.run.sent_bytes) == (plan.settings, 0)
+                assert client.run.elapsed_ns > 0
+                run.change(Settings(Direction.IN, 2))
+            elif client.run.sent_bytes:
+                assert client.run.settings == Settings(Direction.IN, 2)
+                break
+        run.stop()
+    await endpoint.drain(20)
+    now = endpoint.now()
+    assert now.is_closed
+    assert not any(client.run for client in now.clients)
