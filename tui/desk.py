@@ -105,7 +105,9 @@ class Desk:
 
     def set_pass_mark(self, percent: float) -> None:
         """Judge by another mark from now on: what goes on, and on the screen what has ended."""
-        self.pass_percent = self.why.pass_percent = percent
+        self.pass_percent = percent
+        if self.why is not None:
+            self.why.pass_percent = percent
         if self.run is not None:
             self.run.judge_by(percent)
         if self.summary is not None:
