@@ -18,6 +18,7 @@ class Place(Enum):
     HISTORY = "history"
     STORED = "stored run"
     COMPARE = "compare"
+    ENDPOINT = "endpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +170,19 @@ ACTIONS: Final = (
         places=(Place.HISTORY, Place.STORED, Place.COMPARE),
     ),
     Action(
+        "copy", ("y",), "copy", "Copy the command that connects",
+        "Hand the terminal the command that connects, key included, for its clipboard (OSC 52).",
+        "Endpoint", places=(Place.ENDPOINT,),
+    ),
+    Action(
+        "reload", ("r",), "reload", "Read limits and key again",
+        "Read the files of limits and of the key again, for who comes from then on. SIGHUP, without a screen.",
+        "Endpoint", places=(Place.ENDPOINT,),
+    ),
+    Action(
         "settings", ("s",), "settings", "Settings: theme, units, refresh rate, pass mark",
         "Theme, units of the gauges, how often the screen is drawn, the pass mark: in force at once, and kept.",
-        "App", footer=False,
+        "App", places=(Place.COCKPIT, Place.ENDPOINT), unshown=(Place.COCKPIT,),
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Explain every key",
@@ -180,10 +191,17 @@ ACTIONS: Final = (
     Action(
         "redraw", ("ctrl+l",), "redraw", "Draw the screen again",
         "Draw all of the screen again, where something else has written on it.", "App", ("^l",), footer=False,
+        places=(Place.COCKPIT, Place.ENDPOINT),
     ),
     Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
         "Quit. A run that goes on is stopped first, and kept.", "App", ("q", "^c"),
+    ),
+    Action(
+        "finish", ("q", "ctrl+c"), "end", "End the endpoint",
+        "Let nobody in any more, wait for the runs that go on, at most as long as the limit drain_s, and end. "
+        "Again: at once.",
+        "App", ("q", "^c"), places=(Place.ENDPOINT,),
     ),
 )  # fmt: skip
 
@@ -212,9 +230,10 @@ def bindings(place: Place = Place.COCKPIT) -> list[BindingType]:
     return made
 
 
-def topics() -> dict[str, list[Action]]:
-    """Return the registry by topic, in the order of the help screen."""
+def topics(place: Place = Place.COCKPIT) -> dict[str, list[Action]]:
+    """Return the registry by topic, in the order of the help screen; an endpoint's screen is an app of its own."""
     sorted_in: dict[str, list[Action]] = {}
-    for action in ACTIONS:
+    there = {Place.ENDPOINT} if place is Place.ENDPOINT else {*Place} - {Place.ENDPOINT}
+    for action in (one for one in ACTIONS if there & {*one.places}):
         sorted_in.setdefault(action.topic, []).append(action)
     return sorted_in

@@ -491,3 +491,41 @@ def test_a_question_of_ssh_that_is_not_answered_is_told_and_another_peer_can_be_
     screen.type("qq")
     screen.finish()
     assert_nothing_is_left(home)
+
+
+def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_its_run(
+    terminal: Open, linkgauge: Any, home: Path
+) -> None:
+    """The key works as it stands there; `q` lets nobody in any more, a second one ends the run that goes on."""
+    screen = terminal("endpoint", "--ui", "--port", "0", "--limit", "clients=7")
+    screen.see("● SERVING", "Nobody is connected", "linkgauge check auto", "0 / 7", "q end")
+    found = re.search(r"(LINKGAUGE_KEY)=(\S+) linkgauge check auto \S+:(\d+)", screen.text)
+    assert found, screen.text
+    name, key, port = found.groups()
+    environment = {**linkgauge.environment, name: key}
+    run = linkgauge.start("run", f"127.0.0.1:{port}", "--seconds", "none", "--direction", "in", env=environment)
+    screen.see("clients 1", "stream in", "1 / 7", "● 127.0.0.1: run began: stream")
+    screen.type("q")
+    screen.see("◌ DRAINING", "no new clients")
+    assert run.poll() is None
+    screen.type("q")
+    assert screen.finish() == 0, screen.text
+    assert screen.is_restored()
+    assert "the far end is shutting down" in linkgauge.finish(run).out
+    assert_nothing_is_left(home)
+
+
+def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothing(
+    terminal: Open, linkgauge: Any, home: Path
+) -> None:
+    """As after SIGTERM; nobody could see it any more."""
+    screen = terminal("endpoint", "--ui", "--bind", "127.0.0.1", "--port", "0", size=SMALL)
+    screen.see("asks for no key", "linkgauge check auto 127.0.0.1:")
+    found = re.search(r"check auto (\S+)", screen.text)
+    assert found
+    run = linkgauge.start("run", found[1], "--seconds", "4", "--json")
+    screen.see("stream out")
+    screen.hang_up()
+    assert linkgauge.finish(run).document["ended"]["reason"] == "completed"
+    assert screen.process.wait(timeout=DEADLINE_S) == 0
+    assert_nothing_is_left(home)

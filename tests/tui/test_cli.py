@@ -143,6 +143,8 @@ def test_presets_show_as_json_is_one_preset() -> None:
         (["run", "loopback", "--max-seconds", "5"], "--until-ci"),
         (["run", "loopback", "--block", "1"], "block size"),
         (["run", "loopback", "--pass-mark", "101"], "pass mark"),
+        (["endpoint", "--ui"], "--ui needs a terminal"),
+        (["endpoint", "--ui", "--log-json"], "neither --json nor --log-json"),
         (["run", "loopback", "--direction", "up"], "direction"),
         (["run", "loopback", "--congestion", "a b"], "congestion"),
         (["run", "loopback", "--preset", "nope"], "presets list"),

@@ -177,6 +177,9 @@ def endpoint(
             "--show-limits", metavar="", rich_help_panel=_LIMITS, help="Print all limits, and serve nobody."
         ),
     ] = False,
+    ui: Annotated[
+        bool, typer.Option("--ui", metavar="", help="Show on a screen who is served, what they carry, and the log.")
+    ] = False,
     log_json: Annotated[
         bool, typer.Option("--log-json", metavar="", help="Log one JSON object a line, on stderr.")
     ] = False,
@@ -212,7 +215,15 @@ def endpoint(
         as_json=as_json,
         log_as_json=log_json,
     )
-    return service.start_anew()
+    if not ui:
+        return service.start_anew()
+    if as_json or log_json:
+        raise UsageProblem("--ui has the terminal for itself: it goes with neither --json nor --log-json")
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise UsageProblem("--ui needs a terminal for its screen; without one: linkgauge endpoint")
+    from .endpoint_screen import serve_on_screen
+
+    return serve_on_screen(service)
 
 
 def _serve_ssh(protocol: int) -> int:

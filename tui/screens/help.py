@@ -8,14 +8,15 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from ..actions import topics
+from ..actions import Place, topics
 from ..widgets.page import Page
 from ..widgets.styles import KEY
 
 _KEYS: Final = 9
 
+Marks = tuple[tuple[str, str], ...]
 _ANYWHERE: Final = (
-    ("tab", "Go to the sessions, the verdict or the plot; arrows, page up and page down scroll there."),
+    ("tab", "Go to the next part of the screen; arrows, page up and page down scroll there."),
     ("^p", "The command palette: every action by name."),
 )
 _MARKS: Final = (
@@ -50,6 +51,10 @@ class HelpScreen(ModalScreen[None]):
     }
     """
 
+    def __init__(self, place: Place = Place.COCKPIT, marks: Marks = _MARKS) -> None:
+        super().__init__()
+        self._place, self._marks = place, marks
+
     def compose(self) -> ComposeResult:
         """Lay out one page."""
         page = Page()
@@ -60,19 +65,18 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Write the keys by topic, then the marks."""
         page = self.query_one(Page)
-        page.show(_lines)
+        page.show(self._lines)
         page.focus()
 
     def action_back(self) -> None:
-        """Go back to the cockpit."""
+        """Go back to where you came from."""
         self.dismiss(None)
 
-
-def _lines(width: int) -> list[Content]:
-    lines: list[Content] = []
-    for topic, actions in topics().items():
-        lines += _section(topic, [(action.key_names, action.help) for action in actions], width)
-    return [*lines, *_section("Anywhere", _ANYWHERE, width), *_section("Marks", _MARKS, width)]
+    def _lines(self, width: int) -> list[Content]:
+        lines: list[Content] = []
+        for topic, actions in topics(self._place).items():
+            lines += _section(topic, [(action.key_names, action.help) for action in actions], width)
+        return [*lines, *_section("Anywhere", _ANYWHERE, width), *_section("Marks", self._marks, width)]
 
 
 def _section(title: str, rows: Iterable[tuple[str, str]], width: int) -> Iterable[Content]:

@@ -1,0 +1,195 @@
+"""What an endpoint says of itself, and the screen that shows it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from linkgauge.engine.journal import Entry
+from linkgauge.engine.limits import Limits
+from linkgauge.engine.plan import SECOND_NS, Direction, Settings, Workload
+from linkgauge.engine.serving import ClientNow, RunNow, ServingNow
+from linkgauge.tui.endpoint_app import EndpointApp
+from linkgauge.tui.serving import Facts, Journal, Readings, Totals
+from textual.pilot import Pilot
+
+COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
+FACTS = Facts("db-02", "port 5820, every address", "asks for its key, made at this start", COMMAND)
+STREAM = RunNow(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SECOND_NS, 0, 0, 0)
+
+
+def reading(at_s: float, *received: int | None, is_closed: bool = False) -> ServingNow:
+    """Return what an endpoint says at a time: a client for each number of bytes, of which None has no run."""
+    clients = tuple(
+        ClientNow(
+            number,
+            f"192.0.2.{number}",
+            f"web-{number}",
+            0,
+            None if count is None else RunNow(Workload.STREAM, Settings(), None, 0, count, count // 10),
+        )
+        for number, count in enumerate(received, 1)
+    )
+    return ServingNow(round(at_s * SECOND_NS), clients, 0, Limits(), is_closed)
+
+
+def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
+    """Of a client without a run there is none; one that has gone takes its rate with it, and keeps its bytes."""
+    readings = Readings(FACTS)
+    first = readings.take(reading(10, 0, None), Totals())
+    assert [client.received_bit_s for client in first.clients] == [None, None]
+    for quarter in range(1, 9):  # 1 MB a quarter of a second, then twice as much
+        at_s, received = 10 + quarter / 4, 1_000_000 * (quarter if quarter < 5 else 2 * quarter - 4)
+        served = readings.take(reading(at_s, received, None), Totals(bytes=50))
+    assert served.received_bit_s == served.clients[0].received_bit_s == 64e6
+    assert served.sent_bit_s == 6.4e6
+    assert served.clients[1].received_bit_s is None
+    assert (served.up_ns, served.runs, served.totals.bytes) == (2 * SECOND_NS, 1, 50 + 13_200_000)
+    assert served.received == (32e6, 64e6)
+    gone = readings.take(reading(13, is_closed=True), Totals(bytes=90))
+    assert (gone.received_bit_s, gone.totals.bytes, gone.left_ns) == (0, 90, 30 * SECOND_NS)
+    assert readings.take(reading(15, is_closed=True), Totals()).left_ns == 28 * SECOND_NS
+
+
+def test_the_journal_counts_what_the_log_tells() -> None:
+    """It keeps lines of any kind."""
+    journal = Journal(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
+    for entry in (
+        Entry("client", "let in", client="192.0.2.7"),
+        Entry("refused", "refused: too many", client="192.0.2.8", limit="clients"),
+        Entry("run_ended", "run ended", client="192.0.2.7", bytes=2**30),
+        "something else",
+    ):
+        journal.add(entry)
+    assert journal.totals == Totals(1, 1, 1, 2**30)
+    assert (journal.written, [line.event for line in journal.lines][-2:]) == (4, ["run_ended", "said"])
+    assert journal.lines[0].text == "192.0.2.7: let in"
+
+
+class Endpoint:
+    """An endpoint with clients, or with none, a quarter of a second later each time until it stands still."""
+
+    facts = FACTS
+
+    def __init__(self, *, visited: bool) -> None:
+        self.journal = Journal(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
+        self.visited = visited
+        self.at_quarter = 0
+        self.leaving = 0
+        self.reloads = 0
+        if visited:
+            for entry in (
+                Entry("client", "let in", client="192.0.2.7"),
+                Entry("run_began", "run began: stream", client="192.0.2.7"),
+                Entry("refused", "refused: \x1b[2J200 sessions are too many (its limit sessions is 128)"),
+                Entry("run_ended", "run ended: completed: the duration was up", client="192.0.2.9", bytes=31 << 30),
+            ):
+                self.journal.add(entry)
+
+    def now(self) -> ServingNow:
+        """Return a moment; the stream's rate goes up and down."""
+        self.at_quarter = min(self.at_quarter + 1, 150)
+        at_ns = self.at_quarter * SECOND_NS // 4
+        received = sum(290_000_000 + 8_000_000 * ((7 * quarter) % 5) for quarter in range(self.at_quarter))
+        clients = (
+            ClientNow(1, "192.0.2.7", "web-07", 0, _replaced(at_ns, received, 0, 5)),
+            ClientNow(
+                2, "2001:db8::17", "web-09", SECOND_NS, _replaced(at_ns, received // 900, received // 100, 1)
+            ),
+            ClientNow(3, "198.51.100.4", "lab", 2 * SECOND_NS),
+        )
+        closed = bool(self.leaving)
+        return ServingNow(at_ns, clients if self.visited else (), 1, Limits(deny=("10.0.0.0/8",)), closed)
+
+    def reload(self) -> None:
+        """Count it."""
+        self.reloads += 1
+
+    def leave(self) -> None:
+        """Count it."""
+        self.leaving += 1
+
+
+def _replaced(elapsed_ns: int, received: int, sent: int, sessions: int) -> RunNow:
+    return RunNow(Workload.STREAM, Settings(Direction.OUT, sessions), 60 * SECOND_NS, elapsed_ns, received, sent)
+
+
+@asynccontextmanager
+async def shown(endpoint: Endpoint, size: tuple[int, int]) -> AsyncIterator[tuple[EndpointApp, Pilot[None]]]:
+    """Run the app without a terminal, the endpoint's clock at its end."""
+    app = EndpointApp(endpoint)
+    async with asyncio.timeout(30), app.run_test(size=size) as pilot:
+        drawn_to_the_end(app)
+        await pilot.pause()
+        yield app, pilot
+
+
+def drawn_to_the_end(app: EndpointApp) -> None:
+    """Look at the endpoint until it stands still."""
+    for _ in range(150):
+        app.endpoint.paint()
+
+
+def text_of(app: EndpointApp) -> str:
+    """Return what is on the screen, with plain spaces."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the app have a terminal that can show everything."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+
+@pytest.mark.anyio
+async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
+    """A log that wants to clear the screen is harmless; ending is asked for by any of the ways to leave."""
+    endpoint = Endpoint(visited=True)
+    async with shown(endpoint, (80, 24)) as (app, pilot):
+        assert "SERVING" in text_of(app)
+        assert "192.0.2.7" in text_of(app)
+        await pilot.press("y", "r")
+        assert app.clipboard == COMMAND
+        assert endpoint.reloads == 0  # there is no file
+        await pilot.press("question_mark")
+        assert "End the endpoint" not in text_of(app)
+        assert "Let nobody in any more" in text_of(app)
+        assert "More sessions" not in text_of(app)
+        await pilot.press("escape", "s", "tab", "enter", "down", "enter", "escape")
+        assert "MiB/s" in text_of(app).splitlines()[3]
+        for key, asked in (("q", 1), ("ctrl+c", 2), ("ctrl+q", 3)):
+            await pilot.press(key)
+            assert endpoint.leaving == asked
+        await pilot.pause()
+        assert "DRAINING 00:30 left" in text_of(app)
+        assert "\x1b" not in text_of(app)
+
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+
+
+async def still(pilot: Any) -> None:
+    """Wait until the screen is the same a few times over."""
+    await pilot.pause()
+    drawn_to_the_end(pilot.app)
+    seen: list[list[Any]] = []
+    async with asyncio.timeout(30):
+        while len(seen) < 4 or any(seen[-1] != earlier for earlier in seen[-4:-1]):
+            await pilot.pause()
+            seen.append(pilot.app.screen._compositor.render_strips())
+
+
+@SIZES
+def test_clients_and_what_they_carry(snap_compare: Any, terminal: None, size: tuple[int, int]) -> None:
+    """Two with runs, and one that only looks."""
+    assert snap_compare(EndpointApp(Endpoint(visited=True)), terminal_size=size, run_before=still)
+
+
+def test_nobody_is_there_yet(snap_compare: Any, terminal: None) -> None:
+    """How to become the first."""
+    assert snap_compare(EndpointApp(Endpoint(visited=False)), terminal_size=(80, 24), run_before=still)

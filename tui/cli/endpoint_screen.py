@@ -1,0 +1,145 @@
+"""`linkgauge endpoint --ui`: the far end with its screen, in one process; sessions live in workers as ever."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from ...engine.endpoint import Endpoint
+from ...engine.greeting import KEY_VARIABLE
+from ...engine.journal import Entry, Log
+from ...engine.loop import run
+from ...engine.plan import Peer
+from ...engine.serving import ServingNow
+from ...engine.tls import in_words
+from ..endpoint_app import EndpointApp
+from ..paths import config_dir
+from ..preferences import keep_preferences, read_preferences
+from ..serving import Facts, Journal
+from .entrance import Entrance, drain, open_entrance, reload
+from .service import Service
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def serve_on_screen(service: Service) -> int:
+    """Serve clients and show it, until a person or a signal ends it."""
+    journal = Journal(lambda: datetime.now().astimezone())
+    entrance = open_entrance(service, journal.add)
+    run(_serve(service, entrance, journal))
+    return 0
+
+
+class _Ending:
+    """How an endpoint ends: its runs may end first, and the second time they may not; then `on_over` is called."""
+
+    def __init__(self, endpoint: Endpoint, log: Log) -> None:
+        self.on_over: Callable[[], object] = lambda: None
+        self._endpoint, self._log = endpoint, log
+        self._at_once = asyncio.Event()
+        self._draining: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Begin to end, or hurry."""
+        if self._draining is not None:
+            self._at_once.set()
+        else:
+            self._draining = asyncio.create_task(self._drain())
+
+    async def finish(self) -> None:
+        """Wait for the end that was begun; where none was, as the screen broke, there is nothing to wait for."""
+        if self._draining is not None:
+            await self._draining
+
+    async def _drain(self) -> None:
+        await drain(self._endpoint, self._at_once, self._log)
+        self.on_over()
+
+
+class World:
+    """What the screen needs of the endpoint, for real."""
+
+    def __init__(
+        self, service: Service, entrance: Entrance, endpoint: Endpoint, journal: Journal, leave: Callable[[], None]
+    ) -> None:
+        self.facts = facts_of(service, entrance, endpoint.address)
+        self.journal = journal
+        self._service = service
+        self._endpoint = endpoint
+        self._leave = leave
+
+    def now(self) -> ServingNow:
+        """Return what the endpoint does now."""
+        return self._endpoint.now()
+
+    def reload(self) -> None:
+        """Read limits and key again."""
+        reload(self._service, self._endpoint, self.journal.add)
+
+    def leave(self) -> None:
+        """End it, with its runs; a second time at once."""
+        self._leave()
+
+
+def facts_of(service: Service, entrance: Entrance, address: tuple[str, int]) -> Facts:
+    """Return what stays as it is, in words."""
+    every = address[0] in {"::", "0.0.0.0"}  # noqa: S104 - what a socket says
+    where = f"port {address[1]}, every address" if every else str(Peer(*address))
+    hint = ""
+    if entrance.key is None:
+        asks = "▲ open: it asks for no key" if service.is_open else "asks for no key: only this host can come"
+    elif entrance.is_new:
+        asks = "asks for its key, made at this start"
+    else:
+        asks = f"asks for the key of {service.key_file or KEY_VARIABLE}"
+        hint = "the key must be there: LINKGAUGE_KEY, --key-file, or the keys file"
+    return Facts(
+        hostname=socket.gethostname(),
+        address=where,
+        entrance=asks,
+        command=entrance.command(service),
+        tls=None if entrance.certificate is None else in_words(entrance.certificate.fingerprint),
+        hint=hint,
+        has_files=service.limits.file is not None or service.key_file is not None,
+    )
+
+
+async def _serve(service: Service, entrance: Entrance, journal: Journal) -> None:
+    async with Endpoint(
+        entrance.listener, journal.add, key=entrance.key, limits=entrance.limits, certificate=entrance.certificate
+    ) as endpoint:
+        ending = _Ending(endpoint, journal.add)
+        world = World(service, entrance, endpoint, journal, ending.begin)
+        journal.add(Entry("listening", f"listening on {world.facts.address}"))
+        app = EndpointApp(
+            world,
+            found=read_preferences(config_dir()),
+            keep=partial(keep_preferences, config_dir()),
+        )
+        ending.on_over = app.exit
+        with _ended_by_signals(app, ending):
+            await app.run_async()
+            await ending.finish()  # where the terminal has gone the runs may still end
+
+
+@contextmanager
+def _ended_by_signals(app: EndpointApp, ending: _Ending) -> Generator[None]:
+    """End on a signal as on the key; without the terminal nothing is drawn any more: that would block for good."""
+    loop = asyncio.get_running_loop()
+
+    def receive(number: signal.Signals) -> None:
+        ending.begin()
+        if number is signal.SIGHUP:
+            app.exit()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, receive, number)
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
