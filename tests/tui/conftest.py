@@ -4,11 +4,14 @@ It is a real source in every way the app can see: events come in order, changes 
 events, a real meter is fed with all of them. Only the numbers are made up, the same ones each time.
 """
 
+# The screen is read from Textual's compositor; its types leave open of what an app is.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+
 import asyncio
 import io
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -262,7 +265,7 @@ class World:
         return self.scripts[-1]
 
     @asynccontextmanager
-    async def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AsyncIterator[Script]:
+    async def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AsyncGenerator[Script]:
         """Open a run, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
@@ -317,7 +320,7 @@ class World:
     @asynccontextmanager
     async def cockpit(
         self, size: tuple[int, int] = (80, 24), app: LinkgaugeApp | None = None, **of: Any
-    ) -> AsyncIterator[Cockpit]:
+    ) -> AsyncGenerator[Cockpit]:
         """Run the app without a terminal, for half a minute at most."""
         app = app or self.app(**of)
         async with asyncio.timeout(30), app.run_test(size=size) as pilot:

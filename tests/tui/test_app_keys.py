@@ -81,7 +81,7 @@ async def test_brackets_go_through_the_windows(world: Any, size: tuple[int, int]
 async def test_d_goes_around_the_directions(world: Any, size: tuple[int, int]) -> None:
     """Out, in, duplex, out; the expected rate follows."""
     async with world.cockpit(size) as cockpit:
-        seen = []
+        seen: list[Direction] = []
         for _ in range(3):
             await cockpit.press("d")
             seen.append(cockpit.app.cockpit.plan.settings.direction)
@@ -94,7 +94,7 @@ async def test_d_goes_around_the_directions(world: Any, size: tuple[int, int]) -
 async def test_t_goes_around_the_durations(world: Any, size: tuple[int, int]) -> None:
     """30 s, 60 s, 5 min, until stopped, and 5 s again."""
     async with world.cockpit(size) as cockpit:
-        seen = []
+        seen: list[int | None] = []
         for _ in range(4):
             await cockpit.press("t")
             seen.append(cockpit.app.cockpit.plan.duration_ns)

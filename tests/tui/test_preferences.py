@@ -64,6 +64,7 @@ def test_what_is_wrong_is_told_with_file_and_name_and_the_rest_is_used(
     for number in (1, 2):
         path.write_bytes(text.encode(errors="surrogateescape"))
         aside = keep_preferences(tmp_path, SET)
+        assert aside is not None
         assert aside == tmp_path / f"{FILE_NAME}.bad-{number}"
         assert aside.read_bytes() == text.encode(errors="surrogateescape")
         assert read_preferences(tmp_path).preferences == SET

@@ -1,7 +1,10 @@
 """What an endpoint says of itself, and the screen that shows it."""
 
+# The screen is read from Textual's compositor.
+# pyright: reportPrivateUsage=false
+
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -40,9 +43,11 @@ def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
     readings = Readings(FACTS)
     first = readings.take(reading(10, 0, None), Totals())
     assert [client.received_bit_s for client in first.clients] == [None, None]
-    for quarter in range(1, 9):  # 1 MB a quarter of a second, then twice as much
-        at_s, received = 10 + quarter / 4, 1_000_000 * (quarter if quarter < 5 else 2 * quarter - 4)
-        served = readings.take(reading(at_s, received, None), Totals(bytes=50))
+    # 1 MB a quarter of a second, then twice as much.
+    *_, served = [
+        readings.take(reading(10 + quarter / 4, 1_000_000 * max(quarter, 2 * quarter - 4), None), Totals(bytes=50))
+        for quarter in range(1, 9)
+    ]
     assert served.received_bit_s == served.clients[0].received_bit_s == 64e6
     assert served.sent_bit_s == 6.4e6
     assert served.clients[1].received_bit_s is None
@@ -117,7 +122,7 @@ def _replaced(elapsed_ns: int, received: int, sent: int, sessions: int) -> RunNo
 
 
 @asynccontextmanager
-async def shown(endpoint: Endpoint, size: tuple[int, int]) -> AsyncIterator[tuple[EndpointApp, Pilot[None]]]:
+async def shown(endpoint: Endpoint, size: tuple[int, int]) -> AsyncGenerator[tuple[EndpointApp, Pilot[None]]]:
     """Run the app without a terminal, the endpoint's clock at its end."""
     app = EndpointApp(endpoint)
     async with asyncio.timeout(30), app.run_test(size=size) as pilot:
