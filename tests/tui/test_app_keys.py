@@ -1,5 +1,7 @@
 """Each key of the cockpit, pressed as a person would, on a small and on a large screen."""
 
+# pyright: reportPrivateUsage=false
+
 from pathlib import Path
 from typing import Any
 
@@ -248,9 +250,9 @@ async def test_the_help_keys_explain_every_key(world: Any, size: tuple[int, int]
     async with world.cockpit(size) as cockpit:
         await cockpit.press("f1", "f1", "question_mark")
         assert isinstance(cockpit.app.screen, HelpScreen)
-        said = {str(one.render()) for one in cockpit.app.screen.query(".text")}
+        said = "\n".join(line.plain for line in cockpit.app.screen._lines(400))  # no text is broken in two
         of_the_app = [action for action in ACTIONS if action.places != (Place.ENDPOINT,)]
-        assert {action.help for action in of_the_app} <= said
+        assert all(action.help in said for action in of_the_app)
         await cockpit.press("escape")
         assert isinstance(cockpit.app.screen, CockpitScreen)
 
