@@ -36,7 +36,7 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Pictures of real runs, as SVG and PNG, into screenshots/.
+# Pictures of real runs on a link that it emulates itself, as PNG, into screenshots/.
 screenshots: $(VENV)/dev.stamp
 	$(BIN)/python screenshots/make.py
 

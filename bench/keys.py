@@ -61,6 +61,7 @@ _TOGGLES: list[Key] = [
     ("p", _shows("PAUSED")),
     ("p", _lacks("PAUSED")),
 ]
+_LISTS = (("presets", "n", "type to filter", 5), ("history", "h", "runs kept", 3))
 _HELP: list[Key] = [("?", _shows("keys and marks")), ("\x1b", _lacks("keys and marks"))]
 
 
@@ -101,7 +102,9 @@ def _at_cursor(terminal: Terminal, first: int) -> str:
     return next((screen.display[y] for y in found), "")
 
 
-def _all_kinds(terminal: Terminal, keys: int) -> dict[str, list[Pressed]]:
+def _all_kinds(
+    terminal: Terminal, keys: int, lists: Iterable[tuple[str, str, str, int]]
+) -> dict[str, list[Pressed]]:
     terminal.until(_shows("READY"))
     terminal.press("t" * 3)  # from 30 s to no end
     terminal.until(_shows("until stopped"))
@@ -111,7 +114,7 @@ def _all_kinds(terminal: Terminal, keys: int) -> dict[str, list[Pressed]]:
         "toggles": _measure(terminal, islice(cycle(_TOGGLES), max(keys, len(_TOGGLES)))),
         "help and back": _measure(terminal, islice(cycle(_HELP), keys // 2 * 2)),
     }
-    for name, key, is_there, first in (("presets", "n", "type to filter", 5), ("history", "h", "runs kept", 3)):
+    for name, key, is_there, first in lists:
         terminal.press(key)
         terminal.until(_shows(is_there))
         terminal.rest(1.0)
@@ -155,12 +158,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How long a key takes to be seen under load.")
     parser.add_argument("--keys", type=int, default=24)
     parser.add_argument("--kept", type=int, default=200)
+    parser.add_argument("--without", choices=[one[0] for one in _LISTS])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LINKGAUGE_DATA_DIR"] = folder
         _keep(Path(folder), options.kept)
         with app() as terminal:
-            found = _all_kinds(terminal, options.keys)
+            found = _all_kinds(terminal, options.keys, [one for one in _LISTS if one[0] != options.without])
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, {options.kept} runs kept")
     for name, pressed in found.items():
         took, worked, waited = zip(*pressed, strict=True)

@@ -82,6 +82,6 @@ class HelpScreen(ModalScreen[None]):
 def _section(title: str, rows: Iterable[tuple[str, str]], width: int) -> Iterable[Content]:
     yield Content.styled(title, "bold $text-primary")
     for keys, text in rows:
-        told = Content(text).wrap(max(width - _KEYS - 2, 10))
+        told = Content(text).wrap(max(width - _KEYS - 3, 10))
         for number, line in enumerate(told):
             yield Content.assemble((f"{'' if number else keys:>{_KEYS}}", KEY), "  ", line)

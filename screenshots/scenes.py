@@ -1,0 +1,124 @@
+"""What the pictures show: each scene drives the app by its keys through real runs, and takes pictures."""
+
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from picture import take
+from world import WIDE, Driver, World
+
+SMALL: Final = (80, 24)
+HUGE: Final = (200, 60)
+PLAN: Final = Plan(Settings(window_bytes=65_536), duration_ns=15 * SECOND_NS)
+SHORT: Final = Plan(Settings(window_bytes=32_768), duration_ns=5 * SECOND_NS)
+
+
+async def cockpit(world: World) -> None:
+    """Show a window that is too small, then a larger one, then more sessions; at its end, dark and light."""
+    async with world.app(PLAN) as driver:
+        take(driver.app, "idle")
+        await driver.press("space")
+        for seconds, key in ((4.0, "right_square_bracket"), (8.0, "plus")):
+            await driver.reach(seconds)
+            await driver.press(key)
+        await driver.reach(11.5)
+        await _in_all_sizes(driver, "running")
+        await driver.end()
+        await _in_all_sizes(driver, "done")
+        driver.app.theme = "textual-light"
+        await driver.pilot.pause(0.4)
+        take(driver.app, "light")
+
+
+async def _in_all_sizes(driver: Driver, name: str) -> None:
+    take(driver.app, name)
+    for size in (SMALL, HUGE):
+        await driver.resize(size)
+        take(driver.app, name)
+    await driver.resize(WIDE)
+
+
+async def why(world: World) -> None:
+    """Show a run that is short, and what holds it; then the dialogs of the cockpit."""
+    async with world.app(SHORT) as driver:
+        await driver.press("space")
+        await driver.end()
+        take(driver.app, "why")
+        for name, keys in (
+            ("presets", ("n",)),
+            ("help", ("question_mark",)),
+            ("peers", ("c",)),
+            ("export", ("e",)),
+        ):
+            await driver.press(*keys)
+            await driver.pilot.pause(0.6)
+            take(driver.app, name)
+            await driver.press("escape")
+        await driver.resize(SMALL)
+        await driver.press("n", "tab")
+        await driver.pilot.pause(0.4)
+        take(driver.app, "sheet")
+        await driver.press("escape", "escape")
+        await driver.resize(WIDE)
+        asking = asyncio.create_task(driver.app.ask("Enter passphrase for key '/home/me/.ssh/id_ed25519':"))
+        await driver.pilot.pause(0.6)
+        take(driver.app, "ask")
+        await driver.press("escape")
+        await asking
+
+
+async def duplex(world: World) -> None:
+    """Show both directions at once, with what the load does to latency."""
+    plan = replace(SHORT, settings=Settings(Direction.DUPLEX, 2), probe=True)
+    async with world.app(plan) as driver:
+        await driver.press("space")
+        await driver.reach(4.0)
+        take(driver.app, "duplex")
+        await driver.end()
+
+
+async def transactions(world: World) -> None:
+    """Show ten pairs that ask and answer."""
+    async with world.app(Plan(Settings(sessions=10), Workload.RR, duration_ns=5 * SECOND_NS)) as driver:
+        await driver.press("space")
+        await driver.reach(4.0)
+        take(driver.app, "transactions")
+        await driver.end()
+
+
+async def monochrome(world: World) -> None:
+    """Show the same cockpit on a terminal without colours."""
+    os.environ["NO_COLOR"] = "1"
+    try:
+        async with world.app(replace(SHORT, settings=Settings())) as driver:
+            await driver.press("space")
+            await driver.end()
+            take(driver.app, "monochrome")
+    finally:
+        del os.environ["NO_COLOR"]
+
+
+async def history(world: World) -> None:
+    """Show the runs that the scenes before have left, and two of them beside each other."""
+    rows = world.log.runs()
+    world.log.set_label(rows[-1].run_id, "before the new window")
+    world.log.set_label(rows[0].run_id, "after")
+    async with world.app(PLAN) as driver:
+        await driver.press("h")
+        await driver.until("runs kept")
+        await driver.press("space", "end", "space", "home")
+        take(driver.app, "history")
+        await driver.press("c")
+        await driver.until("against")
+        await driver.pilot.pause(0.4)
+        take(driver.app, "compare")
+
+
+Scene = Callable[[World], Awaitable[None]]
+SCENES: Final[tuple[Scene, ...]] = (cockpit, why, duplex, transactions, monochrome, history)

@@ -1,0 +1,110 @@
+"""A far end, real runs against it, and a run log that is gone afterwards."""
+
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Final, cast
+
+from linkgauge.engine.connect import probe
+from linkgauge.engine.plan import SECOND_NS, Peer, Plan
+from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.samples import HostFacts
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.model import Preset
+from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.conduct import Conducted, conduct
+from linkgauge.tui.exports import export_runs
+from linkgauge.tui.ports import Form
+from linkgauge.tui.widgets.values import Phase
+from textual.pilot import Pilot
+
+WIDE: Final = (120, 40)
+
+
+class World:
+    """What the app needs of the world. `embedded` is the far end of `loopback`."""
+
+    def __init__(self, peer: Peer, embedded: Peer | None, preset_id: str, log: RunLog) -> None:
+        self.peer = peer
+        self.embedded = embedded
+        self.preset_id = preset_id
+        self.log = log
+
+    def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AbstractAsyncContextManager[Conducted]:
+        """Return the context of a real run."""
+        return conduct(plan, preset, peer, log=self.log, embedded=self.embedded)
+
+    async def probe(self, peer: Peer) -> HostFacts:
+        """Ask the far end who it is."""
+        return await probe(self.embedded if self.embedded is not None and peer.is_loopback else peer)
+
+    def export(self, run_ids: Sequence[str], form: Form, path: Path) -> Path:
+        """Write runs of the log."""
+        return export_runs(self.log, run_ids, form, path)
+
+    @asynccontextmanager
+    async def app(self, plan: Plan, size: tuple[int, int] = WIDE) -> AsyncGenerator["Driver"]:
+        """Give the app, connected to the far end, and somebody who presses its keys."""
+        catalog = load_catalog()
+        app = LinkgaugeApp(
+            catalog,
+            self.peer,
+            start_run=self.start_run,
+            probe=self.probe,
+            export=self.export,
+            history=self.log,
+            initial_plan=plan,
+            initial_preset=catalog.find(self.preset_id),
+        )
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause(0.5)
+            yield Driver(app, pilot)
+
+
+class Driver:
+    """Presses keys, and waits for what they bring about."""
+
+    def __init__(self, app: LinkgaugeApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and let the screen come to rest."""
+        await self.pilot.press(*keys)
+        await self.pilot.pause(0.4)
+
+    async def resize(self, size: tuple[int, int]) -> None:
+        """Give the app another size."""
+        await self.pilot.resize_terminal(*size)
+        await self.pilot.pause(0.4)
+
+    async def reach(self, elapsed_s: float) -> None:
+        """Wait until the run has come so far, or is over."""
+        cockpit = self.app.cockpit
+        async with asyncio.timeout(elapsed_s + 30):
+            while (board := cockpit.board) is None or board.elapsed_ns < elapsed_s * SECOND_NS:
+                if cockpit.phase is Phase.DONE or (cockpit.phase is Phase.IDLE and board is not None):
+                    return
+                await asyncio.sleep(0.05)
+        await self.pilot.pause()
+
+    async def end(self) -> None:
+        """Wait for the run's end."""
+        async with asyncio.timeout(90):
+            while self.app.cockpit.phase not in {Phase.DONE, Phase.IDLE}:
+                await self.pilot.pause(0.05)
+        await self.pilot.pause(0.4)
+
+    async def until(self, words: str) -> None:
+        """Wait until words are on the screen."""
+        async with asyncio.timeout(30):
+            while words not in self._text():
+                await self.pilot.pause(0.1)
+
+    def _text(self) -> str:
+        strips = cast("list[object]", self.app.screen._compositor.render_strips())  # noqa: SLF001
+        return "\n".join(getattr(strip, "text", "") for strip in strips)
