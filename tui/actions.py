@@ -194,6 +194,11 @@ ACTIONS: Final = (
         places=(Place.COCKPIT, Place.ENDPOINT),
     ),
     Action(
+        "suspend", ("ctrl+z",), "suspend", "Suspend: back to the shell, and here again with fg",
+        "Go back to the shell; `fg` comes here again. A run goes on, unless its far end gives up waiting.",
+        "App", ("^z",), footer=False,
+    ),
+    Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
         "Quit. A run that goes on is stopped first, and kept.", "App", ("q", "^c"),
     ),

@@ -421,6 +421,34 @@ def test_a_terminal_may_become_tiny_and_large_again_while_a_run_goes_on(
     assert only_run(linkgauge)["ended"]["reason"] == "stopped"
 
 
+def test_a_run_goes_on_after_the_app_was_suspended_and_brought_back(
+    terminal: Open, linkgauge: Any, far_end: str, home: Path
+) -> None:
+    """Ctrl-Z gives the terminal to the shell; with SIGCONT, as of `fg`, the screen is back and the run is kept."""
+    screen = terminal(far_end, size=SMALL)
+    start_and_measure(screen)
+    screen.type("\x1a")
+    screen.until(lambda _text: b"\x1b[?1049l" in screen.drawn, "the shell's screen")
+    deadline = time.monotonic() + DEADLINE_S
+    stat = Path(f"/proc/{screen.process.pid}/stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    screen.process.send_signal(signal.SIGCONT)
+    screen.until(lambda _text: screen.drawn.count(b"\x1b[?1049h") == 2, "the app's screen")
+    screen.see("RUNNING", "quit")
+    shown_s = stopwatch(screen.text)
+    assert shown_s is not None
+    screen.run_until(shown_s + 1)
+    screen.type(" ")
+    screen.lose("RUNNING", "STOPPING")
+    screen.type("q")
+    assert screen.finish() == 0
+    assert screen.is_restored()
+    assert only_run(linkgauge)["ended"]["reason"] == "stopped"
+    assert_nothing_is_left(home)
+
+
 @pytest.mark.parametrize(
     ("environment", "passed", "runs"),
     [

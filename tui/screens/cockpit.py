@@ -262,6 +262,10 @@ class CockpitScreen(Toggles):
         """Draw all of the screen again."""
         await app_of(self).run_action("app.redraw")
 
+    async def action_suspend(self) -> None:
+        """Go back to the shell, until that brings the app here again."""
+        await app_of(self).run_action("app.suspend_process")
+
     def action_leave(self) -> None:
         """Quit; stop a run first, so that its end is kept with it. A second time: at once."""
         if self._leaving or not self.desk.is_busy:
