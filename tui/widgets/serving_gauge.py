@@ -72,8 +72,6 @@ class ServingGauge(Drawn):
             high = eighths(bit_s / top, rows) if top else 0
             for y in range((high + 7) // 8):
                 part = min(high - 8 * y, 8)
-                if part == 8:  # a ground leaves no seam between rows
-                    canvas.put(x, y, " ", f"on {colour}")
-                else:
-                    canvas.put(x, y, EIGHTHS[part], colour)
+                ground = f" on {colour}" if part == 8 else ""  # as in figures: no seam between rows
+                canvas.put(x, y, EIGHTHS[part], f"{colour}{ground}")
         return canvas.lines()
