@@ -15,32 +15,34 @@ from typing import Final
 from ..engine.codec import DecodeError, decode, encode
 from ..engine.connect import FarEnd
 from ..engine.errors import PlanError, StoreError
-from ..engine.far_ends import far_end_of
 from ..engine.meter import replay
 from ..engine.plan import Peer
 from ..engine.runlog import RunLog
+from ..engine.samples import Summary
 from ..engine.sweep import Cell, Point, Sweep
 from ..presets.model import Preset
+from ..presets.wire import PLAIN, Variant
 from .conduct import Conducted, conduct
-from .keys import with_access
 from .paths import data_dir
 
 _FOLDER: Final = "sweeps"
+_VARIANT: Final = "link_options"
 _GROUP: Final = re.compile(r"[a-z0-9-]{1,60}")
 
 
-def keep_sweep(sweep: Sweep) -> None:
-    """Write a sweep's definition; raise StoreError where it cannot be kept."""
+def keep_sweep(sweep: Sweep, variant: Variant = PLAIN) -> None:
+    """Write a sweep's definition, and what its preset's link is had with; StoreError where it cannot be kept."""
     path = _folder() / f"{sweep.group}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(encode(sweep), indent=1) + "\n", encoding="utf-8")
+        kept = {**encode(sweep), _VARIANT: encode(variant)}
+        path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise StoreError(f"the sweep cannot be kept in {path}: {error.strerror or error}") from error
 
 
-def find_sweep(text: str) -> Sweep:
-    """Return the sweep that is kept under a name, or the one whose name begins so.
+def find_sweep(text: str) -> tuple[Sweep, Variant]:
+    """Return the sweep that is kept under a name, or the one whose name begins so, and its link's options.
 
     Raises PlanError where there is none, or more than one; StoreError for a definition that cannot be read.
     """
@@ -51,8 +53,10 @@ def find_sweep(text: str) -> Sweep:
         raise PlanError("sweep", repr(text[:60]), f"name one that is kept{f': {hint}' if hint else '; none is'}")
     path = _folder() / f"{found[0]}.json"
     try:
-        return decode(Sweep, json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, DecodeError, PlanError) as error:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        options = kept.pop(_VARIANT, None)
+        return decode(Sweep, kept), PLAIN if options is None else decode(Variant, options)
+    except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
         raise StoreError(f"{path} cannot be read: {error}; begin a new sweep") from error
 
 
@@ -76,36 +80,32 @@ def _folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """Gives a sweep's runs, one at a time, against one far end."""
+    """Gives a sweep's runs, one at a time, against one far end; `variant` is what the preset's link is had with."""
 
     sweep: Sweep
     preset: Preset | None
     peer: Peer
     log: RunLog | None
     far_end: FarEnd
+    variant: Variant = PLAIN
 
     @asynccontextmanager
     async def run(self, point: Point) -> AsyncGenerator[Conducted]:
         """Give the run of a point, which has started; see `conduct`."""
         plan = point.plan(self.sweep.base)
         async with conduct(
-            plan, self.preset, self.peer, log=self.log, group=self.sweep.group, embedded=self.far_end
+            plan,
+            self.preset,
+            self.peer,
+            log=self.log,
+            group=self.sweep.group,
+            embedded=self.far_end,
+            variant=self.variant,
         ) as conducted:
             yield conducted
 
 
-@asynccontextmanager
-async def open_sweep(
-    sweep: Sweep, preset: Preset | None, peer: Peer, log: RunLog | None
-) -> AsyncGenerator[Sweeper]:
-    """Give what runs a sweep's points; one far end that this one has to bring up serves them all."""
-    async with far_end_of(with_access(peer)) as far_end:
-        yield Sweeper(sweep, preset, peer, log, far_end)
-
-
-def cell_of(point: Point, conducted: Conducted) -> Cell | None:
+def cell_of(point: Point, run_id: str, summary: Summary) -> Cell | None:
     """Return what a run came to; None where it did not run to its end, or nothing was measured."""
-    outcome = conducted.outcome
-    if outcome is None or outcome.summary.total is None or not outcome.summary.end.reason.is_regular:
-        return None
-    return Cell(point, outcome.run_id, outcome.summary)
+    is_whole = summary.end.reason.is_regular and summary.total is not None
+    return Cell(point, run_id, summary) if is_whole else None

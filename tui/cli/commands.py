@@ -3,7 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -14,10 +14,6 @@ from . import options as given
 from . import parse
 from .ssh_options import SshOptions
 from .status import UsageProblem
-
-if TYPE_CHECKING:
-    from ...presets.catalog import Catalog
-    from ...presets.model import Preset
 
 _LIMITS: Final = "What it allows"
 _LOOPBACK_TEST: Final = Plan(duration_ns=5 * SECOND_NS)
@@ -61,10 +57,11 @@ def open_app(
         raise UsageProblem(
             f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
         )
+    from .chosen import find_preset
     from .headless import Test, run_test
 
     plan = replace(_LOOPBACK_TEST, probe=probe)
-    return run_test(Test(plan, _find_preset(preset or "loopback"), wanted, as_json=as_json))
+    return run_test(Test(plan, find_preset(preset or "loopback"), wanted, as_json=as_json))
 
 
 def check(
@@ -237,16 +234,6 @@ def _serve_ssh(protocol: int) -> int:
     return 0
 
 
-def _find_preset(preset_id: str | None) -> "Preset | Catalog | None":
-    """Return the preset of that id; for `auto` all of them, to pick from."""
-    if preset_id is None:
-        return None
-    from .told import told_catalog
-
-    catalog = told_catalog()
-    return catalog if preset_id == "auto" else catalog.find(preset_id)
-
-
 def _test(
     asked: given.PlanOptions,
     preset_id: str | None,
@@ -259,6 +246,7 @@ def _test(
     as_json: bool,
 ) -> int:
     """Look at everything that was asked for before anything is begun, then test."""
+    from .chosen import find_preset
     from .headless import Test, run_test
     from .told import kept_pass_mark
 
@@ -266,7 +254,7 @@ def _test(
     return run_test(
         Test(
             plan,
-            _find_preset(preset_id),
+            find_preset(preset_id),
             peer,
             kept_pass_mark() if pass_mark is None else parse.pass_percent(pass_mark),
             csv=csv,

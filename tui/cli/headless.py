@@ -5,23 +5,20 @@ import contextlib
 import signal
 from collections.abc import Generator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from ...engine.connect import FarEnd
-from ...engine.errors import PlanError
 from ...engine.far_ends import far_end_of
 from ...engine.loop import run
 from ...engine.plan import Peer, Plan
 from ...engine.runlog import RunLog
 from ...engine.samples import Reason, Warned
 from ...presets.catalog import Catalog
-from ...presets.expect import check_variant
 from ...presets.model import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import PLAIN, Variant
-from ..auto import pick_preset
 from ..conduct import Conducted, Outcome, conduct, open_log
+from .chosen import check_link, choose
 from .live import LiveLine
 from .output import emit_json, emit_rich, say
 from .status import NOT_RUN, status_of_test
@@ -47,11 +44,7 @@ class Test:
 
     def __post_init__(self) -> None:
         """Refuse options that the preset's link cannot be had with."""
-        if self.preset is None and self.variant != PLAIN:
-            allowed = "they go with a preset: give --preset auto, or a preset's id"
-            raise PlanError("link options", self.variant.words, allowed)
-        if isinstance(self.preset, Preset):
-            check_variant(self.preset, self.variant)
+        check_link(self.preset, self.variant)
 
 
 def run_test(test: Test) -> int:
@@ -95,7 +88,7 @@ async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome
                 if test.peer.ssh is not None:  # ssh may ask on the terminal, where no line is drawn yet
                     far = await stack.enter_async_context(far_end_of(test.peer))
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-                chosen = await _choose(test, far or test.peer)
+                chosen = await choose(test.preset, test.variant, far or test.peer)
                 async with conduct(
                     test.plan,
                     chosen.preset,
@@ -116,32 +109,6 @@ async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome
             if not signals.received:
                 raise
             return None if signals.conducted is None else signals.conducted.outcome
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """What a test is held against, and what there is to say of the choice."""
-
-    preset: Preset | None
-    variant: Variant
-    notices: tuple[str, ...] = ()
-
-
-async def _choose(test: Test, far: FarEnd) -> _Chosen:
-    """Return what was asked for, or what both ends' interfaces come to."""
-    if not isinstance(test.preset, Catalog):
-        return _Chosen(test.preset, test.variant)
-    asked = test.variant
-    picked = await pick_preset(test.preset, far, asked.line_rate_bit_s)
-    notices = [f"preset {picked.preset.id}: {picked.why}", *picked.warnings]
-    if picked.preset.link.framing == "none":
-        unused = replace(asked, line_rate_bit_s=None).words  # of a line rate the warnings have told
-        if unused:
-            notices.append(f"{unused}: not used, {picked.preset.id} has no line")
-        return _Chosen(picked.preset, picked.variant, tuple(notices))
-    variant = asked.over(picked.variant)
-    check_variant(picked.preset, variant)
-    return _Chosen(picked.preset, variant, tuple(notices))
 
 
 async def _watch(conducted: Conducted, live: LiveLine, told: list[str], *, as_json: bool) -> None:

@@ -10,17 +10,23 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...engine.connect import FarEnd
 from ...engine.errors import LinkgaugeError, StoreError
+from ...engine.far_ends import far_end_of
 from ...engine.loop import run
 from ...engine.plan import Peer
 from ...engine.runlog import RunLog
 from ...engine.samples import Reason
 from ...engine.sweep import Cell, Point, Sweep
+from ...presets.catalog import Catalog
 from ...presets.model import Preset
+from ...presets.wire import PLAIN, Variant
 from .. import format as fmt
 from ..conduct import Conducted, open_log
+from ..keys import with_access
 from ..sweep_text import cell_words, point_words, rows, sweep_json
-from ..sweeping import Sweeper, cell_of, keep_sweep, kept_cells, open_sweep
+from ..sweeping import Sweeper, cell_of, keep_sweep, kept_cells
+from .chosen import choose
 from .live import LiveLine
 from .output import PROGRAM, emit_json, emit_rich, say
 from .status import NOT_RUN, PASS
@@ -28,11 +34,12 @@ from .status import NOT_RUN, PASS
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sweep as asked for, and what is to come out of it."""
+    """A sweep as asked for, and what is to come out of it. In place of a preset there may be all, to pick from."""
 
     sweep: Sweep
-    preset: Preset | None
+    preset: Preset | Catalog | None
     peer: Peer
+    variant: Variant = PLAIN
     csv: Path | None = None
     report: Path | None = None
     as_json: bool = False
@@ -44,7 +51,6 @@ def run_sweep(asked: Asked) -> int:
     progress = _Progress(asked.sweep)
     try:
         if log is not None:
-            keep_sweep(asked.sweep)
             progress.cells = kept_cells(log, asked.sweep)
         _run_rest(asked, log, progress)
     finally:
@@ -52,7 +58,7 @@ def run_sweep(asked: Asked) -> int:
             log.close()
             if log.problem is not None:
                 say(log.problem)
-    _tell(asked, progress.cells)
+    _tell(replace(asked, sweep=progress.sweep), progress.cells)
     missing = len(asked.sweep.points) - len(progress.cells)
     if not missing:
         return PASS
@@ -78,9 +84,10 @@ def _run_rest(asked: Asked, log: RunLog | None, progress: "_Progress") -> None:
 
 
 class _Progress:
-    """What was measured, and how long the rest will take."""
+    """What was measured, and how long the rest will take; `sweep` has its preset once that is picked."""
 
     def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
         self.cells: list[Cell] = []
         self._whole = len(sweep.points)
         self._axes = sweep.varied or ("sessions", "window_bytes")
@@ -102,9 +109,11 @@ async def _carry_out(asked: Asked, log: RunLog | None, todo: Sequence[Point], pr
     base = asked.sweep.base
     with _stopped_by_signals() as stop:
         try:
-            async with open_sweep(asked.sweep, asked.preset, asked.peer, log) as sweeper, AsyncExitStack() as stack:
+            async with far_end_of(with_access(asked.peer)) as far, AsyncExitStack() as stack:
                 # Only now: ssh may have asked something on the terminal.
                 live = stack.enter_context(LiveLine(base, str(asked.peer)))
+                sweeper = await _sweeper(asked, log, far, live)
+                progress.sweep = sweeper.sweep
                 for point in todo:
                     cell = await _run_point(sweeper, point, stop, live)
                     if cell is None:
@@ -113,6 +122,17 @@ async def _carry_out(asked: Asked, log: RunLog | None, todo: Sequence[Point], pr
         except asyncio.CancelledError:
             if not stop.received:
                 raise
+
+
+async def _sweeper(asked: Asked, log: RunLog | None, far: FarEnd, live: LiveLine) -> Sweeper:
+    """Return what runs the points; the preset is picked before the first, and kept with the definition."""
+    chosen = await choose(asked.preset, asked.variant, far)
+    for notice in chosen.notices:
+        live.say(notice)
+    sweep = asked.sweep if chosen.preset is None else replace(asked.sweep, preset=chosen.preset.id)
+    if log is not None:
+        keep_sweep(sweep, chosen.variant)
+    return Sweeper(sweep, chosen.preset, asked.peer, log, far, chosen.variant)
 
 
 async def _run_point(sweeper: Sweeper, point: Point, stop: "_Stop", live: LiveLine) -> Cell | None:
@@ -125,9 +145,10 @@ async def _run_point(sweeper: Sweeper, point: Point, stop: "_Stop", live: LiveLi
             for interval in conducted.intervals:
                 live.show(interval, conducted.meter)
         stop.conducted = None
-    cell = cell_of(point, conducted)
-    if cell is None and not stop.received and conducted.outcome is not None:
-        live.say(f"{point_words(point)}: {conducted.outcome.summary.end.detail}")
+    outcome = conducted.outcome
+    cell = None if outcome is None else cell_of(point, outcome.run_id, outcome.summary)
+    if cell is None and not stop.received and outcome is not None:
+        live.say(f"{point_words(point)}: {outcome.summary.end.detail}")
     return cell
 
 
