@@ -19,6 +19,7 @@ class Place(Enum):
     STORED = "stored run"
     COMPARE = "compare"
     ENDPOINT = "endpoint"
+    SWEEP = "sweep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,17 @@ ACTIONS: Final = (
         "The runs that are kept: find, name, open, compare and delete them.", "Results",
     ),
     Action(
+        "sweep", ("g",), "sweep", "Sweep: a run for each of many settings",
+        "Try windows, sessions, message sizes and directions, and see which are the best; in the history: open "
+        "the sweep that the run is part of.",
+        "Results", footer=False, places=(Place.COCKPIT, Place.HISTORY),
+    ),
+    Action(
+        "go_on", ("space",), "stop/go on", "Stop the sweep, or go on with it",
+        "Stop the sweep; what was measured is kept. Again: go on with what is left.",
+        "Sweep", places=(Place.SWEEP,),
+    ),
+    Action(
         "mark", ("space",), "mark", "Mark the run",
         "Mark the run, or take its mark away; what follows is then done with all that are marked.",
         "History", places=(Place.HISTORY,),
@@ -167,7 +179,7 @@ ACTIONS: Final = (
     Action(
         "back", ("escape", "q"), "back", "Go back",
         "Go back to where you came from.", "History", ("esc", "q"),
-        places=(Place.HISTORY, Place.STORED, Place.COMPARE),
+        places=(Place.HISTORY, Place.STORED, Place.COMPARE, Place.SWEEP),
     ),
     Action(
         "copy", ("y",), "copy", "Copy the command that connects",

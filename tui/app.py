@@ -10,7 +10,7 @@ from ..presets.model import Preset
 from .actions import Place
 from .house_app import HouseApp, Keep, keep_nothing
 from .known import problem_lines
-from .ports import Export, History, Ports, Probe, StartRun
+from .ports import Export, History, Ports, Probe, StartRun, Sweeps
 from .preferences import NOTHING_KEPT, Found, Preferences
 from .screens.ask import SecretScreen
 from .screens.cockpit import CockpitScreen
@@ -19,8 +19,9 @@ from .screens.cockpit import CockpitScreen
 class LinkgaugeApp(HouseApp):
     """The cockpit against one peer.
 
-    `start_run`, `probe`, `export` and `history` are all it knows of the world (see ports.py); `clock` counts
-    nanoseconds and only bounds how often the gauges are drawn. `language` is the one that presets are named in.
+    `start_run`, `probe`, `export`, `history` and `sweeps` are all it knows of the world (see ports.py); `clock`
+    counts nanoseconds and only bounds how often the gauges are drawn. `language` is the one that presets are
+    named in.
     """
 
     home_place = Place.COCKPIT
@@ -34,6 +35,7 @@ class LinkgaugeApp(HouseApp):
         probe: Probe,
         export: Export,
         history: History | None = None,
+        sweeps: Sweeps | None = None,
         initial_plan: Plan,
         initial_preset: Preset,
         clock: Callable[[], int] = time.monotonic_ns,
@@ -46,7 +48,7 @@ class LinkgaugeApp(HouseApp):
         self.home = self.cockpit = CockpitScreen(
             catalog,
             peer,
-            Ports(start_run, probe, export, history),
+            Ports(start_run, probe, export, history, sweeps),
             plan=initial_plan,
             preset=initial_preset,
             clock=clock,

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from ..engine.plan import Peer, Plan, Settings
 from ..engine.runlog import RunRow
 from ..engine.samples import Event, HostFacts, Reason, Summary
+from ..engine.sweep import Cell, Point, Sweep
 from ..presets.diagnosis.watch import Watch
 from ..presets.model import Preset
 
@@ -115,11 +116,30 @@ class History(Protocol):
         ...
 
 
+class Sweeps(Protocol):
+    """Sweeps: kept, found again, carried out point by point. All raise LinkgaugeError where that cannot be done."""
+
+    def begin(self, sweep: Sweep) -> Sequence[Cell]:
+        """Keep its definition, and return what was measured of it already. Called in a thread."""
+        ...
+
+    def find(self, group: str) -> tuple[Sweep, Sequence[Cell]]:
+        """Return a sweep that is kept, with what was measured of it. Called in a thread."""
+        ...
+
+    def run(
+        self, sweep: Sweep, point: Point, preset: Preset | None, peer: Peer
+    ) -> AbstractAsyncContextManager[ConductedRun]:
+        """Return the context of a point's run."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """All of them; there is no history where runs are not kept."""
+    """All of them; there are no history and no sweeps where runs are not kept."""
 
     start_run: StartRun
     probe: Probe
     export: Export
     history: History | None = None
+    sweeps: Sweeps | None = None

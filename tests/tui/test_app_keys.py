@@ -18,6 +18,7 @@ from linkgauge.tui.screens.help import HelpScreen
 from linkgauge.tui.screens.history import HistoryScreen
 from linkgauge.tui.screens.presets import PresetScreen
 from linkgauge.tui.screens.stored import StoredScreen
+from linkgauge.tui.screens.sweep import SweepScreen
 from linkgauge.tui.widgets.values import Phase
 from textual.widgets import Input
 
@@ -282,7 +283,7 @@ async def test_quitting_without_a_run_quits_at_once(world: Any, key: str) -> Non
 
 async def test_every_action_has_a_key_a_method_and_a_place(world: Any) -> None:
     """The registry is complete: keys are unique, methods exist, the palette knows each action by name."""
-    screens = (CockpitScreen, HistoryScreen, StoredScreen, CompareScreen, EndpointScreen)
+    screens = (CockpitScreen, HistoryScreen, StoredScreen, CompareScreen, EndpointScreen, SweepScreen)
     assert {screen.PLACE for screen in screens} == set(Place)
     for screen in screens:
         actions = actions_of(screen.PLACE)

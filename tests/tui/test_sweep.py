@@ -8,12 +8,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from linkgauge.engine.errors import PlanError
+from linkgauge.engine.errors import PlanError, StoreError
 from linkgauge.engine.interval import Steady
 from linkgauge.engine.knee import Knee
-from linkgauge.engine.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Plan
 from linkgauge.engine.samples import (
     CpuSummary,
     Expectation,
@@ -25,10 +26,13 @@ from linkgauge.engine.samples import (
     TcpSummary,
 )
 from linkgauge.engine.sweep import Cell, Point, Sweep
+from linkgauge.presets.wire import Variant
 from linkgauge.tui.cli import ranges
 from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.screens.sweep import SweepScreen
 from linkgauge.tui.sweep_report import check_report_path, write_report
 from linkgauge.tui.sweep_text import COLUMNS, grids, knee_words
+from linkgauge.tui.sweeping import find_sweep, keep_sweep
 
 K = 1024
 DEADLINE_S = 50.0
@@ -103,6 +107,22 @@ def test_a_table_has_the_two_longest_axes_and_there_is_one_for_each_of_the_other
     assert sum(len(points) for *_, points in made) == 12
 
 
+def test_a_sweep_is_kept_with_what_its_link_is_had_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gone on with, it is held against the same; one that was kept without options has none."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    link = Variant(ip=6, mtu_bytes=9_000, tunnel="vxlan", timestamps=True)
+    keep_sweep(SWEEP, link)
+    assert find_sweep("sweep-a") == (SWEEP, link)
+    path = tmp_path / "sweeps" / "sweep-a.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**kept, "link_options": {**kept["link_options"], "ip": True}}), encoding="utf-8")
+    with pytest.raises(StoreError, match="one of 4, 6"):
+        find_sweep("sweep-a")
+    del kept["link_options"]
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    assert find_sweep("sweep-a") == (SWEEP, Variant())
+
+
 def test_a_wrong_sweep_is_a_wrong_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +135,8 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
         (["--resume", "nothing"], "none is"),
         (["loopback", "--resume", "x", "--window", "16K"], "axes"),
         (["loopback", "--preset", "nope"], "presets list"),
+        (["loopback", "--ipv6"], "they go with a preset"),
+        (["loopback", "--preset", "lpar-1500", "--ipv6"], "without a line"),
     ):
         assert run_command_line(["sweep", *arguments]) == 2
         assert said in capsys.readouterr().err
@@ -150,6 +172,20 @@ def cells() -> list[Cell]:
         summary = Summary(plan, measured, None, measured, expected, (), cpu, cpu, tcp, (), end)
         found.append(Cell(point, f"run-{len(found)}", summary))
     return found
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_a_sweep_on_the_screen(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Half of it is measured; the rest can be gone on with."""
+    sweep = replace(SWEEP, directions=(Direction.OUT,))
+    measured = [cell for cell in cells() if cell.point.direction is Direction.OUT][:5]
+
+    async def shown(pilot: Any) -> None:
+        screen = SweepScreen(sweep, None, None, preset=None, peer=LOOPBACK, cells=measured, starts=False)
+        await pilot.app.push_screen(screen)
+        await pilot.pause()
+
+    assert snap_compare(world.app(), terminal_size=size, run_before=shown)
 
 
 def test_a_report_is_a_page_that_needs_nothing_else(tmp_path: Path) -> None:

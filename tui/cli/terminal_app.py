@@ -18,7 +18,7 @@ from ...engine.samples import HostFacts, Reason
 from ...presets.catalog import Catalog
 from ...presets.model import Preset
 from ...presets.pick import AUTO, Picked
-from ...presets.wire import PLAIN
+from ...presets.wire import PLAIN, Variant
 from ..app import LinkgaugeApp
 from ..conduct import Conducted, conduct, open_log
 from ..exports import export_runs
@@ -27,6 +27,7 @@ from ..paths import config_dir
 from ..ports import Form
 from ..preferences import keep_preferences, read_preferences
 from .app_preset import named_preset, picked_preset
+from .app_sweeps import KeptSweeps
 from .output import say
 from .standing import Standing
 
@@ -49,15 +50,30 @@ class World:
         self._at_rest.set()
 
     @asynccontextmanager
-    async def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AsyncGenerator[Conducted]:
-        """Give a run."""
+    async def start_run(
+        self,
+        plan: Plan,
+        preset: Preset | None,
+        peer: Peer,
+        *,
+        group: str | None = None,
+        variant: Variant | None = None,
+    ) -> AsyncGenerator[Conducted]:
+        """Give a run, one of a group where there is one; `variant` is what its preset's link is had with."""
         self._at_rest.clear()
         try:
             far = await self._standing.of(peer)
             # A preset that was picked is had with the options of this link; another one is taken as it stands.
-            variant = self._picked.variant if preset == self._picked.preset else PLAIN
+            own = self._picked.variant if preset == self._picked.preset else PLAIN
             async with conduct(
-                plan, preset, peer, log=self._log, embedded=far, notices=self._notices, variant=variant
+                plan,
+                preset,
+                peer,
+                log=self._log,
+                embedded=far,
+                notices=self._notices,
+                variant=own if variant is None else variant,
+                group=group,
             ) as self._run:
                 yield self._run
         finally:
@@ -137,6 +153,7 @@ async def _run_app(
             probe=world.probe,
             export=world.export,
             history=log,
+            sweeps=None if log is None else KeptSweeps(log, world.start_run, picked),
             initial_plan=plan,
             initial_preset=picked.preset,
             language=language,

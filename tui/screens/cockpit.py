@@ -37,6 +37,7 @@ from .layout import app_of
 from .messages import EventArrived, FarAnswered, NotReady, Paint, RunOpened, RunOver
 from .peers import PeerScreen
 from .presets import PresetScreen
+from .sweep_opening import ask_sweep
 from .toggles import Toggles
 
 # A far end that does not answer a stop must not keep the app from closing.
@@ -248,7 +249,17 @@ class CockpitScreen(Toggles):
         if history is None:
             self.notify("There is no run log: runs are not kept.", severity="warning", markup=False)
         else:
-            app_of(self).push_screen(HistoryScreen(history, self._ports.export, self.catalog))
+            app_of(self).push_screen(HistoryScreen(history, self._ports.export, self.catalog, self._ports.sweeps))
+
+    def action_sweep(self) -> None:
+        """Ask what to try, and try it."""
+        sweeps = self._ports.sweeps
+        if sweeps is None:
+            self.notify("There is no run log: a sweep could not be kept.", severity="warning", markup=False)
+            return
+        if self._is_busy("Stop the run first, then sweep."):
+            return
+        ask_sweep(self, sweeps, self._ports.export, self.catalog, self.desk)
 
     async def action_settings(self) -> None:
         """Change what is set once and for all."""

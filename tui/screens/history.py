@@ -24,8 +24,9 @@ from ..actions import Place, bindings
 from ..comparing import LETTERS
 from ..kept_rows import KeptRun
 from ..later import Later
-from ..ports import Export, History
+from ..ports import Export, History, Sweeps
 from ..run_rows import SORTS, ordered
+from ..sweep_asked import PREFIX
 from ..widgets.field import Field
 from ..widgets.run_detail import RunDetail
 from ..widgets.run_table import RunList, RunTable
@@ -36,6 +37,7 @@ from .export import export_from
 from .help import HelpScreen
 from .layout import app_of
 from .stored import StoredScreen
+from .sweep_opening import open_kept
 
 # A letter, and the cursor, are seen first: what follows from them is made once the hands rest.
 _FILTER_AFTER_S: Final = 0.04
@@ -68,8 +70,9 @@ class HistoryScreen(Screen[None]):
 
         text: str
 
-    def __init__(self, history: History, export: Export, catalog: Catalog) -> None:
+    def __init__(self, history: History, export: Export, catalog: Catalog, sweeps: Sweeps | None = None) -> None:
         super().__init__()
+        self._sweeps = sweeps
         self._history = history
         self._export = export
         self._catalog = catalog
@@ -204,6 +207,16 @@ class HistoryScreen(Screen[None]):
         kept = self._at_cursor()
         if kept is not None:
             app_of(self).push_screen(StoredScreen(kept.row, self._history, self._export, self._catalog))
+
+    def action_sweep(self) -> None:
+        """Open the sweep that the run is part of."""
+        kept, sweeps = self._at_cursor(), self._sweeps
+        group = None if kept is None else kept.row.group
+        if group is None or sweeps is None or not group.startswith(PREFIX):
+            self.notify("This run is not part of a sweep.", title="sweep", markup=False)
+            return
+        opening = open_kept(self, sweeps, group, self._export, self._catalog)
+        self.run_worker(opening, group="sweep", exclusive=True, exit_on_error=False)
 
     def action_compare(self) -> None:
         """Compare the marked runs, the oldest being what the others are held against.

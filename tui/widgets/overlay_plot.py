@@ -31,7 +31,7 @@ class OverlayLine:
 
 
 class OverlayPlot(PlotextPlot):
-    """Draws OverlayLines; both axes begin at nothing."""
+    """Draws OverlayLines; both axes begin at nothing. `names` stand below the axis where it is not one of time."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"overlay--{letter}" for letter in LETTERS} | {"overlay--tick"}
     DEFAULT_CSS = """
@@ -53,10 +53,12 @@ class OverlayPlot(PlotextPlot):
     def __init__(self) -> None:
         super().__init__(id="overlay")
         self._lines: Sequence[OverlayLine] = ()
+        self._names: Sequence[str] = ()
 
-    def show(self, lines: Sequence[OverlayLine]) -> None:
+    def show(self, lines: Sequence[OverlayLine], names: Sequence[str] = ()) -> None:
         """Show these lines from the next frame on."""
         self._lines = [line for line in lines if line.at_s]
+        self._names = names
         self.refresh()
 
     def colour(self, letter: str) -> Rgb:
@@ -78,12 +80,16 @@ class OverlayPlot(PlotextPlot):
         plt.xaxes(True, False)
         plt.yaxes(True, False)
         top = max(max(line.bit_s) for line in self._lines) / 1e6 * _HEADROOM or 1.0
-        span_s = max(line.at_s[-1] for line in self._lines)
+        span_s = max(line.at_s[-1] for line in self._lines) if not self._names else max(1, len(self._names) - 1)
         plt.xlim(0, span_s)
         plt.ylim(0, top)
         ys, xs = _ticks(top, max(height // 4, 2)), _ticks(span_s, max(width // 14, 2))
         plt.yticks(ys, [f"{words.number(y, 0 if top >= 10 else 1):>7}" for y in ys])
-        plt.xticks(xs, [f"{x:g}" for x in xs])
+        if self._names:
+            every = ceil(len(self._names) * max(map(len, self._names)) / max(1, width - 12))
+            plt.xticks(list(range(0, len(self._names), every)), list(self._names[::every]))
+        else:
+            plt.xticks(xs, [f"{x:g}" for x in xs])
         for line in self._lines:
             plt.plot(list(line.at_s), [b / 1e6 for b in line.bit_s], marker="braille", color=self._rgb(line.letter))
         for number, line in enumerate(self._lines):
