@@ -150,10 +150,9 @@ def _tuple_reader(arguments: tuple[Any, ...]) -> _Reader:
 
 
 def _choice_reader(choices: tuple[Any, ...], make: Callable[[Any], Any] = lambda value: value) -> _Reader:
-    kinds: set[type[object]] = {str if isinstance(choice, str) else type(choice) for choice in choices}
-
     def read(value: Any, where: str) -> Any:
-        if type(value) not in kinds or value not in choices:  # to Python, true is 1 and 1.0 is 1
+        # To Python true is 1, and so is 1.0: a number must be one of those that are whole.
+        if not (isinstance(value, str) or type(value) is int) or value not in choices:
             raise DecodeError(where, "one of " + ", ".join(map(str, choices)), value)
         return make(value)
 

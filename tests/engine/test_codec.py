@@ -114,7 +114,7 @@ def test_a_field_that_is_a_word_of_python_is_written_without_its_underscore() ->
     expectation = Expectation(in_=Expected(1, "documented", "x"))
     assert encode(expectation) == {
         "out": None,
-        "in": {"bit_s": 1, "basis": "documented", "source": "x", "transactions_s": None},
+        "in": {"bit_s": 1, "basis": "documented", "source": "x", "transactions_s": None, "most_bit_s": None},
         "total": None,
     }
     assert decode(Expectation, encode(expectation)) == expectation
