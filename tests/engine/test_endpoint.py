@@ -56,7 +56,7 @@ async def test_ten_clients_at_once_of_which_one_is_killed(endpoint: Endpoint) ->
     """Nine finish, and a new one is served at once."""
     port = endpoint.address[1]
     async with asyncio.timeout(50):
-        clients = await asyncio.gather(*(start_client(port, 3.0) for _ in range(10)))
+        clients = await asyncio.gather(*(start_client(port, 1.5) for _ in range(10)))
         try:
             async with asyncio.TaskGroup() as waiting:
                 for client in clients:
