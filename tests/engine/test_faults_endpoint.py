@@ -378,6 +378,7 @@ async def test_a_near_end_that_is_frozen_is_given_up_and_its_workers_end(far: Fa
 async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_there() -> None:
     """All of it, workers too: within the time that silence is allowed, and in words."""
     far = Far()
+    await run_once(far.peer)  # what it imports and allocates once
     frozen: list[int] = []
 
     def act(event: Any) -> None:
@@ -400,6 +401,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
 async def test_a_far_end_whose_workers_go_on_while_it_is_frozen_is_told_of() -> None:
     """Payload is a sign of life, so the run goes on; that nothing is said is a warning within seconds."""
     far = Far()
+    await run_once(far.peer)  # what it imports and allocates once
     frozen: list[int] = []
 
     async with asyncio.timeout(DEADLINE_S), open_run(plan_of(60), far.peer) as run:
