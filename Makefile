@@ -18,7 +18,7 @@ test: $(VENV)/dev.stamp
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -q -n 3 $(EVERY) -m "not alone" || \
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal $(EVERY) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --last-failed --last-failed-no-failures none -m "not alone"
 	$(BIN)/python -m pytest -q $(EVERY) -m alone
 endif

@@ -91,9 +91,12 @@ class Sampler:
         interval_ns = elapsed_ns - self._elapsed_ns
         if interval_ns < self._interval_ns // LEAST_SHARE:  # its rate would be noise
             return None
-        slots, cores, workers_ns = self._read_slots(), read_cores(), self._counters.workers_cpu_ns()
+        slots = self._read_slots()
+        latency = self._read_latency(
+            slots
+        )  # at once: what is counted between the two is in one and not in the other
+        cores, workers_ns = read_cores(), self._counters.workers_cpu_ns()
         process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
-        latency = self._read_latency(slots)
         counts = {key: risen(self._latency.get(key, NO_LATENCY), words) for key, words in latency.items()}
         # Where this process was held up, the index skips, so that both ends' samples stay aligned in time.
         self._index = max(self._index + 1, round(elapsed_ns / self._interval_ns) - 1)

@@ -21,6 +21,7 @@ import errno
 import os
 import socket
 import threading
+import time
 from socket import SocketType
 from time import perf_counter_ns
 from typing import Any, Final
@@ -37,6 +38,8 @@ _NONBLOCKING: Final = _STREAM | getattr(socket, "SOCK_NONBLOCK", 0)
 _IS_BORN_NONBLOCKING: Final = hasattr(socket, "SOCK_NONBLOCK")
 _ALL: Final = socket.MSG_WAITALL
 _JOIN_S: Final = 1.0
+_PORT_TRIES: Final = 100
+_PORT_PAUSE_S: Final = 0.001
 _NOT_YET: Final = {errno.EAGAIN, errno.EINPROGRESS, errno.ENOTCONN}
 
 OUT_OF_PORTS: Final = (
@@ -116,7 +119,7 @@ class ConnectAsker(ReceivingSession):
             try:
                 if not is_plain:
                     self._set_up(sock)
-                sock.connect(address)
+                self._connect(sock, address)
                 sock.sendall(request)
                 # Room for more than the answer: the call returns once the FIN is there, and not before.
                 got = count = sock.recv_into(buffer, 0, _ALL)
@@ -132,6 +135,19 @@ class ConnectAsker(ReceivingSession):
                 raise OSError(errno.EPROTO, f"an answer of {response_bytes} bytes came as one of {got}")
             words[latency_at + bucket_of(took_ns)] += 1
             words[bytes_at] += got
+
+    def _connect(self, sock: SocketType, address: tuple[Any, ...]) -> None:
+        """Connect, with a little patience where no port is free: the last one is until its end is acknowledged."""
+        for _ in range(_PORT_TRIES):
+            try:
+                sock.connect(address)
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL or not self._is_alone:
+                    raise
+                time.sleep(_PORT_PAUSE_S)
+            else:
+                return
+        sock.connect(address)
 
     def _left_alone(self, error: OSError | None) -> None:
         """Go on, on the event loop, when the thread has made room or failed."""

@@ -52,6 +52,7 @@ async def read_line(process: asyncio.subprocess.Process) -> str:
     return (await process.stdout.readline()).decode().strip()
 
 
+@pytest.mark.alone
 async def test_ten_clients_at_once_of_which_one_is_killed(endpoint: Endpoint) -> None:
     """Nine finish, and a new one is served at once."""
     port = endpoint.address[1]
