@@ -123,11 +123,11 @@ def _ethr_rate(output: str) -> float:
     return sum(float(number) * factors[unit] for number, unit in found) / len(found)
 
 
-_SELF = [sys.executable, "-m", "linkgauge"]
+SELF = [sys.executable, "-m", "linkgauge"]
 LINKGAUGE = Tool(
     "linkgauge",
     sys.executable,
-    lambda p: [*_SELF, "endpoint", "--bind", "127.0.0.1", "--port", str(p)],
+    lambda p: [*SELF, "endpoint", "--bind", "127.0.0.1", "--port", str(p)],
     _linkgauge_rate,
 )
 IPERF3 = Tool("iperf3", "iperf3", lambda p: ["iperf3", "-s", "-p", str(p)], _iperf3_rate)
@@ -150,7 +150,7 @@ def linkgauge(*options: str) -> Callable[[int, int], list[str]]:
 
     def command(port: int, seconds: int) -> list[str]:
         timing = ["--seconds", str(seconds + WARMUP_S), "--warmup", str(WARMUP_S)]
-        return [*_SELF, "run", f"127.0.0.1:{port}", "--json", *timing, *options]
+        return [*SELF, "run", f"127.0.0.1:{port}", "--json", *timing, *options]
 
     return command
 

@@ -61,6 +61,18 @@ class Ceiling:
         known = [one for one in self.rates if one.mode is mode and one.sessions <= sessions]
         return max(known, key=lambda one: one.sessions, default=None)
 
+    def fastest(self, sessions: int = 1) -> Mode | None:
+        """Return the mode that was surely faster with so many sessions, of those that carry and read payload whole.
+
+        None where the intervals of copy and sendfile meet, or one is not known: then it is as good to copy.
+        """
+        copy, pages = self.rate(Mode.COPY, sessions), self.rate(Mode.SENDFILE, sessions)
+        if copy is None or pages is None:
+            return None
+        slow, fast = sorted((copy, pages), key=lambda one: one.bit_s)
+        ends = slow.high_bit_s, fast.low_bit_s
+        return fast.mode if None not in ends and (ends[0] or 0) < (ends[1] or 0) else None
+
 
 def this_machine() -> Machine:
     """Return what the ceiling of this machine is of."""

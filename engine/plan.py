@@ -186,7 +186,7 @@ class Plan:
     `duration_ns` None runs until it is stopped. Warm-up is the first part of the duration, is shown and
     logged, and is left out of what was measured; None stands for a fifth of the duration, at most a second.
     With `warmup_auto` it lasts until the rates have settled (warmup.py), at most half of the duration.
-    `mode` None is the fastest honest one, copy.
+    `mode` None is copy, but for a command that knows from a ceiling what is faster here.
     `workers` processes host the sessions of each end, None stands for as many as help; they are pinned to
     `near_cores` and `far_cores` in turn where these are given.
     `request_bytes` and `response_bytes` None are the workload's own; `burst` requests are in flight at once

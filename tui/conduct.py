@@ -7,7 +7,7 @@ seen is kept. Trouble with keeping never ends a run; it becomes a notice.
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..engine.export import CsvWriter
 from ..engine.far_ends import far_end_of
 from ..engine.interval import Precision
 from ..engine.meter import Interval, Meter
-from ..engine.plan import Direction, Mode, Peer, Plan, Settings
+from ..engine.plan import Direction, Mode, Peer, Plan, Settings, Workload
 from ..engine.run import Run, expect_nothing, open_run
 from ..engine.runlog import RunLog, new_run_id
 from ..engine.samples import Ended, Event, Reason, RunEnd, Sampled, Started, Summary
@@ -93,6 +93,7 @@ async def conduct(
     """
     async with AsyncExitStack() as stack:
         writer = None if csv is None else stack.enter_context(open_csv(csv))
+        plan = _in_the_fastest_mode(plan)
         far_end = embedded or await stack.enter_async_context(far_end_of(with_access(peer)))
         expect = (
             expect_nothing
@@ -122,6 +123,21 @@ async def conduct(
             await conducted.drain()
         finally:
             conducted.abandon()
+
+
+def _in_the_fastest_mode(plan: Plan) -> Plan:
+    """Return a plan that names its mode, where none was asked for and this machine's ceiling tells which is faster.
+
+    That is what this machine sends by; the other one may be another, so payload that it sends is copied.
+    """
+    if (
+        plan.mode is not None
+        or plan.workload is not Workload.STREAM
+        or plan.settings.direction is not Direction.OUT
+    ):
+        return plan
+    ceiling = load_ceiling(data_dir())
+    return plan if ceiling is None else replace(plan, mode=ceiling.fastest(plan.settings.sessions))
 
 
 def _ceiling_of(plan: Plan) -> CeilingOf:

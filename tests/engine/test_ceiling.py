@@ -34,6 +34,23 @@ def test_a_mode_has_the_rate_of_the_most_sessions_up_to_those_asked_for() -> Non
     assert HERE.rate(Mode.SENDFILE) is None
 
 
+@pytest.mark.parametrize(
+    ("copy", "pages", "fastest"),
+    [
+        ((50, 45, 55), (80, 70, 90), Mode.SENDFILE),
+        ((50, 45, 55), (30, 25, 35), Mode.COPY),
+        ((50, 45, 55), (60, 54, 66), None),
+        ((50, None, None), (80, 70, 90), None),
+    ],
+)
+def test_a_mode_is_the_faster_one_where_the_intervals_say_so(
+    copy: tuple[int | None, ...], pages: tuple[int | None, ...], fastest: Mode | None
+) -> None:
+    """What is not known to be faster is not."""
+    rates = (CeilingRate(Mode.COPY, 1, *copy), CeilingRate(Mode.SENDFILE, 1, *pages))  # type: ignore[arg-type]
+    assert replace(HERE, rates=rates).fastest() is fastest
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', "\x00"])
 def test_a_damaged_file_is_no_ceiling_and_is_replaced(tmp_path: Path, text: str) -> None:
     """It can be measured again."""
