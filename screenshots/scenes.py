@@ -5,11 +5,23 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.endpoint import Endpoint
+from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings, Workload
+from linkgauge.engine.run import open_run
+from linkgauge.engine.samples import Sampled
+from linkgauge.tui.cli.endpoint_screen import World as Shown
+from linkgauge.tui.cli.entrance import open_entrance
+from linkgauge.tui.cli.service import Service
+from linkgauge.tui.endpoint_app import EndpointApp
+from linkgauge.tui.serving import Journal
+from linkgauge.tui.widgets.field import Field
 from picture import take
 from world import WIDE, Driver, World
 
@@ -120,5 +132,69 @@ async def history(world: World) -> None:
         take(driver.app, "compare")
 
 
+async def sweep(world: World) -> None:
+    """Show what settings are worth, from six short runs."""
+    with _own_data():
+        async with world.app(PLAN) as driver:
+            await driver.press("g")
+            await driver.until("window")
+            for name, value in (("window", "16K..256K"), ("sessions", "1,4"), ("seconds", "1.5")):
+                driver.app.screen.query_one(f"#{name}", Field).value = value
+            await driver.pilot.pause(0.4)
+            take(driver.app, "sweep-form")
+            await driver.press("enter")
+            await driver.until("every run is made", deadline_s=120)
+            await driver.pilot.pause(0.4)
+            take(driver.app, "sweep")
+
+
+async def settings(world: World) -> None:
+    """Show what can be set, beside what it changes."""
+    async with world.app(PLAN) as driver:
+        await driver.press("s")
+        await driver.pilot.pause(0.4)
+        take(driver.app, "settings")
+
+
+async def endpoint(_world: World) -> None:
+    """Show an endpoint with a client in the middle of a run, on loopback."""
+    service = Service("127.0.0.1", 0)
+    journal = Journal(lambda: datetime.now().astimezone())
+    entrance = open_entrance(service, journal.add)
+    async with Endpoint(entrance.listener, journal.add, limits=entrance.limits) as serving:
+        app = EndpointApp(Shown(service, entrance, serving, journal, lambda: None))
+        plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=4 * SECOND_NS)
+        async with app.run_test(size=WIDE) as pilot, open_run(plan, Peer(*serving.address)) as run:
+            async for event in run:
+                if isinstance(event, Sampled) and event.sample.index == 11:
+                    await pilot.pause(0.4)
+                    take(app, "endpoint")
+
+
+@contextmanager
+def _own_data() -> Generator[None]:
+    """Keep definitions of sweeps for as long as this lasts."""
+    name = "LINKGAUGE_DATA_DIR"
+    before = os.environ.get(name)
+    with TemporaryDirectory() as folder:
+        os.environ[name] = folder
+        try:
+            yield
+        finally:
+            del os.environ[name]
+            if before is not None:
+                os.environ[name] = before
+
+
 Scene = Callable[[World], Awaitable[None]]
-SCENES: Final[tuple[Scene, ...]] = (cockpit, why, duplex, transactions, monochrome, history)
+SCENES: Final[tuple[Scene, ...]] = (
+    cockpit,
+    why,
+    duplex,
+    transactions,
+    monochrome,
+    history,
+    sweep,
+    settings,
+    endpoint,
+)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from linkgauge.engine.connect import probe
 from linkgauge.engine.plan import SECOND_NS, Peer, Plan
@@ -15,7 +15,9 @@ from linkgauge.engine.runlog import RunLog
 from linkgauge.engine.samples import HostFacts
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.model import Preset
+from linkgauge.presets.pick import Picked
 from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.cli.app_sweeps import KeptSweeps
 from linkgauge.tui.conduct import Conducted, conduct
 from linkgauge.tui.exports import export_runs
 from linkgauge.tui.ports import Form
@@ -34,9 +36,11 @@ class World:
         self.preset_id = preset_id
         self.log = log
 
-    def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AbstractAsyncContextManager[Conducted]:
-        """Return the context of a real run."""
-        return conduct(plan, preset, peer, log=self.log, embedded=self.embedded)
+    def start_run(
+        self, plan: Plan, preset: Preset | None, peer: Peer, **of_sweep: Any
+    ) -> AbstractAsyncContextManager[Conducted]:
+        """Return the context of a real run; one of a sweep comes with its link's options and its group."""
+        return conduct(plan, preset, peer, log=self.log, embedded=self.embedded, **of_sweep)
 
     async def probe(self, peer: Peer) -> HostFacts:
         """Ask the far end who it is."""
@@ -57,6 +61,7 @@ class World:
             probe=self.probe,
             export=self.export,
             history=self.log,
+            sweeps=KeptSweeps(self.log, self.start_run, Picked(catalog.find(self.preset_id), "")),
             initial_plan=plan,
             initial_preset=catalog.find(self.preset_id),
         )
@@ -99,9 +104,9 @@ class Driver:
                 await self.pilot.pause(0.05)
         await self.pilot.pause(0.4)
 
-    async def until(self, words: str) -> None:
+    async def until(self, words: str, deadline_s: float = 30) -> None:
         """Wait until words are on the screen."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(deadline_s):
             while words not in self._text():
                 await self.pilot.pause(0.1)
 

@@ -13,8 +13,7 @@ import pytest
 DEADLINE_S: Final = 60.0
 UNSHARE: Final = shutil.which("unshare")
 _IN_NAMESPACE: Final = 'ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range="$0" && exec "$@"'
-_FEW: Final = "40000 40003"
-_TOO_FEW_FOR_TEN: Final = "40000 40015"
+_FEW: Final = "40000 40015"
 
 
 @pytest.fixture
@@ -40,18 +39,19 @@ def run(ports: str, folders: dict[str, str], *arguments: str) -> "subprocess.Com
     )
 
 
-def test_four_ports_carry_transactions_without_end(folders: dict[str, str]) -> None:
+def test_sixteen_ports_carry_transactions_without_end(folders: dict[str, str]) -> None:
     """What the endpoint and its listener leave is used again and again: none waits in TIME_WAIT."""
-    done = run(_FEW, folders, "--seconds", "1", "--json")
+    # A connection from the port of one that ended within this millisecond may have to ask twice, a second apart.
+    done = run(_FEW, folders, "--seconds", "4", "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["measured"]["total"]["transactions_s"] > 16
+    assert document["measured"]["total"]["transactions_s"] > 32
     assert document["ended"]["reason"] == "completed"
 
 
 def test_too_few_ports_are_told_with_how_to_widen_the_range(folders: dict[str, str]) -> None:
     """Ten pairs want more than sixteen, and the run says so before it begins."""
-    done = run(_TOO_FEW_FOR_TEN, folders, "--sessions", "10", "--seconds", "1")
+    done = run(_FEW, folders, "--sessions", "10", "--seconds", "1")
     assert done.returncode == 3
     assert "no port is left for another connection" in done.stderr
     assert 'sysctl -w net.ipv4.ip_local_port_range="1024 65535"' in done.stderr
