@@ -70,8 +70,9 @@ class Ceiling:
         if copy is None or pages is None:
             return None
         slow, fast = sorted((copy, pages), key=lambda one: one.bit_s)
-        ends = slow.high_bit_s, fast.low_bit_s
-        return fast.mode if None not in ends and (ends[0] or 0) < (ends[1] or 0) else None
+        if slow.high_bit_s is None or fast.low_bit_s is None:
+            return None
+        return fast.mode if slow.high_bit_s < fast.low_bit_s else None
 
 
 def this_machine() -> Machine:

@@ -32,9 +32,7 @@ from typing import Final
 CONFIDENCE: Final = 0.95
 MIN_INTERVALS: Final = 6  # fewer have no spread worth the name
 _BATCHES: Final = 16  # up to 31: 10 to 30 are enough (Schmeiser, 1982), and more follow correlation less well
-_PAIRED: Final = (
-    20  # from so many intervals on they are two to a batch at least, and as many as that can be told apart
-)
+_PAIRED: Final = 20  # from so many intervals on a batch has two at least
 _MOST_BINS: Final = 128
 _LEAST_CORRELATION: Final = -0.9
 _MOST_CORRELATION: Final = 0.9

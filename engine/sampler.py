@@ -92,9 +92,7 @@ class Sampler:
         if interval_ns < self._interval_ns // LEAST_SHARE:  # its rate would be noise
             return None
         slots = self._read_slots()
-        latency = self._read_latency(
-            slots
-        )  # at once: what is counted between the two is in one and not in the other
+        latency = self._read_latency(slots)  # at once: what comes between is in one of the two only
         cores, workers_ns = read_cores(), self._counters.workers_cpu_ns()
         process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
         counts = {key: risen(self._latency.get(key, NO_LATENCY), words) for key, words in latency.items()}

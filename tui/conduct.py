@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ..engine.ceiling import load_ceiling
+from ..engine.ceiling import Ceiling, load_ceiling
 from ..engine.connect import FarEnd
 from ..engine.document import document
 from ..engine.errors import StoreError
@@ -93,7 +93,8 @@ async def conduct(
     """
     async with AsyncExitStack() as stack:
         writer = None if csv is None else stack.enter_context(open_csv(csv))
-        plan = _in_the_fastest_mode(plan)
+        ceiling = load_ceiling(data_dir()) if plan.workload is Workload.STREAM else None
+        plan = _in_the_fastest_mode(plan, ceiling)
         far_end = embedded or await stack.enter_async_context(far_end_of(with_access(peer)))
         expect = (
             expect_nothing
@@ -115,7 +116,7 @@ async def conduct(
             why=Watch(
                 None if preset is None else link_evidence(preset, variant),
                 pass_percent=pass_percent,
-                ceiling=no_ceiling if peer.is_loopback else _ceiling_of(plan),
+                ceiling=no_ceiling if peer.is_loopback else _ceiling_of(plan, ceiling),
             ),
         )
         try:
@@ -125,24 +126,18 @@ async def conduct(
             conducted.abandon()
 
 
-def _in_the_fastest_mode(plan: Plan) -> Plan:
+def _in_the_fastest_mode(plan: Plan, ceiling: Ceiling | None) -> Plan:
     """Return a plan that names its mode, where none was asked for and this machine's ceiling tells which is faster.
 
     That is what this machine sends by; the other one may be another, so payload that it sends is copied.
     """
-    if (
-        plan.mode is not None
-        or plan.workload is not Workload.STREAM
-        or plan.settings.direction is not Direction.OUT
-    ):
+    if ceiling is None or plan.mode is not None or plan.settings.direction is not Direction.OUT:
         return plan
-    ceiling = load_ceiling(data_dir())
-    return plan if ceiling is None else replace(plan, mode=ceiling.fastest(plan.settings.sessions))
+    return replace(plan, mode=ceiling.fastest(plan.settings.sessions))
 
 
-def _ceiling_of(plan: Plan) -> CeilingOf:
+def _ceiling_of(plan: Plan, ceiling: Ceiling | None) -> CeilingOf:
     """Return what this machine does with no link at all, where that was measured: it bounds one direction."""
-    ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
     if ceiling is None:
         return no_ceiling
 

@@ -75,6 +75,11 @@ def in_units(bit_s: float | None, units: Unit, places: int | None = None) -> str
     return mbit(scaled, places)
 
 
+def with_unit(bit_s: float | None, units: Unit) -> str:
+    """Return a rate as a number of a unit, with it: `1 119 MiB/s`."""
+    return f"{in_units(bit_s, units)}{GROUP}{units.value}"
+
+
 def mbit(bit_s: float | None, places: int | None = None) -> str:
     """Return a rate as a number of Mb/s (1,000,000 bits), without its unit: `9 389`, `94.15`."""
     if bit_s is None:
@@ -85,15 +90,6 @@ def mbit(bit_s: float | None, places: int | None = None) -> str:
 def rate(bit_s: float | None, width: int = 0, places: int | None = None) -> str:
     """Return a rate in Mb/s, the number right-aligned in `width` cells: `9 389 Mb/s`."""
     return f"{mbit(bit_s, places):>{width}}{GROUP}Mb/s"
-
-
-def mib_rate(bit_s: float | None, width: int = 0) -> str:
-    """Return a rate in MiB/s (1,048,576 bytes), the number right-aligned in `width` cells."""
-    if bit_s is None:
-        return f"{UNKNOWN:>{width}}{GROUP}MiB/s"
-    mib_s = bit_s / 8 / MIB
-    places = 0 if mib_s >= 1_000 else 1 if mib_s >= 100 else 2
-    return f"{number(mib_s, places):>{width}}{GROUP}MiB/s"
 
 
 def percent(value: float | None, places: int = 1, width: int = 0, mark: float | None = None) -> str:

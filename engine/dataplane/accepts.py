@@ -23,6 +23,7 @@ from socket import SocketType
 from typing import Final
 
 from ..auth import TICKET_BYTES, Tickets
+from .blocking import JOIN_S, in_thread
 from .session import Place, ReceivingSession, Supplies
 
 _NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
@@ -32,7 +33,6 @@ _READ_BYTES: Final = 65_536
 _BACKLOG: Final = 128
 _DEFER_S: Final = 1
 _MOST_WAITING: Final = 128  # of a session there is one at a time: all others are strangers' that say nothing
-_JOIN_S: Final = 1.0
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _SHUTDOWN_WAKES: Final = sys.platform == "linux"  # whoever waits in accept(2)
 
@@ -93,7 +93,7 @@ class ConnectAnswerer(ReceivingSession):
         if self._thread is not None:
             with contextlib.suppress(OSError):  # wakes it
                 self._listener.shutdown(socket.SHUT_RDWR)
-            self._thread.join(_JOIN_S)
+            self._thread.join(JOIN_S)
             self._thread = None
 
     def redeem(self, ticket: bytes) -> bool:
@@ -110,22 +110,15 @@ class ConnectAnswerer(ReceivingSession):
         self._loop.add_reader(self._sock, self._look_for_end)
         if self._is_alone and _SHUTDOWN_WAKES:
             self._listener.setblocking(True)
-            self._thread = threading.Thread(target=self._run_alone, daemon=True)
-            self._thread.start()
+            self._thread = in_thread(self._answer_alone, self._left_alone)
         else:
             self.readiness.watch(self._listener.fileno(), self._accept)
 
-    def _run_alone(self) -> None:
-        error: OSError | None = None
-        try:
-            while self._is_alone:
-                step = self._answer(self._accepted())
-                if step is not None:
-                    self._loop.call_soon_threadsafe(self._take_step, step)
-        except OSError as caught:
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
-            self._loop.call_soon_threadsafe(self._left_alone, error)
+    def _answer_alone(self) -> None:
+        while self._is_alone:
+            step = self._answer(self._accepted())
+            if step is not None:
+                self._loop.call_soon_threadsafe(self._take_step, step)
 
     def _take_step(self, step: _Step) -> None:
         step()
@@ -133,7 +126,7 @@ class ConnectAnswerer(ReceivingSession):
             for one in list(self.waiting):
                 one.close()
 
-    def _left_alone(self, error: OSError | None) -> None:
+    def _left_alone(self, _nothing: None, error: OSError | None) -> None:
         """Go on, on the event loop, when the thread has made room or failed."""
         if self._closed:
             return

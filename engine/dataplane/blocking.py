@@ -1,13 +1,34 @@
-"""A thread that waits in the kernel for a session that has its worker to itself."""
+"""Threads that wait in the kernel for a session that has its worker to itself."""
 
 import asyncio
 import contextlib
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
-_JOIN_S: Final = 1.0
+T = TypeVar("T")
+
+JOIN_S: Final = 1.0
+
+
+def in_thread(body: Callable[[], T], done: Callable[[T | None, OSError | None], None]) -> threading.Thread:
+    """Run `body` in a thread; then `done`, with what it returned or raised, on the event loop that runs now."""
+    call = asyncio.get_running_loop().call_soon_threadsafe
+
+    def run() -> None:
+        result: T | None = None
+        error: OSError | None = None
+        try:
+            result = body()
+        except OSError as caught:
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+            call(done, result, error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
 
 
 class Blocking:
@@ -28,11 +49,9 @@ class Blocking:
         self._body = body
         self._resume = resume
         self._lose = lose
-        self._call = asyncio.get_running_loop().call_soon_threadsafe
         self._is_stopped = False
         sock.setblocking(True)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._thread = in_thread(self._run, self._done)
 
     def stop(self) -> None:
         """End the thread: what it waits for ends with the connection."""
@@ -40,21 +59,15 @@ class Blocking:
         if self._thread.is_alive():
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)
-            self._thread.join(_JOIN_S)
+            self._thread.join(JOIN_S)
 
-    def _run(self) -> None:
-        error: OSError | None = None
-        goes_on = False
-        try:
-            goes_on = self._body()
-            if goes_on:
-                self._sock.setblocking(False)
-        except OSError as caught:
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
-            self._call(self._done, goes_on, error)
+    def _run(self) -> bool:
+        goes_on = self._body()
+        if goes_on:
+            self._sock.setblocking(False)
+        return goes_on
 
-    def _done(self, goes_on: bool, error: OSError | None) -> None:
+    def _done(self, goes_on: bool | None, error: OSError | None) -> None:
         if self._is_stopped:
             return
         if goes_on:

@@ -30,6 +30,7 @@ from ..auth import TICKET_BYTES, Tickets
 from ..latency import bucket_of
 from ..plan import SocketOptions
 from . import sockets
+from .blocking import JOIN_S, in_thread
 from .readiness import ENDED
 from .session import Place, ReceivingSession, Supplies
 
@@ -37,7 +38,6 @@ _STREAM: Final = socket.SOCK_STREAM
 _NONBLOCKING: Final = _STREAM | getattr(socket, "SOCK_NONBLOCK", 0)
 _IS_BORN_NONBLOCKING: Final = hasattr(socket, "SOCK_NONBLOCK")
 _ALL: Final = socket.MSG_WAITALL
-_JOIN_S: Final = 1.0
 _PORT_TRIES: Final = 100
 _PORT_PAUSE_S: Final = 0.001
 _NOT_YET: Final = {errno.EAGAIN, errno.EINPROGRESS, errno.ENOTCONN}
@@ -86,26 +86,16 @@ class ConnectAsker(ReceivingSession):
             if one is not None:
                 with contextlib.suppress(OSError):  # wakes whoever waits for it
                     one.shutdown(socket.SHUT_RDWR)
-            thread.join(_JOIN_S)
+            thread.join(JOIN_S)
         self._drop()
         super().close()
 
     def _watch(self) -> None:
         self._loop.add_reader(self._sock, self._look_for_end)
         if self._is_alone:
-            self._thread = threading.Thread(target=self._run_alone, daemon=True)
-            self._thread.start()
+            self._thread = in_thread(self._ask_alone, self._left_alone)
         else:
             self._begin()
-
-    def _run_alone(self) -> None:
-        error: OSError | None = None
-        try:
-            self._ask_alone()
-        except OSError as caught:
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
-            self._loop.call_soon_threadsafe(self._left_alone, error)
 
     def _ask_alone(self) -> None:
         """Carry out transactions, waiting wherever there is something to wait for."""
@@ -149,7 +139,7 @@ class ConnectAsker(ReceivingSession):
                 return
         sock.connect(address)
 
-    def _left_alone(self, error: OSError | None) -> None:
+    def _left_alone(self, _nothing: None, error: OSError | None) -> None:
         """Go on, on the event loop, when the thread has made room or failed."""
         if self._closed or self._thread is None:
             return

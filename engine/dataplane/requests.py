@@ -154,10 +154,6 @@ class RequestAsker(ReceivingSession):
             return
         self._pulled(count, perf_counter_ns())
 
-    def _failed(self, error: OSError) -> None:
-        if not isinstance(error, BlockingIOError | InterruptedError):
-            self._lose(error)
-
     def _pulled(self, count: int, now_ns: int) -> None:
         if count:
             answered, self._got = divmod(self._got + count, self._response_bytes)
@@ -264,10 +260,6 @@ class RequestAnswerer(SendingSession):
             self._failed(error)
             return
         self._pulled(count)
-
-    def _failed(self, error: OSError) -> None:
-        if not isinstance(error, BlockingIOError | InterruptedError):
-            self._lose(error)
 
     def _pulled(self, count: int) -> None:
         if not count:

@@ -130,6 +130,11 @@ class Session(ABC):
     def _lose(self, error: OSError | None) -> None:
         self._lose_saying(CLOSED_THERE if error is None else error.strerror or str(error))
 
+    def _failed(self, error: OSError) -> None:
+        """End where a call failed for good; where there was only nothing to do for it, it is made again."""
+        if not isinstance(error, BlockingIOError | InterruptedError):
+            self._lose(error)
+
     def _lose_saying(self, why: str) -> None:
         if not self._closed:
             self.close()
@@ -143,10 +148,8 @@ class Session(ABC):
         """Find out why there is something to read on a connection that carries nothing."""
         try:
             said = self._sock.recv(1)
-        except (BlockingIOError, InterruptedError):
-            return  # there was none
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
             return
         if said:
             self._lose_saying("the other end said something where it has nothing to say")

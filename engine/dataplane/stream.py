@@ -29,18 +29,14 @@ class StreamSender(SendingSession):
     def _push_pieces(self) -> None:
         try:
             self._handed_over += self._sock.sendmsg(self._payload.pieces)
-        except (BlockingIOError, InterruptedError):
-            return
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
 
     def _push_pages(self) -> None:
         try:
             self._handed_over += os.sendfile(self._fd, self._payload.fd, 0, self._payload.size_bytes)
-        except (BlockingIOError, InterruptedError):
-            return
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
 
 
 class StreamReceiver(ReceivingSession):
@@ -76,20 +72,16 @@ class StreamReceiver(ReceivingSession):
     def _pull_pieces(self) -> None:
         try:
             count = self._sock.recvmsg_into(self._pieces)[0]
-        except (BlockingIOError, InterruptedError):
-            return
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
             return
         self._received(count)
 
     def _pull_nothing(self) -> None:
         try:
             count = self._sock.recv_into(self._buffer, 0, socket.MSG_TRUNC)
-        except (BlockingIOError, InterruptedError):
-            return
         except OSError as error:
-            self._lose(error)
+            self._failed(error)
             return
         self._received(count)
 

@@ -44,7 +44,7 @@ def test_a_rate_of_given_width_keeps_its_unit_in_place() -> None:
 )
 def test_a_rate_in_mib_counts_1048576_bytes(bit_s: float | None, text: str) -> None:
     """MiB/s are binary, as in the table of words."""
-    assert spaced(words.mib_rate(bit_s)) == text
+    assert spaced(words.with_unit(bit_s, words.Unit.MIB)) == text
 
 
 def test_percents_keep_their_width_and_unknown_is_a_dash() -> None:

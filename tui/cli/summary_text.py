@@ -179,7 +179,7 @@ def _rate_cells(measured: Measured, expected: Expected | None, mark: float) -> t
     return (
         fmt.mbit(bit_s),
         sure(measured.steady),
-        fmt.mib_rate(bit_s).split(fmt.GROUP + "MiB")[0],
+        fmt.in_units(bit_s, fmt.Unit.MIB),
         fmt.payload(measured.bytes),
         fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s),
         share_text(bit_s, expected, mark),

@@ -106,7 +106,7 @@ def _rate(name: str, measured: Measured, expected: Expected | None) -> list[Cont
         name,
         element("b", words.mbit(measured.bit_s)),
         words.give_or_take(None if measured.steady is None else measured.steady.percent) or words.UNKNOWN,
-        words.mib_rate(measured.bit_s).removesuffix(f"{words.GROUP}MiB/s"),
+        words.in_units(measured.bit_s, words.Unit.MIB),
         words.payload(measured.bytes),
         words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
         words.UNKNOWN if share is None else words.percent(share, mark=DEFAULT_PASS_PERCENT),

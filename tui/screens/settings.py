@@ -16,6 +16,7 @@ from ...engine.errors import PlanError
 from .. import format as words
 from ..cli.parse import pass_percent, refresh_hz
 from ..format import Unit
+from ..pace import HIGHEST_HZ, LOWEST_HZ
 from ..preferences import THEMES, Preferences
 from ..widgets.field import Field
 from ..widgets.styles import MUTED
@@ -25,7 +26,7 @@ _NAMES: Final = {"theme": "theme", "units": "units", "refresh_hz": "refresh rate
 _HINTS: Final = {
     "theme": "",
     "units": "of the gauges and the plot",
-    "refresh_hz": "frames a second, 0.5 to 30",
+    "refresh_hz": f"frames a second, {LOWEST_HZ:g} to {HIGHEST_HZ:g}",
     "pass_mark": "percent of the expected rate",
 }
 

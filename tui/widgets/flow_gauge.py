@@ -153,7 +153,7 @@ class FlowGauge(Drawn):
         if reading.answer_bits is not None:
             lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
         else:
-            lines.append(Content.styled(_other(reading), MUTED))
+            lines.append(Content.styled(words.with_unit(reading.bit_s, reading.units.other), MUTED))
         if reading.is_final:
             lines.append(Content.styled(f"mean {words.give_or_take(reading.sure_percent)}".rstrip(), MUTED))
         return lines
@@ -169,12 +169,6 @@ class FlowGauge(Drawn):
 
 def _unit(reading: FlowReading) -> str:
     return reading.units.value if reading.answer_bits is None else "trans/s"
-
-
-def _other(reading: FlowReading) -> str:
-    """Return the rate in the other unit."""
-    other = reading.units.other
-    return f"{words.in_units(reading.bit_s, other)}{words.GROUP}{other.value}"
 
 
 def _places(reading: FlowReading, bit_s: float) -> int:

@@ -45,9 +45,7 @@ class ServingGauge(Drawn):
         face = best_face(widest, width - _BESIDE, max(height - 1, 1))
         beside = [
             Content.styled(self._units.value, "bold"),
-            Content.styled(
-                f"{words.in_units(self._bit_s, self._units.other)}{words.GROUP}{self._units.other.value}", MUTED
-            ),
+            Content.styled(words.with_unit(self._bit_s, self._units.other), MUTED),
         ]
         if face is None:
             lines = [Content.assemble((number, "bold"), " ", beside[0], "  ", beside[1])]
