@@ -62,17 +62,14 @@ class Ceiling:
         return max(known, key=lambda one: one.sessions, default=None)
 
     def fastest(self, sessions: int = 1) -> Mode | None:
-        """Return the mode that was surely faster with so many sessions, of those that carry and read payload whole.
+        """Return the mode that was faster with so many sessions, of those that carry and read payload whole.
 
-        None where the intervals of copy and sendfile meet, or one is not known: then it is as good to copy.
+        None where one of the two is not known: then it is as good to copy.
         """
         copy, pages = self.rate(Mode.COPY, sessions), self.rate(Mode.SENDFILE, sessions)
         if copy is None or pages is None:
             return None
-        slow, fast = sorted((copy, pages), key=lambda one: one.bit_s)
-        if slow.high_bit_s is None or fast.low_bit_s is None:
-            return None
-        return fast.mode if slow.high_bit_s < fast.low_bit_s else None
+        return max((copy, pages), key=lambda one: one.bit_s).mode
 
 
 def this_machine() -> Machine:

@@ -53,7 +53,7 @@ class FetchAnswerer(RequestAnswerer):
     def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
         super().__init__(sock, place, supplies)
         self._payload = supplies.payload
-        self._is_copied = supplies.mode is Mode.COPY
+        self._is_copied = supplies.payload.fd < 0
 
     def _handler(self) -> OnReady:
         return self._pull

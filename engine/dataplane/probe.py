@@ -42,7 +42,7 @@ class ProbeAsker(RequestAsker):
         self._store(Field.RTT_US, None if info is None else info.rtt_us or None)
 
     def _watch(self) -> None:
-        self._thread = Blocking(self._sock, self._ask_paced, self._resume, self._lose)
+        self._blocking = Blocking(self._sock, self._ask_paced, self._resume, self._lose)
 
     def _ask_paced(self) -> bool:
         words, latency_at, request, buffer = self._words, self._latency_at, self._requests, self._buffer

@@ -36,18 +36,15 @@ class RequestAsker(ReceivingSession):
         self._asked_at: deque[int] = deque()
         self._unsent = 0
         self._got = 0
-        self._thread: Blocking | None = None
 
     def close(self) -> None:
-        """End the thread, if there is one, and close."""
-        if self._thread is not None:
-            self._thread.stop()
+        """Take the connection out of the readiness, and close."""
         self._readiness.forget(self._fd)
         super().close()
 
     def _watch(self) -> None:
         if self._is_alone and self._burst == 1:
-            self._thread = Blocking(self._sock, self._ask_alone, self._resume, self._lose)
+            self._blocking = Blocking(self._sock, self._ask_alone, self._resume, self._lose)
             return
         self._resume()
         self._ask(self._burst, perf_counter_ns())
@@ -191,18 +188,15 @@ class RequestAnswerer(SendingSession):
         self._owed = 0
         self._can_block = supplies.burst == 1
         self._readiness = supplies.readiness
-        self._thread: Blocking | None = None
 
     def close(self) -> None:
-        """End the thread, if there is one, and close."""
-        if self._thread is not None:
-            self._thread.stop()
+        """Take the connection out of the readiness, and close."""
         self._readiness.forget(self._fd)
         super().close()
 
     def _watch(self) -> None:
         if self._is_alone and self._can_block:
-            self._thread = Blocking(self._sock, self._answer_alone, self._resume, self._lose)
+            self._blocking = Blocking(self._sock, self._answer_alone, self._resume, self._lose)
         else:
             self._resume()
 

@@ -97,7 +97,7 @@ class Worker:
         self._mode = sockets.usable_mode(message["mode"] and Mode(message["mode"]))
         request, burst = message["request_bytes"], message["burst"]
         self._supplies = Supplies(
-            payload=Payload(message["block_bytes"]),
+            payload=Payload(message["block_bytes"], self._mode),
             buffer=memoryview(bytearray(max(_RECEIVE_BYTES, message["block_bytes"]))),
             mode=self._mode,
             requests=memoryview(os.urandom(request * burst)),
