@@ -102,6 +102,7 @@ CASES = (
         (
             _netperf("TCP_RR", "-r", "200,1000"),
             Entry("qperf tcp_lat -m 200", tools.QPERF_TRANSACTIONS, tools.qperf_transactions("-m", "200")),
+            tools.least("rr"),
         ),
         1.0,
     ),
@@ -111,7 +112,12 @@ CASES = (
         (_neper("tcp_rr", "-F", "10", "-T", "1", "-Q", "200", "-R", "1000"),),
         1.0,
     ),
-    Case("crr-1", _our_transactions("--workload", "crr"), (_netperf("TCP_CRR", "-r", "64,8192"),), 1.0),
+    Case(
+        "crr-1",
+        _our_transactions("--workload", "crr"),
+        (_netperf("TCP_CRR", "-r", "64,8192"), tools.least("crr")),
+        1.0,
+    ),
     Case(
         "crr-10",
         _our_transactions("--workload", "crr", "--sessions", "10"),

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 WARMUP_S = 1
 _DATA_PORT_ABOVE = 1_000
@@ -236,6 +237,20 @@ def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
         *options,
         "tcp_lat",
     ]
+
+
+def least(workload: str) -> Entry:
+    """Return what two Python processes make at most, rr or crr."""
+    command = [sys.executable, str(Path(__file__).with_name("least.py"))]
+    tool = Tool(
+        f"least-{workload}",
+        sys.executable,
+        lambda p: [*command, "serve", workload, str(p)],
+        float,
+        TRANSACTIONS,
+    )
+    label = f"the least two Python processes do, {workload}"
+    return Entry(label, tool, lambda p, s: [*command, "ask", workload, str(p), str(s + WARMUP_S)])
 
 
 def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str]]]:
