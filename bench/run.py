@@ -18,6 +18,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -32,7 +33,13 @@ from tools import ETHR, IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, E
 RESULTS = Path(__file__).parent / "results"
 _FIRST_PORT = 5900
 _INSIDE = "LINKGAUGE_BENCH_INSIDE"
+_LOOK_S = 0.1
+_FEWEST_LOOKS = 5
 _CUBIC = ("--congestion", "cubic")
+
+
+Reading = tuple[float, float, float]
+"""When, and the CPU seconds of client and server until then."""
 
 
 @dataclass(frozen=True)
@@ -127,15 +134,40 @@ CASES = (
 )
 
 
+def _watched(client: "subprocess.Popen[str]", server_pid: int, deadline_s: float) -> tuple[str, str, list[Reading]]:
+    """Return a client's output and errors, and readings of both ends' CPU; TimeoutExpired where it does not end."""
+    readings: list[Reading] = []
+    while True:
+        readings.append((time.monotonic(), cpu_s(client.pid), cpu_s(server_pid)))
+        try:
+            output, errors = client.communicate(timeout=_LOOK_S)
+        except subprocess.TimeoutExpired:
+            if readings[-1][0] - readings[0][0] > deadline_s:
+                raise
+        else:
+            return output, errors, readings
+
+
+def _cores_busy(readings: list[Reading]) -> float:
+    """Return how many cores both ends kept busy once warm: while the server, which waits otherwise, had work.
+
+    Clients take from a moment to a second to begin, and theirs is not what carrying payload costs.
+    """
+    steps = list(pairwise(readings))
+    most = max((after[2] - before[2] for before, after in steps), default=0.0)
+    at_work = [before for before, after in steps if after[2] - before[2] > most / 4]
+    steady = [one for one in at_work if one[0] >= at_work[0][0] + tools.WARMUP_S]
+    if len(steady) < _FEWEST_LOOKS:
+        return float("nan")
+    (began, *cpu_before), (ended, *cpu_after) = steady[0], steady[-1]
+    return (sum(cpu_after) - sum(cpu_before)) / (ended - began)
+
+
 def _round(entry: Entry, port: int, server_pid: int, seconds: int) -> tuple[float, float] | str:
     """Run an entry once; return (its rate, CPU ms of both ends for each MiB or transaction), or why not."""
-    with running(entry.client(port, seconds), settle_s=tools.WARMUP_S) as client:
-        started, before = time.monotonic(), cpu_s(client.pid) + cpu_s(server_pid)
-        time.sleep(seconds * 0.7)
-        cpu = cpu_s(client.pid) + cpu_s(server_pid) - before
-        span = time.monotonic() - started
+    with running(entry.client(port, seconds)) as client:
         try:
-            output, errors = client.communicate(timeout=seconds + 20)
+            output, errors, readings = _watched(client, server_pid, seconds + 20)
         except subprocess.TimeoutExpired:
             return "did not end"
     try:
@@ -143,7 +175,7 @@ def _round(entry: Entry, port: int, server_pid: int, seconds: int) -> tuple[floa
     except (ValueError, KeyError, IndexError, TypeError):
         return (errors or output).strip().splitlines()[-1][:90] if (errors or output).strip() else "said nothing"
     each_s = rate if entry.tool.unit == tools.TRANSACTIONS else rate / 8 / 1_048_576
-    return rate, cpu * 1e3 / (each_s * span)
+    return rate, _cores_busy(readings) * 1e3 / each_s
 
 
 def _run_case(case: Case, servers: dict[Tool, tuple[int, int]], rounds: int, seconds: int) -> dict[str, Rounds]:

@@ -35,7 +35,7 @@ class Tool:
 class Entry:
     """One way of running a tool: `client(port, seconds)`, the seconds without its warm-up.
 
-    Who has none runs as much longer: CPU is read after it, and a tool that has ended by then would look cheap.
+    Who has none runs as much longer, for CPU is read after it.
     """
 
     label: str
