@@ -102,8 +102,8 @@ class ConnectAsker(ReceivingSession):
         words, bytes_at, latency_at, clock = self._words, self._bytes_at, self._latency_at, perf_counter_ns
         family, address, buffer, response_bytes = self._family, self._address, self._buffer, self._response_bytes
         issue, rest, is_plain = self._tickets.issue, self._rest, self._is_plain
+        request = issue() + rest
         while self._is_alone:
-            request = issue() + rest
             began_ns = clock()
             self._one = sock = SocketType(family, _STREAM)
             try:
@@ -111,6 +111,7 @@ class ConnectAsker(ReceivingSession):
                     self._set_up(sock)
                 self._connect(sock, address)
                 sock.sendall(request)
+                request = issue() + rest  # the next one, while the other end is at work
                 # Room for more than the answer: the call returns once the FIN is there, and not before.
                 got = count = sock.recv_into(buffer, 0, _ALL)
                 while count and got < response_bytes:

@@ -1,8 +1,8 @@
 """The stream workload: one side of one TCP connection that carries payload as fast as it goes.
 
 A session that has its worker to itself runs in a thread that blocks in sendmsg(2), sendfile(2) or recv(2): on
-loopback 1 MiB blocks went at 55 Gb/s so, and at 46 by an event loop at both ends, 16 rounds of each in turn; with one
-end so and the other by a loop, at 49. It goes over to the loop when it has company.
+loopback 1 MiB blocks went at 55 Gb/s so, and at 46 by an event loop at both ends, 16 rounds of each in turn; with
+one end so and the other by a loop, at 49. It goes over to the loop when it has company.
 """
 
 import os
