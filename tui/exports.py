@@ -39,9 +39,16 @@ def export_runs(log: RunLog, run_ids: Sequence[str], form: Form, path: Path) -> 
 
 
 def _report(log: RunLog, run_ids: Sequence[str], path: Path) -> None:
-    """Have `linkgauge runs report` write it. Drawing holds Python's lock, and would stop the app's clock."""
+    make_page(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
+
+
+def make_page(log: RunLog, module: Sequence[str]) -> None:
+    """Have a module with arguments write a page; StoreError where it does not. Called in a thread.
+
+    Drawing holds Python's lock, and in this process would stop the app's clock.
+    """
     log.flush()
-    command = [sys.executable, "-m", "linkgauge", "runs", "report", *run_ids, "--html", str(path)]
+    command = [sys.executable, "-m", *module]
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent)}
     try:
         done = subprocess.run(

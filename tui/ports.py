@@ -133,6 +133,10 @@ class Sweeps(Protocol):
         """Return the context of a point's run."""
         ...
 
+    def report(self, sweep: Sweep, path: Path) -> Path:
+        """Write a page of what is kept of it, and return its file. Called in a thread."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:

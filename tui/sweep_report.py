@@ -1,14 +1,20 @@
-"""A sweep as one HTML page that needs nothing else: what was tried, what is best, plots, and every number."""
+"""A sweep as one HTML page that needs nothing else: what was tried, what is best, plots, and every number.
 
+`python -m linkgauge.tui.sweep_report GROUP FILE` makes it of a sweep that is kept.
+"""
+
+import sys
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Final
 
-from ..engine.errors import PlanError, StoreError
+from ..engine.errors import LinkgaugeError, PlanError, StoreError
 from ..engine.knee import knees
+from ..engine.runlog import RunLog
 from ..engine.sweep import Axis, Cell, Sweep
 from . import format as fmt
+from .paths import data_dir
 from .sweep_text import (
     AXIS_NAMES,
     best_words,
@@ -19,6 +25,7 @@ from .sweep_text import (
     knee_words,
     value_words,
 )
+from .sweeping import find_sweep, kept_cells
 
 _CSS: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #24292f; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -121,3 +128,18 @@ def _table(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[str]:
         ]
         yield f"<tr>{''.join(f'<td>{escape(column)}</td>' for column in columns)}</tr>"
     yield "</table>"
+
+
+def main() -> None:
+    """Make the page of a sweep that is kept; the reason where it cannot be is what the process ends with."""
+    group, path = sys.argv[1:]
+    try:
+        sweep, _ = find_sweep(group)
+        with RunLog.open(data_dir()) as log:
+            write_report(Path(path), sweep, kept_cells(log, sweep))
+    except LinkgaugeError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ..engine.document import SCHEMA, document, short
 from ..engine.knee import NOTHING_PERCENT, Best, Knee, best, knees
+from ..engine.plan import SECOND_NS
 from ..engine.samples import Expected
 from ..engine.sweep import AXES, Axis, Cell, Point, Sweep
 from . import format as fmt
@@ -36,6 +37,11 @@ COLUMNS: Final = (
     "retransmits",
     "rtt_us",
 )
+
+
+def about_ns(sweep: Sweep, runs: int) -> int:
+    """Return about how long so many runs of a sweep take: each a second beside what it lasts."""
+    return runs * ((sweep.base.duration_ns or 0) + SECOND_NS)
 
 
 def value_words(axis: Axis, value: int | str | None) -> str:

@@ -14,6 +14,7 @@ from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.app_sweeps import KeptSweeps
 from linkgauge.tui.cli.standing import Standing
 from linkgauge.tui.cli.terminal_app import World
+from linkgauge.tui.screens.ask import AskScreen
 from linkgauge.tui.screens.sweep import SweepScreen
 from linkgauge.tui.screens.sweep_form import SweepForm
 from linkgauge.tui.widgets.field import Field
@@ -94,6 +95,12 @@ async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
         assert "4 of 4 runs" in text_of(pilot)
         assert "64K" in text_of(pilot)
 
+        await pilot.press("e", "h")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        app.screen.query_one(Field).value = str(tmp_path / "sweep.html")
+        await pilot.press("enter")
+        await until(pilot, (tmp_path / "sweep.html").exists)
+
         await pilot.press("escape", "h")
         await until(pilot, lambda: "runs kept" in text_of(pilot))
         await pilot.press("g")
@@ -102,4 +109,6 @@ async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
         regular = [row for row in log.runs() if row.reason is not None and row.reason.is_regular]
         assert len(regular) == 4
         assert before < {row.run_id for row in regular}
-        assert len({row.group for row in regular}) == 1
+        groups = {row.group for row in regular}
+        assert len(groups) == 1
+        assert f"<h1>Sweep {groups.pop()}</h1>" in (tmp_path / "sweep.html").read_text(encoding="utf-8")

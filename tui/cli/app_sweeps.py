@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Protocol
 
 from ...engine.errors import PlanError
@@ -12,6 +13,8 @@ from ...presets.model import Preset
 from ...presets.pick import Picked
 from ...presets.wire import PLAIN, Variant
 from ..conduct import Conducted
+from ..exports import make_page
+from ..sweep_report import check_report_path
 from ..sweeping import find_sweep, keep_sweep, kept_cells
 
 
@@ -62,3 +65,9 @@ class KeptSweeps:
         """Return the context of a point's run."""
         variant = self._variants.get(sweep.group, PLAIN)
         return self._start(point.plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
+
+    def report(self, sweep: Sweep, path: Path) -> Path:
+        """Have the page of a sweep made by a process of its own."""
+        check_report_path(path)
+        make_page(self._log, ["linkgauge.tui.sweep_report", sweep.group, str(path)])
+        return path

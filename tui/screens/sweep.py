@@ -1,14 +1,15 @@
 """A sweep: carried out run by run, or as it was kept; its map, its lines, the best settings and the knees.
 
-A worker carries the runs out and only posts messages; the handlers own all state. What was measured is in the run
-log as soon as its run has ended, so that a sweep that is left can be gone on with.
+A worker carries the runs out and only posts messages; the handlers own all state. A run is in the log as soon as it
+has ended, so that a sweep that is left can be gone on with.
 """
 
 import time
 from asyncio import to_thread
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from pathlib import Path
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -28,8 +29,8 @@ from ...presets.model import Preset
 from .. import format as words
 from ..actions import Place, bindings
 from ..comparing import LETTERS
-from ..ports import ConductedRun, Export, Sweeps
-from ..sweep_text import cell_words, point_words
+from ..ports import ConductedRun, Export, Form, Sweeps
+from ..sweep_text import about_ns, cell_words, point_words
 from ..sweeping import cell_of
 from ..widgets.overlay_plot import OverlayPlot
 from ..widgets.styles import KEY, MUTED
@@ -37,8 +38,6 @@ from ..widgets.sweep_map import best_lines, knee_lines, lines_of, maps
 from .export import export_from
 from .help import HelpScreen
 from .layout import app_of
-
-_BESIDES_NS: Final = 1_000_000_000  # what a run takes beside its duration, until it is known better
 
 
 class SweepScreen(Screen[None]):
@@ -162,7 +161,8 @@ class SweepScreen(Screen[None]):
     # What the messages do.
 
     def _begin(self) -> None:
-        self._is_wanted, self._is_busy, self._problem = True, True, None
+        self._is_wanted = self._is_busy = True
+        self._problem = None
         self.run_worker(self._carry_out(), group="sweep", exclusive=True, exit_on_error=False)
 
     @on(Known)
@@ -244,19 +244,13 @@ class SweepScreen(Screen[None]):
         if self._problem is not None:
             return Content.assemble(("✗ ", "bold $text-error"), words.plain(self._problem))
         if self._is_busy:
-            last = (
-                f"   last: {point_words(self._cells[-1].point, axes)}: {cell_words(self._cells[-1])}"
-                if self._cells
-                else ""
+            now = "starting" if self._point is None else point_words(self._point, axes)
+            last = ""
+            if self._cells:
+                last = f"   last: {point_words(self._cells[-1].point, axes)}: {cell_words(self._cells[-1])}"
+            return Content.assemble(
+                ("● ", "$text-success"), (now if self._is_wanted else "stopping", "bold"), (last, MUTED)
             )
-            what = (
-                "stopping"
-                if not self._is_wanted
-                else "starting"
-                if self._point is None
-                else point_words(self._point, axes)
-            )
-            return Content.assemble(("● ", "$text-success"), (what, "bold"), (last, MUTED))
         if len(self._cells) >= whole:
             return Content.assemble(("✓ ", "bold $text-success"), "every run is made")
         return Content.assemble(("◌ ", MUTED), "space goes on with what is left; what was measured is kept")
@@ -266,10 +260,9 @@ class SweepScreen(Screen[None]):
         left = whole - len(self._cells)
         if not self._is_busy or not left:
             return ""
-        each_ns = (self._sweep.base.duration_ns or 0) + _BESIDES_NS
-        if self._made:
-            each_ns = (self._time_ns() - self._began_ns) // self._made
-        return f", about {words.clock(left * each_ns)} left"
+        so_far_ns = self._time_ns() - self._began_ns
+        rest_ns = left * so_far_ns // self._made if self._made else about_ns(self._sweep, left)
+        return f", about {words.clock(rest_ns)} left"
 
     def _stop_run(self) -> None:
         if self._going is not None:
@@ -287,8 +280,12 @@ class SweepScreen(Screen[None]):
         self._show_head()
 
     def action_export(self) -> None:
-        """Export the runs."""
-        export_from(self, [cell.run_id for cell in self._cells], self._export)
+        """Export the runs; the page is that of the sweep."""
+
+        def export(run_ids: Sequence[str], form: Form, path: Path) -> Path:
+            return self._sweeps.report(self._sweep, path) if form == "html" else self._export(run_ids, form, path)
+
+        export_from(self, [cell.run_id for cell in self._cells], export)
 
     def action_help(self) -> None:
         """Explain every key."""

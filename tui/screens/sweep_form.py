@@ -15,9 +15,9 @@ from ...engine.sweep import Sweep
 from ...presets.catalog import Catalog
 from .. import format as words
 from ..sweep_asked import SECONDS, SweepAsked, figure_names
+from ..sweep_text import about_ns
 from ..widgets.field import Field
 
-_SECOND_NS: Final = 1_000_000_000
 # (name, what is in it at first, what may be): the fields, top down.
 _FIELDS: Final = (
     ("window", "64K..4M", "64K..4M doubles, auto,64K,1M names"),
@@ -110,7 +110,7 @@ class SweepForm(ModalScreen[Sweep | None]):
             said.update(Content(f"✗ {words.plain(str(error))}"))
             return None
         runs = len(sweep.points)
-        time = words.clock(runs * ((sweep.base.duration_ns or 0) + _SECOND_NS))
+        time = words.clock(about_ns(sweep, runs))
         held = f", held against {sweep.preset}" if sweep.preset else ""
         said.remove_class("-wrong")
         said.update(Content(f"{words.many(runs, 'run')}, about {time}{held}"))
