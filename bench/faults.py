@@ -21,7 +21,8 @@ from typing import Any
 from ground import Ground
 from linkgauge.engine.connect import probe
 from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.engine.messages import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, Hello, encode_frame, preamble
+from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
+from linkgauge.engine.messages import Hello, encode_frame
 from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings, Workload
 from linkgauge.engine.run import open_run
 from linkgauge.engine.samples import Ended, HostFacts, Sampled

@@ -24,15 +24,20 @@ from typing import Any, Final
 from linkgauge.engine.codec import encode_tagged
 from linkgauge.engine.control import TABLE, Control, State
 from linkgauge.engine.errors import LinkgaugeError, RemoteProtocolError
-from linkgauge.engine.messages import (
+from linkgauge.engine.first_bytes import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
-    MAX_FRAME_BYTES,
     PREAMBLE_BYTES,
+    DataHello,
+    preamble,
+    read_preamble,
+)
+from linkgauge.engine.granted import SocketFacts
+from linkgauge.engine.messages import (
+    MAX_FRAME_BYTES,
     Begun,
     Challenge,
     Change,
-    DataHello,
     Finish,
     Hello,
     Message,
@@ -51,8 +56,6 @@ from linkgauge.engine.messages import (
     Welcome,
     decode_body,
     encode_frame,
-    preamble,
-    read_preamble,
 )
 from linkgauge.engine.plan import Direction, End, Plan, Settings, Workload
 from linkgauge.engine.samples import (
@@ -64,7 +67,6 @@ from linkgauge.engine.samples import (
     RunEnd,
     Sample,
     SessionSample,
-    SocketFacts,
 )
 from linkgauge.engine.squeeze import squeeze, unsqueeze
 

@@ -15,7 +15,7 @@ from ground import LIMITS, Ground
 from linkgauge.engine.auth import Key
 from linkgauge.engine.connect import probe
 from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.engine.messages import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
+from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
 from linkgauge.engine.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.samples import Sampled
 

@@ -13,11 +13,8 @@ from typing import Final
 
 from .codec import printable
 from .errors import LimitReached, LinkgaugeError, LocalProtocolError, PeerForeign, PeerVersion, RemoteProtocolError
+from .first_bytes import CONTROL_KIND, MAGIC, PREAMBLE_BYTES, PROTOCOL_VERSION, preamble, read_preamble
 from .messages import (
-    CONTROL_KIND,
-    MAGIC,
-    PREAMBLE_BYTES,
-    PROTOCOL_VERSION,
     Begun,
     Challenge,
     Change,
@@ -41,8 +38,6 @@ from .messages import (
     decode_body,
     encode_frame,
     framed,
-    preamble,
-    read_preamble,
 )
 from .plan import End
 from .samples import Reason, RunEnd

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .aside import call_aside
 from .errors import PeerUnreachable
-from .messages import CONTROL_KIND, PREAMBLE_BYTES, preamble, read_preamble
+from .first_bytes import CONTROL_KIND, PREAMBLE_BYTES, preamble, read_preamble
 from .plan import Peer
 from .ssh_command import Forward, is_proxied
 

@@ -13,10 +13,10 @@ from .admission import Admission
 from .auth import Key
 from .errors import LinkgaugeError, RemoteProtocolError
 from .far import Registry, serve_client
+from .first_bytes import CONTROL_KIND, DataHello, preamble
 from .journal import Entry, Log, no_log
 from .limits import Limits
 from .link import ControlLink
-from .messages import CONTROL_KIND, DataHello, preamble
 from .opening import read_opening, refuse
 from .plan import DEFAULT_PORT, End
 from .samples import Reason

@@ -15,6 +15,8 @@ from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import Declined, LimitReached, LinkgaugeError, RemoteProtocolError
+from .first_bytes import DataHello
+from .granted import SocketFacts
 from .greeting import greet_near_end
 from .journal import Entry, Log
 from .limits import Limits
@@ -23,7 +25,6 @@ from .liveness import PING_INTERVAL_S, Liveness
 from .messages import (
     Begun,
     Change,
-    DataHello,
     Finish,
     Message,
     Open,
@@ -38,7 +39,7 @@ from .messages import (
 )
 from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from .sampler import Sampler
-from .samples import NicFacts, Reason, RunEnd, Sample, SocketFacts
+from .samples import NicFacts, Reason, RunEnd, Sample
 from .serving import RunNow
 
 PREPARING_DEADLINE_S: Final = 30.0

@@ -8,10 +8,10 @@ from .codec import decode
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import PeerUnreachable
+from .granted import SocketFacts
 from .link import ControlLink
 from .messages import Change
 from .plan import PROBE_SESSION, Direction, Settings
-from .samples import SocketFacts
 
 _Key = tuple[Direction, int]
 _PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)

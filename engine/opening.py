@@ -6,17 +6,16 @@ import socket
 from typing import Final
 
 from .errors import RemoteProtocolError
-from .messages import (
+from .first_bytes import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
     DataHello,
-    Refuse,
-    encode_frame,
     preamble,
     read_preamble,
 )
+from .messages import Refuse, encode_frame
 
 _REFUSE_DEADLINE_S: Final = 0.3  # one at a time: others wait behind it
 

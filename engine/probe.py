@@ -14,8 +14,6 @@ from .plan import SECOND_NS
 from .samples import Probed, ProbeSample, ProbeSummary
 from .summary import Histogram
 
-PROBE_BYTES: Final = 1
-PROBE_PACE_NS: Final = SECOND_NS // 100
 IDLE_NS: Final = SECOND_NS
 
 

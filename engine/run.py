@@ -17,6 +17,7 @@ from .connect import Ends, FarEnd, connect
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
 from .errors import LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
+from .granted import SocketFacts
 from .link import ControlLink, LinkClosed
 from .liveness import PING_INTERVAL_S, SILENCE_NS, TETHERED_SILENCE_NS, Liveness, Trouble
 from .losing import Loss
@@ -27,18 +28,7 @@ from .near_sessions import NearSessions
 from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Peer, Plan, Settings, Workload
 from .plausible import FarWatch
 from .sampler import Sampler
-from .samples import (
-    Ended,
-    Event,
-    Expectation,
-    Opened,
-    Reason,
-    RunEnd,
-    Sample,
-    SocketFacts,
-    Started,
-    Warned,
-)
+from .samples import Ended, Event, Expectation, Opened, Reason, RunEnd, Sample, Started, Warned
 from .timeline import Timeline
 from .warnings import MEANT_OFF_VARIABLE, LinkWatch, WindowWatch
 

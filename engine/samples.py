@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final, Literal
 
+from .granted import SocketFacts
 from .interval import Steady
 from .latency import BUCKETS, Latency
 from .plan import SECOND_NS, Direction, End, Mode, Plan, Settings
@@ -223,27 +224,6 @@ class HostFacts:
         """Refuse what no host has."""
         if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _LONGEST_NAME:
             raise ValueError(f"a host's name or system of more than {_LONGEST_NAME} characters")
-
-
-@dataclass(frozen=True, slots=True)
-class SocketFacts:
-    """What the kernel granted one session at one end, read back after it was opened.
-
-    `window_granted_bytes` is the receive buffer at the receiving end and the send buffer at the sending
-    one, as an application may use it (Linux reports twice that, socket(7)); None where the window is auto.
-    `mode` is how this end moves payload.
-    """
-
-    end: End
-    direction: Direction
-    session: int
-    congestion: str | None
-    window_granted_bytes: int | None
-    mss_bytes: int | None
-    timestamps: bool | None
-    sack: bool | None
-    window_scaling: bool | None
-    mode: Mode = Mode.COPY
 
 
 # What was held up somewhere and comes at once makes a rate a little more than a wire's for a moment.

@@ -10,20 +10,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
+from .granted import SocketFacts
 from .interval import RateSeries, Steady
 from .latency import latency_of, merge
 from .plan import MIB, SECOND_NS, Direction, End, Mode, Settings, Workload, sender_of
-from .samples import (
-    CpuSummary,
-    Expectation,
-    Expected,
-    Measured,
-    Opened,
-    Sample,
-    SocketFacts,
-    Stretch,
-    TcpSummary,
-)
+from .samples import CpuSummary, Expectation, Expected, Measured, Opened, Sample, Stretch, TcpSummary
 
 _EXACT_BITS: Final = 12  # values under 4096 have a bucket each, the others one for each 1/2048 of their size
 _MAX_WARNINGS: Final = 32

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from .first_bytes import PROTOCOL_VERSION
 from .landing import keep, path_of
-from .messages import PROTOCOL_VERSION
 
 MARK: Final = "linkgauge-far"
 OLDEST_PYTHON: Final = (3, 11)

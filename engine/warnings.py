@@ -6,8 +6,9 @@ Pure.
 from shlex import quote
 from typing import Final
 
+from .granted import SocketFacts
 from .plan import End, Workload, sender_of
-from .samples import NicFacts, SocketFacts
+from .samples import NicFacts
 
 # In the environment of what a lab runs, where the lab itself has switched offloads off: nobody should undo that.
 MEANT_OFF_VARIABLE: Final = "LINKGAUGE_LAB_OFFLOADS_OFF"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..auth import Tickets
-from ..messages import DATA_ACCEPTED, DATA_KIND, DataHello, preamble
+from ..first_bytes import DATA_ACCEPTED, DATA_KIND, DataHello, preamble
 from ..plan import Direction, End, SocketOptions, Workload, sender_of
 from . import sockets
 from .accepts import ConnectAnswerer, listen_beside

@@ -8,15 +8,17 @@ stream's own worker at each end, where it would measure the tester.
 
 import time
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
 from ..latency import bucket_of
 from ..plan import SECOND_NS, Workload
-from ..probe import PROBE_BYTES, PROBE_PACE_NS
 from ..tcpinfo import read_tcp_info
 from .blocking import Blocking
 from .counters import Field
 from .requests import RequestAsker
+
+PROBE_BYTES: Final = 1
+PROBE_PACE_NS: Final = SECOND_NS // 100
 
 
 def probe_setup() -> dict[str, Any]:

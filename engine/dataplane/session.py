@@ -7,7 +7,6 @@ with the counter stored right after it.
 import asyncio
 import os
 import socket
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -35,6 +34,8 @@ def _pages(block: bytes) -> int:
     page, and much of the kernel's work is by the folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
     memory file, 16 rounds of each in turn.
     """
+    import tempfile  # it takes 10 ms, of a worker that mostly starts without
+
     try:
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(block)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from socket import SocketType
 from typing import Final
 
+from ..granted import SocketFacts
 from ..plan import Direction, End, Mode, SocketOptions
-from ..samples import SocketFacts
 from ..tcpinfo import read_tcp_info
 
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).

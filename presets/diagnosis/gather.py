@@ -8,17 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from ...engine.granted import SocketFacts
 from ...engine.plan import SECOND_NS, Direction, End, Settings, sender_of
-from ...engine.samples import (
-    Changed,
-    Event,
-    Expected,
-    Opened,
-    Sample,
-    Sampled,
-    SocketFacts,
-    Started,
-)
+from ...engine.samples import Changed, Event, Expected, Opened, Sample, Sampled, Started
 from .evidence import EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .sums import Sums
 

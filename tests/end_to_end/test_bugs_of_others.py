@@ -23,22 +23,18 @@ from linkgauge.engine.dataplane.session import Payload, Place, Supplies
 from linkgauge.engine.dataplane.stream import StreamSender
 from linkgauge.engine.endpoint import Endpoint, listen
 from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.engine.lab.building import open_lab
-from linkgauge.engine.lab.link import LabUnavailable
-from linkgauge.engine.limits import Limits
-from linkgauge.engine.messages import (
+from linkgauge.engine.first_bytes import (
     CONTROL_KIND,
     DATA_ACCEPTED,
     DATA_HELLO_BYTES,
     DATA_KIND,
     PREAMBLE_BYTES,
-    Begun,
-    Hello,
-    Open,
-    Ready,
-    encode_frame,
     preamble,
 )
+from linkgauge.engine.lab.building import open_lab
+from linkgauge.engine.lab.link import LabUnavailable
+from linkgauge.engine.limits import Limits
+from linkgauge.engine.messages import Begun, Hello, Open, Ready, encode_frame
 from linkgauge.engine.plan import (
     MAX_BLOCK_BYTES,
     SECOND_NS,

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.codec import DecodeError, decode, decode_tagged, encode, encode_tagged, printable
 from linkgauge.engine.errors import PlanError
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.plan import Direction, End, Plan, Settings
 from linkgauge.engine.samples import (
     Changed,
@@ -25,7 +26,6 @@ from linkgauge.engine.samples import (
     Sample,
     Sampled,
     SessionSample,
-    SocketFacts,
     Started,
     Warned,
 )

@@ -14,17 +14,9 @@ from typing import Any, TypeVar
 import pytest
 from linkgauge.engine.connect import connect, probe
 from linkgauge.engine.errors import PeerForeign, PeerRefused, PeerUnreachable, PeerVersion
+from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_KIND, preamble
 from linkgauge.engine.link import LinkClosed
-from linkgauge.engine.messages import (
-    CONTROL_KIND,
-    DATA_KIND,
-    Begun,
-    Ping,
-    Refuse,
-    Welcome,
-    encode_frame,
-    preamble,
-)
+from linkgauge.engine.messages import Begun, Ping, Refuse, Welcome, encode_frame
 from linkgauge.engine.plan import Peer
 from linkgauge.engine.samples import HostFacts
 

@@ -16,12 +16,11 @@ from linkgauge.engine.errors import (
     PeerVersion,
     RemoteProtocolError,
 )
+from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_KIND, PREAMBLE_BYTES, preamble
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.messages import (
-    CONTROL_KIND,
-    DATA_KIND,
     MAX_FRAME_BYTES,
     MESSAGES_OF,
-    PREAMBLE_BYTES,
     Begun,
     Challenge,
     Change,
@@ -42,10 +41,9 @@ from linkgauge.engine.messages import (
     Stop,
     Welcome,
     encode_frame,
-    preamble,
 )
 from linkgauge.engine.plan import Direction, End, Plan, Settings
-from linkgauge.engine.samples import HostFacts, Reason, RunEnd, Sample, SocketFacts
+from linkgauge.engine.samples import HostFacts, Reason, RunEnd, Sample
 
 HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 END = RunEnd(Reason.STOPPED, "enough")

@@ -13,7 +13,7 @@ import pytest
 from linkgauge.engine.connect import probe
 from linkgauge.engine.endpoint import Endpoint, EndpointError, listen
 from linkgauge.engine.errors import PeerVersion
-from linkgauge.engine.messages import CONTROL_KIND, DATA_KIND, DataHello, preamble
+from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_KIND, DataHello, preamble
 from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
 from linkgauge.engine.run import open_run
 from linkgauge.engine.samples import Ended, Reason, Sampled

@@ -11,8 +11,9 @@ import pytest
 from linkgauge.engine.connect import connect, probe
 from linkgauge.engine.endpoint import Endpoint, listen
 from linkgauge.engine.errors import PeerError, PeerRefused
+from linkgauge.engine.first_bytes import CONTROL_KIND, preamble
 from linkgauge.engine.limits import Limits
-from linkgauge.engine.messages import CONTROL_KIND, Hello, Ping, encode_frame, preamble
+from linkgauge.engine.messages import Hello, Ping, encode_frame
 from linkgauge.engine.plan import SECOND_NS, Peer, Plan, Settings
 from linkgauge.engine.run import Run, open_run
 from linkgauge.engine.samples import Ended, Event, HostFacts, Reason

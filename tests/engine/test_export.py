@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.errors import PlanError, StoreError
 from linkgauge.engine.export import COLUMNS, CsvWriter, document
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.meter import Meter, replay
 from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.samples import (
@@ -27,7 +28,6 @@ from linkgauge.engine.samples import (
     Sample,
     Sampled,
     SessionSample,
-    SocketFacts,
     Started,
     Warned,
 )

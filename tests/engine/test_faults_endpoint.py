@@ -19,18 +19,8 @@ from typing import Any
 import pytest
 from linkgauge.engine.connect import probe
 from linkgauge.engine.errors import PeerRefused
-from linkgauge.engine.messages import (
-    CONTROL_KIND,
-    DATA_HELLO_BYTES,
-    DATA_KIND,
-    MAX_FRAME_BYTES,
-    Hello,
-    Open,
-    Start,
-    Stop,
-    encode_frame,
-    preamble,
-)
+from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
+from linkgauge.engine.messages import MAX_FRAME_BYTES, Hello, Open, Start, Stop, encode_frame
 from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Settings
 from linkgauge.engine.run import open_run
 from linkgauge.engine.samples import Ended, HostFacts, Reason, RunEnd, Sampled, Warned

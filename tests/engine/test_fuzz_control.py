@@ -14,15 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from linkgauge.engine.control import TABLE, Control, State
 from linkgauge.engine.errors import LinkgaugeError, LocalProtocolError, RemoteProtocolError
-from linkgauge.engine.messages import (
-    CONTROL_KIND,
-    MAX_FRAME_BYTES,
-    MESSAGES_OF,
-    FrameReader,
-    decode_body,
-    encode_frame,
-    preamble,
-)
+from linkgauge.engine.first_bytes import CONTROL_KIND, preamble
+from linkgauge.engine.messages import MAX_FRAME_BYTES, MESSAGES_OF, FrameReader, decode_body, encode_frame
 from linkgauge.engine.plan import End
 
 

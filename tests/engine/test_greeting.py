@@ -11,21 +11,9 @@ from linkgauge.engine.auth import Access, Conversation, Key, RunSecret, Tickets
 from linkgauge.engine.connect import probe
 from linkgauge.engine.endpoint import Endpoint, listen
 from linkgauge.engine.errors import PeerForeign, PeerUntrusted, PeerWantsKey
+from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_ACCEPTED, DATA_KIND, DataHello, preamble
 from linkgauge.engine.greeting import is_loopback
-from linkgauge.engine.messages import (
-    CONTROL_KIND,
-    DATA_ACCEPTED,
-    DATA_KIND,
-    Challenge,
-    DataHello,
-    Hello,
-    Proof,
-    Ready,
-    Welcome,
-    decode_body,
-    encode_frame,
-    preamble,
-)
+from linkgauge.engine.messages import Challenge, Hello, Proof, Ready, Welcome, decode_body, encode_frame
 from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Workload
 from linkgauge.engine.run import Run, open_run
 from linkgauge.engine.samples import Event, HostFacts, Reason

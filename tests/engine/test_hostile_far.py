@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 from linkgauge.engine.codec import encode_tagged
 from linkgauge.engine.control import Control
 from linkgauge.engine.errors import PeerError, RemoteProtocolError
+from linkgauge.engine.first_bytes import DATA_ACCEPTED, DATA_HELLO_BYTES, DATA_KIND, PREAMBLE_BYTES, read_preamble
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.messages import (
-    DATA_ACCEPTED,
-    DATA_HELLO_BYTES,
-    DATA_KIND,
-    PREAMBLE_BYTES,
     Begun,
     Finish,
     Hello,
@@ -34,7 +32,6 @@ from linkgauge.engine.messages import (
     Welcome,
     decode_body,
     encode_frame,
-    read_preamble,
 )
 from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Peer, Plan, Settings
 from linkgauge.engine.plausible import FarWatch
@@ -47,7 +44,6 @@ from linkgauge.engine.samples import (
     Reason,
     Sample,
     SessionSample,
-    SocketFacts,
     Warned,
 )
 from linkgauge.engine.warnings import LinkWatch

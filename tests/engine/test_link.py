@@ -9,9 +9,9 @@ from typing import TypeVar, cast
 import pytest
 from linkgauge.engine.control import State
 from linkgauge.engine.errors import LocalProtocolError, PeerForeign, RemoteProtocolError
+from linkgauge.engine.first_bytes import CONTROL_KIND, preamble
 from linkgauge.engine.link import ControlLink, LinkClosed
 from linkgauge.engine.messages import (
-    CONTROL_KIND,
     Begun,
     FrameReader,
     Hello,
@@ -24,7 +24,6 @@ from linkgauge.engine.messages import (
     Welcome,
     decode_body,
     encode_frame,
-    preamble,
 )
 from linkgauge.engine.plan import Direction, End
 from linkgauge.engine.samples import HostFacts, Reason, RunEnd, Sample, SessionSample

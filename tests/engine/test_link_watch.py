@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.plan import Direction, End
-from linkgauge.engine.samples import NicFacts, SocketFacts
+from linkgauge.engine.samples import NicFacts
 from linkgauge.engine.warnings import LinkWatch
 
 NEAR = NicFacts("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, gso=True, gro=True, lro=False)

@@ -10,19 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.codec import DecodeError, decode
 from linkgauge.engine.errors import RemoteProtocolError
-from linkgauge.engine.latency import BUCKETS
-from linkgauge.engine.messages import (
+from linkgauge.engine.first_bytes import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
     DATA_KIND,
-    MAX_FRAME_BYTES,
-    MESSAGES_OF,
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
+    DataHello,
+    preamble,
+    read_preamble,
+)
+from linkgauge.engine.granted import SocketFacts
+from linkgauge.engine.latency import BUCKETS
+from linkgauge.engine.messages import (
+    MAX_FRAME_BYTES,
+    MESSAGES_OF,
     Begun,
     Challenge,
     Change,
-    DataHello,
     Finish,
     FrameReader,
     Hello,
@@ -41,8 +46,6 @@ from linkgauge.engine.messages import (
     Welcome,
     decode_body,
     encode_frame,
-    preamble,
-    read_preamble,
 )
 from linkgauge.engine.plan import (
     MAX_DURATION_NS,
@@ -56,16 +59,7 @@ from linkgauge.engine.plan import (
     Settings,
     SocketOptions,
 )
-from linkgauge.engine.samples import (
-    CoreTimes,
-    HostFacts,
-    LatencyCounts,
-    Reason,
-    RunEnd,
-    Sample,
-    SessionSample,
-    SocketFacts,
-)
+from linkgauge.engine.samples import CoreTimes, HostFacts, LatencyCounts, Reason, RunEnd, Sample, SessionSample
 from linkgauge.engine.squeeze import unsqueeze
 
 MAX_INT = 2**63 - 1

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.meter import Interval, Meter, replay
 from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, Workload, sender_of
 from linkgauge.engine.samples import (
@@ -23,7 +24,6 @@ from linkgauge.engine.samples import (
     Sample,
     Sampled,
     SessionSample,
-    SocketFacts,
     Started,
     Warned,
 )

@@ -13,8 +13,9 @@ from linkgauge.engine.dataplane.counters import slot_of
 from linkgauge.engine.document import document
 from linkgauge.engine.errors import PlanError, RemoteProtocolError
 from linkgauge.engine.export import CsvWriter
+from linkgauge.engine.first_bytes import DataHello
 from linkgauge.engine.latency import BUCKETS, latency_of
-from linkgauge.engine.messages import TOKEN_BYTES, DataHello, Report
+from linkgauge.engine.messages import TOKEN_BYTES, Report
 from linkgauge.engine.meter import replay
 from linkgauge.engine.plan import (
     MAX_SESSIONS,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.errors import StoreError
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.meter import replay
 from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.runlog import RunLog, new_run_id
@@ -34,7 +35,6 @@ from linkgauge.engine.samples import (
     Sample,
     Sampled,
     SessionSample,
-    SocketFacts,
     Started,
     Warned,
 )

@@ -1,8 +1,8 @@
 """What a person is told about windows the kernel did not grant: once for each end and buffer."""
 
 import pytest
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.plan import Direction, End, Workload
-from linkgauge.engine.samples import SocketFacts
 from linkgauge.engine.warnings import WindowWatch
 
 

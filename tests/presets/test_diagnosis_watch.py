@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.samples import (
     Changed,
@@ -15,7 +16,6 @@ from linkgauge.engine.samples import (
     Sample,
     Sampled,
     SessionSample,
-    SocketFacts,
     Started,
 )
 from linkgauge.presets.diagnosis.finding import Finding

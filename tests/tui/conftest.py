@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.errors import PeerError
+from linkgauge.engine.granted import SocketFacts
 from linkgauge.engine.latency import bucket_of
 from linkgauge.engine.meter import Meter
 from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, End, Peer, Plan, Settings, sender_of
@@ -38,7 +39,6 @@ from linkgauge.engine.samples import (
     Sample,
     Sampled,
     SessionSample,
-    SocketFacts,
     Started,
 )
 from linkgauge.presets.catalog import load_catalog
