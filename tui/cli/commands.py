@@ -225,7 +225,7 @@ def endpoint(
 
 def _serve_ssh(protocol: int) -> int:
     """Be the far end that a near one started through ssh, if both speak the same protocol."""
-    from ...engine.messages import PROTOCOL_VERSION
+    from ...engine.first_bytes import PROTOCOL_VERSION
     from ...engine.stdio import main
 
     if protocol != PROTOCOL_VERSION:
