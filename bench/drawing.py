@@ -2,8 +2,9 @@
 
 Usage: .venv/bin/python bench/drawing.py [--rounds 5] [--seconds 8]
 
-Interleaved runs against one endpoint on loopback. Prints the median rate of each and their ratio with a bootstrap
-interval, and how many bytes a second the app wrote to its terminal, in turns of two sizes.
+Interleaved runs against one endpoint on loopback, with cubic congestion control. Prints the median rate of each and
+their ratio with a bootstrap interval, what the process that draws took of a core, and how many bytes a second it
+wrote to its terminal, in turns of two sizes.
 """
 
 import argparse
@@ -17,7 +18,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from processes import running
+from apart import enter_namespace
+from processes import own_cpu_s, running
 from ratios import ratio_interval
 from terminal import app
 from tools import LINKGAUGE
@@ -40,19 +42,20 @@ def _last_run() -> float:
     return newest["document"]["measured"]["total"]["mbit_s"]
 
 
-def _drawn(seconds: int, size: tuple[int, int]) -> tuple[float, float]:
-    """Run the app; return the rate it measured and the bytes a second it wrote while it ran."""
+def _drawn(seconds: int, size: tuple[int, int]) -> tuple[float, float, float]:
+    """Run the app; return the rate it measured, the bytes a second it wrote and the share of a core it took."""
     with app(f"127.0.0.1:{_PORT}", size=size) as terminal:
         terminal.until(lambda text: "READY" in text)
         terminal.press(" ")
         terminal.until(lambda text: "RUNNING" in text)
         terminal.rest(1.5)
-        before = terminal.written
+        before, cpu_s = terminal.written, own_cpu_s(terminal.pid)
         terminal.rest(seconds - 1.5)
         written = (terminal.written - before) / (seconds - 1.5)
+        share = (own_cpu_s(terminal.pid) - cpu_s) / (seconds - 1.5)
         terminal.press(" ")
         terminal.rest(2.0)
-    return _last_run(), written
+    return _last_run(), written, share
 
 
 def main() -> None:
@@ -61,20 +64,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=8)
     options = parser.parse_args()
+    enter_namespace()
     with tempfile.TemporaryDirectory() as folder, running(LINKGAUGE.server(_PORT), settle_s=2.0):
         os.environ["LINKGAUGE_DATA_DIR"] = folder
         drawn: list[float] = []
         headless: list[float] = []
+        shares: list[float] = []
         written: dict[tuple[int, int], list[float]] = {size: [] for size in _SIZES}
         for number in range(options.rounds):
             headless.append(_headless(options.seconds))
             size = _SIZES[number % len(_SIZES)]
-            rate, speed = _drawn(options.seconds, size)
+            rate, speed, share = _drawn(options.seconds, size)
             drawn.append(rate)
+            shares.append(share)
             written[size].append(speed)
     ratio, low, high = ratio_interval(drawn, headless)
     print(f"headless {median(headless):.0f} Mb/s, app open and drawing {median(drawn):.0f} Mb/s")
     print(f"ratio {ratio:.3f} ({low:.3f}–{high:.3f}), to be at least 0.98")
+    print(f"the app itself took {median(shares):.1%} of a core, of {os.cpu_count()}")
     for (columns, lines), speeds in written.items():
         if speeds:
             print(f"the app wrote {median(speeds) / 1e3:.1f} kB/s to a terminal of {columns}x{lines}")

@@ -35,14 +35,15 @@ def tree(root: int) -> list[int]:
     return found
 
 
+def own_cpu_s(pid: int) -> float:
+    """Return user and system seconds of a process alone."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) * _TICK_S if fields else 0.0
+
+
 def cpu_s(root: int) -> float:
     """Return user and system seconds of a process and its living descendants."""
-    total = 0
-    for pid in tree(root):
-        fields = _stat(pid)
-        if fields:
-            total += int(fields[11]) + int(fields[12])
-    return total * _TICK_S
+    return sum(own_cpu_s(pid) for pid in tree(root))
 
 
 def resident_mib(root: int) -> float:

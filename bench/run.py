@@ -11,7 +11,6 @@ round. Prints medians and ratios with a 95 % bootstrap interval; writes bench/re
 import argparse
 import csv
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent))
 
 import tools
+from apart import enter_namespace
 from picture import draw
 from processes import cpu_s, running
 from ratios import ratio_interval
@@ -32,7 +32,6 @@ from tools import ETHR, IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, E
 
 RESULTS = Path(__file__).parent / "results"
 _FIRST_PORT = 5900
-_INSIDE = "LINKGAUGE_BENCH_INSIDE"
 _LOOK_S = 0.1
 _FEWEST_LOOKS = 5
 _CUBIC = ("--congestion", "cubic")
@@ -234,26 +233,6 @@ def _report(case: Case, results: dict[str, Rounds]) -> list[dict[str, str]]:
     return rows
 
 
-def _enter_namespace() -> None:
-    """Run again in a network namespace of our own: cubic is then the default of every tool, and nobody else's.
-
-    Where that cannot be, go on here and say so.
-    """
-    if os.environ.get(_INSIDE) or not shutil.which("unshare") or not shutil.which("ip"):
-        return
-    # With no address but those of lo, getaddrinfo (AI_ADDRCONFIG) finds netperf no host, not even 127.0.0.1.
-    address = "ip address add 192.0.2.1/32 dev lo"
-    cubic = "sysctl -qw net.ipv4.tcp_congestion_control=cubic"
-    script = f'ip link set lo up && {address} && {cubic}; exec "$@"'
-    namespace = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
-    if subprocess.run([*namespace, "true"], check=False, capture_output=True).returncode:
-        print("no network namespace can be made here: tools without an option for it use the machine's default")
-        return
-    command = [*namespace, "sh", "-c", script, "sh", sys.executable, *sys.argv]
-    os.environ[_INSIDE] = "1"
-    os.execvp(command[0], command)
-
-
 def main() -> None:
     """Measure, print, and write what was printed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0] if __doc__ else None)
@@ -261,7 +240,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--only", help="cases, separated by commas", default="")
     options = parser.parse_args()
-    _enter_namespace()
+    enter_namespace()
     wanted = [c for c in CASES if not options.only or c.name in options.only.split(",")]
     programs = {e.tool for c in wanted for e in (c.ours, *c.others)}
     rows: list[dict[str, str]] = []

@@ -5,7 +5,7 @@ The screen's handlers tell it what has happened; it answers with a View for the 
 
 from dataclasses import replace
 
-from ..engine.plan import MAX_SESSIONS, Direction, Peer, Plan, Settings
+from ..engine.plan import MAX_SESSIONS, Direction, End, Peer, Plan, Settings
 from ..engine.samples import Event, HostFacts, Summary
 from ..presets.diagnosis.finding import Finding
 from ..presets.diagnosis.watch import Watch
@@ -41,6 +41,11 @@ class Desk:
     def is_busy(self) -> bool:
         """Whether a run goes on, or is about to."""
         return self.phase not in {Phase.IDLE, Phase.DONE}
+
+    @property
+    def host_percent(self) -> float | None:
+        """How busy all cores of this host are together, while a run goes on; None where that is not known."""
+        return None if self.board is None else self.board.cpu(End.NEAR).host_percent
 
     def view(self) -> View:
         """Return what the instruments are to show now."""

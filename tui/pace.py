@@ -8,6 +8,8 @@ from ..engine.plan import SECOND_NS
 
 DEFAULT_REFRESH_HZ: Final = 4.0
 LOWEST_HZ: Final = 0.5
+FULL_PERCENT: Final = 90.0
+_SELDOM: Final = 2
 HIGHEST_HZ: Final = 30.0
 
 
@@ -21,18 +23,20 @@ def check_refresh(hz: float) -> float:
 class Pace:
     """Bounds the frames: you must ask `due_in` before one, and tell `drawn` of each.
 
-    `clock` counts nanoseconds.
+    `clock` counts nanoseconds. Where all cores of this host are busy, what is drawn is taken from what is measured:
+    then frames are twice as far apart.
     """
 
     def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
         self.clock = clock
         self._drawn_ns: int | None = None
         self.refresh_hz = refresh_hz
+        self._is_full = False
 
     @property
     def frame_ns(self) -> int:
         """The least time between two frames."""
-        return round(SECOND_NS / self.refresh_hz)
+        return round(SECOND_NS / self.refresh_hz) * (_SELDOM if self._is_full else 1)
 
     def due_in(self) -> float:
         """Return in how many seconds the next frame may be drawn; 0 for now."""
@@ -40,6 +44,7 @@ class Pace:
             return 0.0
         return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS
 
-    def drawn(self) -> None:
-        """Count from now."""
+    def drawn(self, host_percent: float | None = None) -> None:
+        """Count from now, with this host's cores as busy as that all together."""
         self._drawn_ns = self.clock()
+        self._is_full = host_percent is not None and host_percent >= FULL_PERCENT

@@ -184,7 +184,7 @@ class CockpitScreen(Toggles):
 
     def paint(self) -> None:
         """Hand the instruments what is known now; paused, they keep what they show."""
-        self.pace.drawn()
+        self.pace.drawn(self.desk.host_percent)
         self._paint_waits = False
         view = replace(self.desk.view(), language=self._language, units=self._units)
         self.query_one(TitleBar).show(view)
