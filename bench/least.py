@@ -1,57 +1,124 @@
-"""The least that two Python processes take for a transaction: they send, receive, and count nothing but the number.
+"""The least that two Python processes do for a transaction: send, receive, and count nothing but their number.
 
-Usage: least.py serve rr|crr PORT, and least.py ask rr|crr PORT SECONDS, which prints transactions a second.
+Usage: least.py serve rr|crr PORT, and least.py ask rr|crr PORT SECONDS PAIRS, which prints transactions a second.
 
-`make bench` has it beside linkgauge and netperf: how much of a distance is the language's and how much linkgauge's.
+`make bench` has it beside linkgauge and the others: how much of a distance is the language's, how much linkgauge's.
 """
 
 import os
+import select
 import socket
 import sys
 import time
+from collections.abc import Callable
 
 _SIZES = {"rr": (200, 1000), "crr": (64, 8192)}
 _LOOKS_EVERY = 256
 _HOST = "127.0.0.1"
 
 
-def _serve(workload: str, port: int) -> None:
-    asked, answered = _SIZES[workload]
+def _serve_rr(listener: socket.socket) -> None:
+    asked, answered = _SIZES["rr"]
     buffer, answer = bytearray(asked + 1), os.urandom(answered)
-    with socket.create_server((_HOST, port)) as listener:
-        while True:
-            one, _ = listener.accept()
-            with one:
-                try:
-                    while one.recv_into(buffer) == asked:
-                        one.send(answer)
-                        if workload == "crr":
-                            break
-                except ConnectionError:
-                    continue
+    ready = select.epoll()
+    ready.register(listener, select.EPOLLIN)
+    pairs: dict[int, socket.socket] = {}
+    while True:
+        for fd, _ in ready.poll():
+            if fd == listener.fileno():
+                one, _ = listener.accept()
+                pairs[one.fileno()] = one
+                ready.register(one, select.EPOLLIN)
+                if len(pairs) == 1:
+                    _answer_alone(listener, one)
+                continue
+            try:
+                is_asked = pairs[fd].recv_into(buffer) == asked
+                if is_asked:
+                    pairs[fd].send(answer)
+            except ConnectionError:
+                is_asked = False
+            if not is_asked:
+                pairs.pop(fd).close()
 
 
-def _ask_rr(port: int, until: float) -> int:
+def _answer_alone(listener: socket.socket, one: socket.socket) -> None:
+    """Answer a pair that stays alone, waiting in recv(2) instead of epoll_wait(2)."""
+    asked, answered = _SIZES["rr"]
+    buffer, answer = bytearray(asked + 1), os.urandom(answered)
+    if select.select([listener], [], [], 0.01)[0]:
+        return
+    try:
+        while one.recv_into(buffer) == asked:
+            one.send(answer)
+    except ConnectionError:
+        return
+
+
+def _serve_crr(listener: socket.socket) -> None:
+    asked, answered = _SIZES["crr"]
+    buffer, answer = bytearray(asked + 1), os.urandom(answered)
+    while True:
+        one, _ = listener.accept()
+        with one:
+            if one.recv_into(buffer) == asked:
+                one.send(answer)
+
+
+def _ask_rr_alone(port: int, is_time: Callable[[], bool]) -> int:
     asked, answered = _SIZES["rr"]
     buffer, request, made = bytearray(answered + 1), os.urandom(asked), 0
     with socket.create_connection((_HOST, port)) as sock:
         sock.send(request)
         while sock.recv_into(buffer) == answered:
             made += 1
-            if not made % _LOOKS_EVERY and time.perf_counter() > until:
+            if not made % _LOOKS_EVERY and not is_time():
                 break
             sock.send(request)
     return made
 
 
-def _ask_crr(port: int, until: float) -> int:
+def _ask_rr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
+    asked, answered = _SIZES["rr"]
+    buffer, request, made = bytearray(answered + 1), os.urandom(asked), 0
+    opened = [socket.create_connection((_HOST, port)) for _ in range(pairs)]
+    calls = {sock.fileno(): (sock.recv_into, sock.send) for sock in opened}
+    ready = select.epoll()
+    for fd, (_, send) in calls.items():
+        ready.register(fd, select.EPOLLIN)
+        send(request)
+    while is_time():
+        for fd, _ in ready.poll():
+            recv_into, send = calls[fd]
+            recv_into(buffer)
+            send(request)
+            made += 1
+    return made
+
+
+def _ask_crr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
     asked, answered = _SIZES["crr"]
     buffer, request, made = bytearray(answered + 1), os.urandom(asked), 0
-    while made % _LOOKS_EVERY or time.perf_counter() < until:
-        with socket.socket() as sock:
-            sock.connect((_HOST, port))
-            sock.send(request)
+    ready = select.epoll()
+    open_: dict[int, socket.socket] = {}
+
+    def begin() -> socket.socket:
+        sock = socket.socket()
+        sock.connect((_HOST, port))
+        sock.send(request)
+        return sock
+
+    while pairs == 1 and is_time():
+        with begin() as sock:
             made += sock.recv_into(buffer, 0, socket.MSG_WAITALL) == answered
+    while is_time():
+        while len(open_) < pairs:
+            sock = begin()
+            open_[sock.fileno()] = sock
+            ready.register(sock, select.EPOLLIN)
+        for fd, _ in ready.poll():
+            with open_.pop(fd) as sock:
+                made += sock.recv_into(buffer, 0, socket.MSG_WAITALL) == answered
     return made
 
 
@@ -59,10 +126,19 @@ def main() -> None:
     """Do what the command line says."""
     what, workload, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if what == "serve":
-        _serve(workload, port)
+        with socket.create_server((_HOST, port)) as listener:
+            (_serve_rr if workload == "rr" else _serve_crr)(listener)
         return
     began = time.perf_counter()
-    made = {"rr": _ask_rr, "crr": _ask_crr}[workload](port, began + float(sys.argv[4]))
+    until, pairs = began + float(sys.argv[4]), int(sys.argv[5])
+
+    def is_time() -> bool:
+        return time.perf_counter() < until
+
+    if workload == "crr":
+        made = _ask_crr(port, is_time, pairs)
+    else:
+        made = _ask_rr_alone(port, is_time) if pairs == 1 else _ask_rr(port, is_time, pairs)
     print(made / (time.perf_counter() - began))
 
 

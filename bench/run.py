@@ -115,7 +115,7 @@ CASES = (
     Case(
         "rr-10",
         _our_transactions("--workload", "rr", "--sessions", "10"),
-        (_neper("tcp_rr", "-F", "10", "-T", "1", "-Q", "200", "-R", "1000"),),
+        (_neper("tcp_rr", "-F", "10", "-T", "1", "-Q", "200", "-R", "1000"), tools.least("rr", 10)),
         1.0,
     ),
     Case(
@@ -127,7 +127,7 @@ CASES = (
     Case(
         "crr-10",
         _our_transactions("--workload", "crr", "--sessions", "10"),
-        (_neper("tcp_crr", "-F", "10", "-T", "1", "-Q", "64", "-R", "8192"),),
+        (_neper("tcp_crr", "-F", "10", "-T", "1", "-Q", "64", "-R", "8192"), tools.least("crr", 10)),
         0.9,
     ),
 )

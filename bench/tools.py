@@ -239,7 +239,7 @@ def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
     ]
 
 
-def least(workload: str) -> Entry:
+def least(workload: str, pairs: int = 1) -> Entry:
     """Return what two Python processes make at most, rr or crr."""
     command = [sys.executable, str(Path(__file__).with_name("least.py"))]
     tool = Tool(
@@ -249,8 +249,8 @@ def least(workload: str) -> Entry:
         float,
         TRANSACTIONS,
     )
-    label = f"the least two Python processes do, {workload}"
-    return Entry(label, tool, lambda p, s: [*command, "ask", workload, str(p), str(s + WARMUP_S)])
+    label = f"the least two Python processes do, {workload} {pairs}"
+    return Entry(label, tool, lambda p, s: [*command, "ask", workload, str(p), str(s + WARMUP_S), str(pairs)])
 
 
 def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str]]]:
