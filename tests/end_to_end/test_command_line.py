@@ -369,7 +369,9 @@ def test_transactions_are_told_in_json_csv_and_words(
     rows = [row for row in whole if row["bytes"]]  # in the last interval the asking end may tell nothing
     counted = sum(float(row["transactions_s"]) * float(row["interval_s"]) for row in rows)
     assert counted == pytest.approx(total["transactions_s"] * total["seconds"], rel=1e-3)
-    assert all(row["latency_p50_us"] and row["latency_p99_us"] for row in rows)
+    told = [row for row in rows if float(row["transactions_s"])]  # a busy machine has intervals of none
+    assert all(row["latency_p50_us"] and row["latency_p99_us"] for row in told)
+    assert told
     shown = linkgauge("runs", "show", answer.document["run_id"])
     assert "trans/s" in shown.out
     assert "p99.9" in shown.out

@@ -1,6 +1,7 @@
 """A run between two real ends on loopback: real sockets, real worker processes."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -32,9 +33,9 @@ def worker_pids() -> list[int]:
     """Return the worker processes that this process started and that still run."""
     found: list[int] = []
     for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii").split():
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"dataplane.worker" in command:
-            found.append(int(pid))
+        with contextlib.suppress(FileNotFoundError):  # it has ended between the two
+            if b"dataplane.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(int(pid))
     return found
 
 

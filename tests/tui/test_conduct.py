@@ -159,7 +159,7 @@ def test_a_log_that_cannot_be_opened_is_told_and_done_without(
     assert str(tmp_path / "file") in told[0]
 
 
-@pytest.mark.parametrize(("percent", "is_reached"), [(50.0, True), (0.01, False)])
+@pytest.mark.parametrize(("percent", "is_reached"), [(90.0, True), (0.01, False)])
 async def test_a_run_ends_when_its_mean_is_known_well_enough_or_its_time_is_up(
     percent: float, is_reached: bool
 ) -> None:
