@@ -6,6 +6,7 @@ take the same path as any other. The child ends when its standard input does: it
 
 import asyncio
 import contextlib
+import ipaddress
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -63,7 +64,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
     """Serve on a free port of an address, and print its number, until standard input ends."""
-    prepare_nic()
+    if not ipaddress.ip_address(bind).is_loopback:
+        prepare_nic()
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     reader = asyncio.StreamReader()

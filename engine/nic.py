@@ -3,7 +3,7 @@
 Asked are netlink (route, MTU, kind) and the ethtool ioctl (rate, duplex, offloads), which answer for the network
 namespace of this process; /sys may show another one's interfaces, and is asked only for what neither tells.
 pyroute2 is imported when the first interface is read, or a moment before where somebody is known to come: it takes
-60 ms and 10 MiB, which the command line, the workers and an endpoint that waits should not spend.
+60 ms and 10 MiB, which the command line, the workers, an endpoint that waits and runs on loopback should not spend.
 Its sockets run event loops of their own, so reading must not happen on a running one.
 """
 
@@ -79,6 +79,8 @@ def read_nic(local: Address, peer: Address) -> NicFacts | None:
     """
     if sys.platform != "linux" or not local or not peer:
         return None
+    if ipaddress.ip_address(_plain(local)).is_loopback:  # of lo there is nothing to know that takes pyroute2
+        return _read_plainly(local, peer)
     try:
         from pyroute2 import IPRoute
     except ImportError:  # an engine that travels
