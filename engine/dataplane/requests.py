@@ -14,7 +14,7 @@ import socket
 from collections import deque
 from time import perf_counter_ns
 
-from ..latency import BASE, LONGEST_SHIFT, SHIFT, SHORTEST_SHIFT, SUB_BITS, bucket_of
+from ..latency import BASE, LONGEST_SHIFT, SHIFT, SHORTEST_SHIFT, SUB_BITS
 from .blocking import Blocking
 from .readiness import OnReady
 from .session import Place, ReceivingSession, SendingSession, Supplies
@@ -62,7 +62,7 @@ class RequestAsker(ReceivingSession):
         """
         recv_into, send, buffer, requests = self._sock.recv_into, self._sock.send, self._buffer, self._requests
         request_bytes, response_bytes, asked_at = self._request_bytes, self._response_bytes, self._asked_at
-        words, bytes_at, latency_at, clock = self._words, self._bytes_at, self._latency_at, perf_counter_ns
+        words, bytes_at, first_at, clock = self._words, self._bytes_at, self._latency_at - BASE, perf_counter_ns
 
         def pull(_what: int) -> None:
             try:
@@ -78,9 +78,14 @@ class RequestAsker(ReceivingSession):
                 sent = send(requests)  # first: the other end is at work while this one counts
             except OSError:  # whatever it is, the next try meets it again
                 sent = 0
-            words[latency_at + bucket_of(now_ns - asked_at[0])] += 1
-            words[bytes_at] += response_bytes
+            took_ns = now_ns - asked_at[0]
             asked_at[0] = now_ns
+            shift = took_ns.bit_length() - SHIFT
+            if SHORTEST_SHIFT <= shift <= LONGEST_SHIFT:  # bucket_of, without the call
+                words[first_at + (shift << SUB_BITS) + (took_ns >> shift)] += 1
+            else:
+                self._count(took_ns)
+            words[bytes_at] += response_bytes
             if sent != request_bytes:
                 self._unsent = request_bytes - sent
                 self._push()
