@@ -1,6 +1,7 @@
 """The least that two Python processes do for a transaction: send, receive, and count nothing but their number.
 
-Usage: least.py serve rr|crr PORT, and least.py ask rr|crr PORT SECONDS PAIRS, which prints transactions a second.
+Usage: least.py serve rr|crr PORT PAIRS, and least.py ask rr|crr PORT PAIRS SECONDS: prints transactions a second.
+One pair waits in recv(2), several in epoll_wait(2).
 
 `make bench` has it beside linkgauge and the others: how much of a distance is the language's, how much linkgauge's.
 """
@@ -11,10 +12,21 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 _SIZES = {"rr": (200, 1000), "crr": (64, 8192)}
 _LOOKS_EVERY = 256
 _HOST = "127.0.0.1"
+
+
+def _serve_rr_alone(listener: socket.socket) -> None:
+    asked, answered = _SIZES["rr"]
+    buffer, answer = bytearray(asked + 1), os.urandom(answered)
+    while True:
+        one, _ = listener.accept()
+        with one, suppress(ConnectionError):
+            while one.recv_into(buffer) == asked:
+                one.send(answer)
 
 
 def _serve_rr(listener: socket.socket) -> None:
@@ -29,30 +41,14 @@ def _serve_rr(listener: socket.socket) -> None:
                 one, _ = listener.accept()
                 pairs[one.fileno()] = one
                 ready.register(one, select.EPOLLIN)
-                if len(pairs) == 1:
-                    _answer_alone(listener, one)
                 continue
-            try:
+            is_asked = False
+            with suppress(ConnectionError):
                 is_asked = pairs[fd].recv_into(buffer) == asked
                 if is_asked:
                     pairs[fd].send(answer)
-            except ConnectionError:
-                is_asked = False
             if not is_asked:
                 pairs.pop(fd).close()
-
-
-def _answer_alone(listener: socket.socket, one: socket.socket) -> None:
-    """Answer a pair that stays alone, waiting in recv(2) instead of epoll_wait(2)."""
-    asked, answered = _SIZES["rr"]
-    buffer, answer = bytearray(asked + 1), os.urandom(answered)
-    if select.select([listener], [], [], 0.01)[0]:
-        return
-    try:
-        while one.recv_into(buffer) == asked:
-            one.send(answer)
-    except ConnectionError:
-        return
 
 
 def _serve_crr(listener: socket.socket) -> None:
@@ -124,13 +120,13 @@ def _ask_crr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
 
 def main() -> None:
     """Do what the command line says."""
-    what, workload, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    what, workload, port, pairs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     if what == "serve":
         with socket.create_server((_HOST, port)) as listener:
-            (_serve_rr if workload == "rr" else _serve_crr)(listener)
+            (_serve_crr if workload == "crr" else _serve_rr_alone if pairs == 1 else _serve_rr)(listener)
         return
     began = time.perf_counter()
-    until, pairs = began + float(sys.argv[4]), int(sys.argv[5])
+    until = began + float(sys.argv[5])
 
     def is_time() -> bool:
         return time.perf_counter() < until

@@ -243,14 +243,14 @@ def least(workload: str, pairs: int = 1) -> Entry:
     """Return what two Python processes make at most, rr or crr."""
     command = [sys.executable, str(Path(__file__).with_name("least.py"))]
     tool = Tool(
-        f"least-{workload}",
+        f"least-{workload}-{pairs}",
         sys.executable,
-        lambda p: [*command, "serve", workload, str(p)],
+        lambda p: [*command, "serve", workload, str(p), str(pairs)],
         float,
         TRANSACTIONS,
     )
     label = f"the least two Python processes do, {workload} {pairs}"
-    return Entry(label, tool, lambda p, s: [*command, "ask", workload, str(p), str(s + WARMUP_S), str(pairs)])
+    return Entry(label, tool, lambda p, s: [*command, "ask", workload, str(p), str(pairs), str(s + WARMUP_S)])
 
 
 def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str]]]:

@@ -21,7 +21,7 @@ CHUNK: Final = _PER_OCTAVE
 SHIFT: Final = SUB_BITS + 1
 SHORTEST_SHIFT: Final = _FIRST_OCTAVE - SUB_BITS
 LONGEST_SHIFT: Final = SHORTEST_SHIFT + _OCTAVES - 1
-# bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hot paths write it out.
+# bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hottest path writes it out.
 BASE: Final = (SHORTEST_SHIFT << SUB_BITS) + _PER_OCTAVE
 RELATIVE_ERROR: Final = 0.008
 

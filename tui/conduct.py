@@ -21,7 +21,7 @@ from ..engine.export import CsvWriter
 from ..engine.far_ends import far_end_of
 from ..engine.interval import Precision
 from ..engine.meter import Interval, Meter
-from ..engine.plan import Direction, Mode, Peer, Plan, Settings, Workload
+from ..engine.plan import Direction, Mode, Peer, Plan, Settings
 from ..engine.run import Run, expect_nothing, open_run
 from ..engine.runlog import RunLog, new_run_id
 from ..engine.samples import Ended, Event, Reason, RunEnd, Sampled, Started, Summary
@@ -93,7 +93,7 @@ async def conduct(
     """
     async with AsyncExitStack() as stack:
         writer = None if csv is None else stack.enter_context(open_csv(csv))
-        ceiling = load_ceiling(data_dir()) if plan.workload is Workload.STREAM else None
+        ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         plan = _in_the_fastest_mode(plan, ceiling)
         far_end = embedded or await stack.enter_async_context(far_end_of(with_access(peer)))
         expect = (

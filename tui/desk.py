@@ -45,7 +45,9 @@ class Desk:
     @property
     def host_percent(self) -> float | None:
         """How busy all cores of this host are together, while a run goes on; None where that is not known."""
-        return None if self.board is None else self.board.cpu(End.NEAR).host_percent
+        if self.board is None or not self.is_busy:
+            return None
+        return self.board.cpu(End.NEAR).host_percent
 
     def view(self) -> View:
         """Return what the instruments are to show now."""

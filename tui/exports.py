@@ -34,12 +34,8 @@ def export_runs(log: RunLog, run_ids: Sequence[str], form: Form, path: Path) -> 
             whole = documents[0] if len(documents) == 1 else documents
             path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         case "html":
-            _report(log, run_ids, path)
+            make_page(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
     return path
-
-
-def _report(log: RunLog, run_ids: Sequence[str], path: Path) -> None:
-    make_page(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
 
 
 def make_page(log: RunLog, module: Sequence[str]) -> None:

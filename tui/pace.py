@@ -8,9 +8,9 @@ from ..engine.plan import SECOND_NS
 
 DEFAULT_REFRESH_HZ: Final = 4.0
 LOWEST_HZ: Final = 0.5
-FULL_PERCENT: Final = 90.0
-_SELDOM: Final = 2
 HIGHEST_HZ: Final = 30.0
+_FULL_PERCENT: Final = 90.0
+_SELDOM: Final = 2
 
 
 def check_refresh(hz: float) -> float:
@@ -47,4 +47,4 @@ class Pace:
     def drawn(self, host_percent: float | None = None) -> None:
         """Count from now, with this host's cores as busy as that all together."""
         self._drawn_ns = self.clock()
-        self._is_full = host_percent is not None and host_percent >= FULL_PERCENT
+        self._is_full = host_percent is not None and host_percent >= _FULL_PERCENT

@@ -14,7 +14,7 @@ import socket
 from collections import deque
 from time import perf_counter_ns
 
-from ..latency import BASE, LONGEST_SHIFT, SHIFT, SHORTEST_SHIFT, SUB_BITS
+from ..latency import BASE, LONGEST_SHIFT, SHIFT, SHORTEST_SHIFT, SUB_BITS, bucket_of
 from .blocking import Blocking
 from .readiness import OnReady
 from .session import Place, ReceivingSession, SendingSession, Supplies
@@ -93,7 +93,7 @@ class RequestAsker(ReceivingSession):
         return pull
 
     def _ask_alone(self) -> bool:
-        words, bytes_at, first_at = self._words, self._bytes_at, self._latency_at - BASE
+        words, bytes_at, latency_at = self._words, self._bytes_at, self._latency_at
         send, recv_into, clock = self._sock.sendall, self._sock.recv_into, perf_counter_ns
         request, buffer, response_bytes = self._requests, self._buffer, self._response_bytes
         began_ns = clock()
@@ -104,12 +104,7 @@ class RequestAsker(ReceivingSession):
                 return False
             now_ns = clock()
             send(request)  # first: the other end is at work while this one counts
-            took_ns = now_ns - began_ns
-            shift = took_ns.bit_length() - SHIFT
-            if SHORTEST_SHIFT <= shift <= LONGEST_SHIFT:  # bucket_of, without the call
-                words[first_at + (shift << SUB_BITS) + (took_ns >> shift)] += 1
-            else:
-                self._count(took_ns)
+            words[latency_at + bucket_of(now_ns - began_ns)] += 1
             words[bytes_at] += response_bytes
             began_ns = now_ns
         self._asked_at.append(began_ns)

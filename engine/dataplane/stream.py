@@ -10,6 +10,8 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from ..plan import Mode
@@ -32,9 +34,10 @@ class StreamSender(SendingSession):
 
     def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
         super().__init__(sock, place)
-        self._payload = supplies.payload
-        self._is_copied = supplies.payload.fd < 0
-        self._push = self._push_pieces if self._is_copied else self._push_pages
+        payload = supplies.payload
+        self._send: Callable[[], int] = partial(sock.sendmsg, payload.pieces)
+        if payload.fd >= 0:
+            self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
 
     def _watch(self) -> None:
         if self._is_alone:
@@ -46,23 +49,13 @@ class StreamSender(SendingSession):
         self._loop.add_writer(self._sock, self._push)
 
     def _push_alone(self) -> bool:
-        sendmsg, sendfile, payload, fd = self._sock.sendmsg, os.sendfile, self._payload, self._fd
         while self._is_alone:
-            if self._is_copied:
-                self._handed_over += sendmsg(payload.pieces)
-            else:
-                self._handed_over += sendfile(fd, payload.fd, 0, payload.size_bytes)
+            self._handed_over += self._send()
         return True
 
-    def _push_pieces(self) -> None:
+    def _push(self) -> None:
         try:
-            self._handed_over += self._sock.sendmsg(self._payload.pieces)
-        except OSError as error:
-            self._failed(error)
-
-    def _push_pages(self) -> None:
-        try:
-            self._handed_over += os.sendfile(self._fd, self._payload.fd, 0, self._payload.size_bytes)
+            self._handed_over += self._send()
         except OSError as error:
             self._failed(error)
 
