@@ -73,9 +73,9 @@ def _our_transactions(*options: str) -> Entry:
     return Entry(" ".join(("linkgauge", *options)), tools.LINKGAUGE_TRANSACTIONS, command)
 
 
-def _netperf(test: str, *options: str) -> Entry:
-    label = " ".join(("netperf", test, *options))
-    return Entry(label, tools.NETPERF_TRANSACTIONS, tools.netperf_transactions(test, *options))
+def _netperf(test: str, *options: str, pinned: bool = False) -> Entry:
+    label = " ".join(("netperf", *(("-T", "0,0") if pinned else ()), test, *options))
+    return Entry(label, tools.NETPERF_TRANSACTIONS, tools.netperf_transactions(test, *options, pinned=pinned))
 
 
 def _neper(test: str, *options: str) -> Entry:
@@ -107,8 +107,10 @@ CASES = (
         _our_transactions("--workload", "rr"),
         (
             _netperf("TCP_RR", "-r", "200,1000"),
+            _netperf("TCP_RR", "-r", "200,1000", pinned=True),
             Entry("qperf tcp_lat -m 200", tools.QPERF_TRANSACTIONS, tools.qperf_transactions("-m", "200")),
             tools.least("rr"),
+            _our_transactions("--workload", "rr", "--workers", "1"),
         ),
         1.0,
     ),
@@ -121,7 +123,12 @@ CASES = (
     Case(
         "crr-1",
         _our_transactions("--workload", "crr"),
-        (_netperf("TCP_CRR", "-r", "64,8192"), tools.least("crr")),
+        (
+            _netperf("TCP_CRR", "-r", "64,8192"),
+            _netperf("TCP_CRR", "-r", "64,8192", pinned=True),
+            tools.least("crr"),
+            _our_transactions("--workload", "crr", "--workers", "1"),
+        ),
         1.0,
     ),
     Case(

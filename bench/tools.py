@@ -219,9 +219,9 @@ def ethr(*options: str) -> Callable[[int, int], list[str]]:
     return lambda port, seconds: [*base, "-port", str(port), "-d", f"{seconds + WARMUP_S}s", *options]
 
 
-def netperf_transactions(test: str, *options: str) -> Callable[[int, int], list[str]]:
-    """Return netperf's client for TCP_RR or TCP_CRR with options."""
-    base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", test]
+def netperf_transactions(test: str, *options: str, pinned: bool = False) -> Callable[[int, int], list[str]]:
+    """Return netperf's client for TCP_RR or TCP_CRR with options; `pinned` has both its ends on core 0."""
+    base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", test, *(("-T", "0,0") if pinned else ())]
     return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds + WARMUP_S), "--", *options]
 
 
@@ -240,8 +240,9 @@ def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
 
 
 def least(workload: str, pairs: int = 1) -> Entry:
-    """Return what two Python processes make at most, rr or crr."""
-    command = [sys.executable, str(Path(__file__).with_name("least.py"))]
+    """Return what two Python processes make at most, rr or crr; those of a single pair are on core 0."""
+    core = ("taskset", "-c", "0") if pairs == 1 and shutil.which("taskset") else ()
+    command = [*core, sys.executable, str(Path(__file__).with_name("least.py"))]
     tool = Tool(
         f"least-{workload}-{pairs}",
         sys.executable,

@@ -25,6 +25,7 @@ from .messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse,
 from .messages import SessionClosed as FarSessionClosed
 from .messages import SessionOpened as FarSessionOpened
 from .near_sessions import NearSessions
+from .placement import placed
 from .plan import PROBE_SESSION, SECOND_NS, Direction, End, Peer, Plan, Settings, Workload
 from .plausible import FarWatch
 from .sampler import Sampler
@@ -62,6 +63,7 @@ async def open_run(
     async with connect(peer) as (link, ends):
         if ends.is_through_ssh and plan.workload is Workload.CRR:
             raise PeerError(f"{peer}: crr makes connections to a port of its own, which ssh does not carry")
+        plan = placed(plan, ends.near, ends.far)
         run = Run(plan, peer, link, ends, expect)
         # Asked before our own workers start: both ends' start at the same time. Where it cannot be said any
         # more, what ended the conversation is told by the next message that is waited for.

@@ -24,6 +24,7 @@ from typing import Final
 
 from ..auth import TICKET_BYTES, Tickets
 from .blocking import JOIN_S, in_thread
+from .readiness import OnReady
 from .session import Place, ReceivingSession, Supplies
 
 _NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
@@ -112,11 +113,12 @@ class ConnectAnswerer(ReceivingSession):
             self._listener.setblocking(True)
             self._thread = in_thread(self._answer_alone, self._left_alone)
         else:
-            self.readiness.watch(self._listener.fileno(), self._accept)
+            self.readiness.watch(self._listener.fileno(), self._accepting())
 
     def _answer_alone(self) -> None:
+        answer = self._answering()
         while self._is_alone:
-            step = self._answer(self._accepted())
+            step = answer()
             if step is not None:
                 self._loop.call_soon_threadsafe(self._take_step, step)
 
@@ -135,41 +137,56 @@ class ConnectAnswerer(ReceivingSession):
             self._lose(error)
             return
         self._listener.setblocking(False)
-        self.readiness.watch(self._listener.fileno(), self._accept)
+        self.readiness.watch(self._listener.fileno(), self._accepting())
 
-    def _accept(self, _what: int) -> None:
-        try:
-            step = self._answer(self._accepted())
-        except OSError as error:
-            if error.errno in _EXHAUSTED:
-                self._lose(error)
-            return  # others: the client was gone again
-        if step is not None:
-            step()
+    def _accepting(self) -> OnReady:
+        answer = self._answering()
 
-    def _accepted(self) -> SocketType:
-        fd, _address = self._accept_fd()
-        return SocketType(self._listener.family, _STREAM, 0, fd)
+        def accept(_what: int) -> None:
+            try:
+                step = answer()
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._lose(error)
+                return  # others: the client was gone again
+            if step is not None:
+                step()
 
-    def _answer(self, sock: SocketType) -> _Step | None:
-        """Answer what needs no waiting, as most does; return what to do about everything else."""
-        try:
-            data = sock.recv(self._most, _NO_WAIT)
-        except (BlockingIOError, InterruptedError):
-            return _Answer(self, sock).wait
-        except OSError:
-            data = b""
-        if len(data) != self.request_bytes or not self.redeem(data[:TICKET_BYTES]):
-            return partial(_Answer(self, sock).take, data)
-        try:
-            sent = sock.send(self._whole, _ANSWER_FLAGS)
-        except OSError:  # whatever it is, the next try meets it again
-            sent = 0
-        if sent != self.response_bytes:
-            return _Answer(self, sock, sent).write
-        self.answered()  # first: the other end counts once it has the FIN
-        sock.close()
-        return None
+        return accept
+
+    def _answering(self) -> Callable[[], _Step | None]:
+        """Return what accepts and answers where nothing has to be waited for, as is most often so.
+
+        It returns what to do about everything else, and has in its closure what it needs: each transaction goes
+        through here.
+        """
+        accept_fd, family, lock, redeem = self._accept_fd, self._listener.family, self._lock, self._tickets.redeem
+        request_bytes, response_bytes, most = self.request_bytes, self.response_bytes, self._most
+        whole, words, bytes_at = self._whole, self._words, self._bytes_at
+
+        def answer() -> _Step | None:
+            fd, _address = accept_fd()
+            sock = SocketType(family, _STREAM, 0, fd)
+            try:
+                data = sock.recv(most, _NO_WAIT)
+            except (BlockingIOError, InterruptedError):
+                return _Answer(self, sock).wait
+            except OSError:
+                data = b""
+            with lock:
+                if len(data) != request_bytes or not redeem(data[:TICKET_BYTES]):
+                    return partial(_Answer(self, sock).take, data)
+                try:
+                    sent = sock.send(whole, _ANSWER_FLAGS)
+                except OSError:  # whatever it is, the next try meets it again
+                    sent = 0
+                if sent != response_bytes:
+                    return _Answer(self, sock, sent).write
+                words[bytes_at] += response_bytes  # first: the other end counts once it has the FIN
+            sock.close()
+            return None
+
+        return answer
 
 
 class _Answer:

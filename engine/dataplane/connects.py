@@ -109,7 +109,10 @@ class ConnectAsker(ReceivingSession):
             try:
                 if not is_plain:
                     self._set_up(sock)
-                self._connect(sock, address)
+                try:
+                    sock.connect(address)
+                except OSError as error:
+                    self._connect_later(sock, error)
                 sock.sendall(request)
                 request = issue() + rest  # the next one, while the other end is at work
                 # Room for more than the answer: the call returns once the FIN is there, and not before.
@@ -127,18 +130,19 @@ class ConnectAsker(ReceivingSession):
             words[latency_at + bucket_of(took_ns)] += 1
             words[bytes_at] += got
 
-    def _connect(self, sock: SocketType, address: tuple[Any, ...]) -> None:
-        """Connect, with a little patience where no port is free: the last one is until its end is acknowledged."""
+    def _connect_later(self, sock: SocketType, error: OSError) -> None:
+        """Have a little patience where no port was free: the last one is, until its end is acknowledged."""
         for _ in range(_PORT_TRIES):
+            if error.errno != errno.EADDRNOTAVAIL or not self._is_alone:
+                raise error
+            time.sleep(_PORT_PAUSE_S)
             try:
-                sock.connect(address)
-            except OSError as error:
-                if error.errno != errno.EADDRNOTAVAIL or not self._is_alone:
-                    raise
-                time.sleep(_PORT_PAUSE_S)
+                sock.connect(self._address)
+            except OSError as again:
+                error = again
             else:
                 return
-        sock.connect(address)
+        raise error
 
     def _left_alone(self, _nothing: None, error: OSError | None) -> None:
         """Go on, on the event loop, when the thread has made room or failed."""

@@ -13,6 +13,7 @@ from ..codec import encode
 from ..errors import WorkerError
 from ..loop import see_through
 from ..messages import Change
+from ..placement import shares_cores, usable_cores
 from ..plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan, Workload
 from ..travel import Carried
 from .channel import Channel, Message
@@ -206,6 +207,7 @@ class Pool:
             "burst": plan.burst,
             "pace_ns": 0,
             "cores": list((plan.near_cores if self._end is End.NEAR else plan.far_cores) or ()),
+            "shares_core": shares_cores(plan),
         }
 
     def _heard(self, member: _Member, message: Message) -> None:
@@ -259,10 +261,9 @@ def default_workers(plan: Plan) -> int:
     with four, rounds in turn. Transactions take turns anyway. Connections that are added later go where there is
     room: a worker that has to start first would keep the person waiting.
     """
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     is_streaming = plan.workload in {Workload.STREAM, Workload.FETCH}
     least = min(_CONNECTIONS_APART, _connections(plan)) if is_streaming else 1
-    return max(least, min(MAX_WORKERS, usable // 2))
+    return max(least, min(MAX_WORKERS, len(usable_cores()) // 2))
 
 
 def _connections(plan: Plan) -> int:

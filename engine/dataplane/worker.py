@@ -4,7 +4,7 @@ Started by an end's process as `python -m linkgauge.engine.dataplane.worker CHAN
 descriptors of its command channel and of the shared counters. It ends when the channel does, so it cannot
 outlive the process that started it, however that one ended.
 
-Commands in:  setup {end, interval_ns, block_bytes, mode, socket, cores,
+Commands in:  setup {end, interval_ns, block_bytes, mode, socket, cores, shares_core,
                      workload, request_bytes, response_bytes, burst, pace_ns}
               open {direction, session, generation, window_bytes, address, family, run, secret}   near
               adopt {direction, session, generation, window_bytes, secret} + descriptor    far: accepted
@@ -52,6 +52,10 @@ class Worker:
         self._mode = Mode.COPY
         # The first sessions wait for each other: the flood of some would starve the opening of the rest.
         self._held = True
+        self._shares_core = False
+        self._takes_turns = False
+        self._cores: set[int] = set()
+        self._expected = 0  # sessions, before a person wants more of them
         self._kept: Message = {"flows": [], "sessions": 0, "generation": -1, "oldest": 0}
         self._refresh_s = 0.1
         self.done = asyncio.Event()
@@ -80,8 +84,9 @@ class Worker:
             self._setup(message)
         elif command == "go":
             self._held = False
+            self._expected = len(self._sessions)
             for session in self._sessions.values():
-                session.start(is_alone=len(self._sessions) == 1)
+                self._start(session, is_alone=len(self._sessions) == 1)
         elif command == "keep":
             self._keep(message)
         elif command in {"open", "adopt"}:
@@ -92,8 +97,10 @@ class Worker:
     def _setup(self, message: Message) -> None:
         options = decode(SocketOptions, message["socket"])
         self._opening_of = Opening(End(message["end"]), Workload(message["workload"]), options)
+        self._cores = set(message["cores"])
+        self._shares_core = message["shares_core"]
         if message["cores"]:
-            _pin(message["cores"][self._number % len(message["cores"])])
+            _stay_on({message["cores"][self._number % len(message["cores"])]})
         self._mode = sockets.usable_mode(message["mode"] and Mode(message["mode"]))
         request, burst = message["request_bytes"], message["burst"]
         self._supplies = Supplies(
@@ -199,8 +206,22 @@ class Worker:
         if not self._held:
             for other in self._sessions.values():
                 other.share()
-            session.start(is_alone=len(self._sessions) == len(self._opening) == 1)
+            if self._shares_core and len(self._sessions) > self._expected:
+                self._spread()
+            self._start(session, is_alone=len(self._sessions) == len(self._opening) == 1)
         return True
+
+    def _start(self, session: Session, *, is_alone: bool) -> None:
+        if self._shares_core and not is_alone and not self._takes_turns:
+            self._takes_turns = True
+            _set_policy("SCHED_BATCH")
+        session.start(is_alone=is_alone)
+
+    def _spread(self) -> None:
+        """Leave the core to the other end: with more sessions than were planned, one is too little for both."""
+        self._shares_core = False
+        _set_policy("SCHED_OTHER")
+        _stay_on(self._cores)
 
     async def _refresh(self) -> None:
         while True:
@@ -218,11 +239,25 @@ def _close(sock: socket.socket, beside: Any) -> None:
         beside.close()
 
 
-def _pin(core: int) -> None:
-    """Stay on one core; where it is not this process's to use, stay where the kernel puts it."""
+def _stay_on(cores: set[int]) -> None:
+    """Stay on these cores; where they are not this process's to use, stay where the kernel puts it."""
     if hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {core})
+            os.sched_setaffinity(0, cores)
+
+
+def _set_policy(name: str) -> None:
+    """Choose a policy that anybody may choose (sched(7)), where the system has it.
+
+    With SCHED_BATCH the worker of the other end, on the same core, finishes what it is at before this one goes on:
+    woken by the first of several answers, this process waits for the rest of them. Ten pairs on two cores made
+    1.29 times as many transactions of `crr` so, and 1.13 of `rr`, medians of 30 rounds in turn. A pair that has its
+    worker to itself has nothing to wait for, and lost 5 to 8 %.
+    """
+    policy = getattr(os, name, None)
+    if policy is not None:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, policy, os.sched_param(0))
 
 
 async def _serve(channel_fd: int, counters_fd: int, number: int) -> None:

@@ -401,3 +401,19 @@ def test_whatever_was_measured_has_findings_whose_shares_make_sense(evidence: Ev
 def test_findings_that_were_kept_damaged_are_none(damaged: object) -> None:
     """The run log is a file, and files get changed."""
     assert read_findings(damaged) == ()
+
+
+@pytest.mark.parametrize(
+    ("sessions", "remedy"), [(1, "linkgauge … --sessions 3, for all"), (9, "a faster machine")]
+)
+def test_a_full_core_that_both_ends_share_is_all_that_transactions_take(sessions: int, remedy: str) -> None:
+    """More sessions use more cores, as long as there are any; no mode of a stream is any help."""
+    both = {"cores": FULL, "process": 0.5, "busiest_worker": 0.5}
+    evidence = run(500, busy=0.1, near=both, far=both, sessions=sessions, expected_bit_s=None)
+    there = replace(evidence.far, hostname=evidence.near.hostname)
+    finding = first(replace(evidence, workload=Workload.RR, far=there))
+    assert finding.code == "core-saturated"
+    assert finding.text.startswith("Core 0 is full: between two ends of one host")
+    assert finding.remedy.startswith(remedy)
+    elsewhere = first(replace(evidence, workload=Workload.RR))
+    assert "--mode" not in elsewhere.remedy

@@ -26,6 +26,7 @@ from ...engine.samples import (
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from .. import format as fmt
+from ..cores_text import cores
 from .why_text import why_part
 
 _STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
@@ -102,7 +103,8 @@ def _what(summary: Summary, preset_id: str | None, started: Started | None) -> P
         grid.add_row("far", f"{fmt.plain(started.far.hostname)} ({fmt.plain(started.peer)})")
     how_long = fmt.duration(plan.duration_ns)
     words = f"{fmt.workload(plan)}, {fmt.settings(plan.settings)}, {how_long}"
-    grid.add_row("plan", f"{words} (warm-up {_warmup(summary)})")
+    kept = cores(plan)
+    grid.add_row("plan", f"{words} (warm-up {_warmup(summary)}){kept and f', {kept}'}")
     return _indent(grid)
 
 

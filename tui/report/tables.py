@@ -9,6 +9,7 @@ from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from .. import format as words
 from ..comparing import MARKS, Beside
+from ..cores_text import cores
 from ..run_rows import run_line
 from ..stored import StoredRun
 from .html import Content, Markup, element, facts, joined, table
@@ -36,6 +37,7 @@ def about(run: StoredRun) -> Markup:
             ("on", socket.device),
             ("mode", plan.mode),
             ("workers", plan.workers),
+            ("on", cores(plan) or None),
         )
         if value is not None
     ]
