@@ -1,18 +1,24 @@
 """Whether drawing disturbs measuring: the app, open and drawing in a real terminal, against the headless command.
 
-Usage: .venv/bin/python bench/drawing.py [--rounds 5] [--seconds 8]
+Usage: .venv/bin/python bench/drawing.py [--rounds 5] [--seconds 8] [--turns 40]
 
 Interleaved runs against one endpoint on loopback, with cubic congestion control. Prints the median rate of each and
 their ratio with a bootstrap interval, what the process that draws took of a core, and how many bytes a second it
-wrote to its terminal, in turns of two sizes.
+wrote to its terminal, in turns of two sizes. From one run to the next a rate on loopback changes by much more than
+drawing can cost, so it also lets one run go on while its process is stopped and continued (SIGSTOP) in turn, and
+prints the ratio of what came over loopback in these turns, of the app and of the headless command: the same
+connection, with all that this process does and with nothing of it.
 """
 
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -26,6 +32,9 @@ from tools import LINKGAUGE
 
 _PORT = 5896
 _SIZES = ((120, 40), (80, 24))
+_TURN_S = 1.0
+_TURNS_OF_A_RUN = 10  # the app's is over in 30 s
+_SETTLE_S = 0.6  # what piled up while it was stopped is drawn
 
 
 def _headless(seconds: int) -> float:
@@ -58,11 +67,53 @@ def _drawn(seconds: int, size: tuple[int, int]) -> tuple[float, float, float]:
     return _last_run(), written, share
 
 
+def _loopback_bytes() -> int:
+    lines = Path("/proc/net/dev").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.strip().startswith("lo:"))
+
+
+def _in_turn(pid: int, rest: Callable[[float], None], going: list[float], stopped: list[float]) -> None:
+    """Take the rates, bit/s, of the run that a process carries out, with it at work and with it stopped."""
+
+    def measured() -> float:
+        began, before = time.monotonic(), _loopback_bytes()
+        rest(_TURN_S)
+        return (_loopback_bytes() - before) * 8 / (time.monotonic() - began)
+
+    for _ in range(_TURNS_OF_A_RUN):
+        rest(_SETTLE_S)
+        going.append(measured())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            stopped.append(measured())
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def _app_in_turn(going: list[float], stopped: list[float]) -> None:
+    with app(f"127.0.0.1:{_PORT}", size=_SIZES[0]) as terminal:
+        terminal.until(lambda text: "READY" in text)
+        terminal.press(" ")
+        terminal.until(lambda text: "RUNNING" in text)
+        _in_turn(terminal.pid, terminal.rest, going, stopped)
+        terminal.press(" ")
+        terminal.rest(2.0)
+
+
+def _headless_in_turn(going: list[float], stopped: list[float]) -> None:
+    command = [sys.executable, "-m", "linkgauge", "run", f"127.0.0.1:{_PORT}", "--json", "--seconds", "60"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        time.sleep(2.0)
+        _in_turn(process.pid, time.sleep, going, stopped)
+        process.send_signal(signal.SIGINT)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Whether drawing disturbs measuring.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=40)
     options = parser.parse_args()
     enter_namespace()
     with tempfile.TemporaryDirectory() as folder, running(LINKGAUGE.server(_PORT), settle_s=2.0):
@@ -78,10 +129,17 @@ def main() -> None:
             drawn.append(rate)
             shares.append(share)
             written[size].append(speed)
+        in_turn: dict[str, tuple[list[float], list[float]]] = {"app": ([], []), "headless": ([], [])}
+        for _ in range(max(1, options.turns // _TURNS_OF_A_RUN)):
+            _app_in_turn(*in_turn["app"])
+            _headless_in_turn(*in_turn["headless"])
     ratio, low, high = ratio_interval(drawn, headless)
     print(f"headless {median(headless):.0f} Mb/s, app open and drawing {median(drawn):.0f} Mb/s")
     print(f"ratio {ratio:.3f} ({low:.3f}–{high:.3f}), to be at least 0.98")
     print(f"the app itself took {median(shares):.1%} of a core, of {os.cpu_count()}")
+    for name, rates in in_turn.items():
+        of_stopped, lowest, highest = ratio_interval(*rates)
+        print(f"in turn, in one run: {name} {of_stopped:.3f} of its process stopped ({lowest:.3f}–{highest:.3f})")
     for (columns, lines), speeds in written.items():
         if speeds:
             print(f"the app wrote {median(speeds) / 1e3:.1f} kB/s to a terminal of {columns}x{lines}")

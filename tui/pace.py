@@ -10,7 +10,7 @@ DEFAULT_REFRESH_HZ: Final = 4.0
 LOWEST_HZ: Final = 0.5
 HIGHEST_HZ: Final = 30.0
 _FULL_PERCENT: Final = 90.0
-_SELDOM: Final = 2
+_SELDOM: Final = 4
 
 
 def check_refresh(hz: float) -> float:
@@ -24,7 +24,7 @@ class Pace:
     """Bounds the frames: you must ask `due_in` before one, and tell `drawn` of each.
 
     `clock` counts nanoseconds. Where all cores of this host are busy, what is drawn is taken from what is measured:
-    then frames are twice as far apart.
+    then frames are four times as far apart.
     """
 
     def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
