@@ -156,10 +156,10 @@ async def test_pairs_are_added_and_taken_away_while_it_runs(
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.FAR:
-            if event.sample.index == 3:
-                run.change(Settings(Direction.DUPLEX, 4))
-            if event.sample.index == 7:
+            if event.sample.index >= 7:
                 run.change(Settings(Direction.IN, 2, 65_536))
+            elif event.sample.index >= 3:
+                run.change(Settings(Direction.DUPLEX, 4))
 
     recorded = await record(plan_of(workload, seconds=1.4, warmup_ns=SECOND_NS // 10), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
