@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from apart import enter_namespace
 from processes import own_cpu_s, running
 from ratios import ratio_interval
-from terminal import app
+from terminal import Terminal, app
 from tools import LINKGAUGE
 
 _PORT = 5896
@@ -37,9 +38,24 @@ _TURNS_OF_A_RUN = 10  # the app's is over in 30 s
 _SETTLE_S = 0.6  # what piled up while it was stopped is drawn
 
 
+def _command(seconds: int) -> list[str]:
+    return [sys.executable, "-m", "linkgauge", "run", f"127.0.0.1:{_PORT}", "--json", "--seconds", str(seconds)]
+
+
+@contextmanager
+def _running_app(size: tuple[int, int]) -> Generator[Terminal]:
+    """Give the app with a run that goes on; the run is stopped in the end, and kept."""
+    with app(f"127.0.0.1:{_PORT}", size=size) as terminal:
+        terminal.until(lambda text: "READY" in text)
+        terminal.press(" ")
+        terminal.until(lambda text: "RUNNING" in text)
+        yield terminal
+        terminal.press(" ")
+        terminal.rest(2.0)
+
+
 def _headless(seconds: int) -> float:
-    command = [sys.executable, "-m", "linkgauge", "run", f"127.0.0.1:{_PORT}", "--json", "--seconds", str(seconds)]
-    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    result = json.loads(subprocess.run(_command(seconds), check=True, capture_output=True, text=True).stdout)
     return result["measured"]["total"]["mbit_s"]
 
 
@@ -53,17 +69,12 @@ def _last_run() -> float:
 
 def _drawn(seconds: int, size: tuple[int, int]) -> tuple[float, float, float]:
     """Run the app; return the rate it measured, the bytes a second it wrote and the share of a core it took."""
-    with app(f"127.0.0.1:{_PORT}", size=size) as terminal:
-        terminal.until(lambda text: "READY" in text)
-        terminal.press(" ")
-        terminal.until(lambda text: "RUNNING" in text)
+    with _running_app(size) as terminal:
         terminal.rest(1.5)
         before, cpu_s = terminal.written, own_cpu_s(terminal.pid)
         terminal.rest(seconds - 1.5)
         written = (terminal.written - before) / (seconds - 1.5)
         share = (own_cpu_s(terminal.pid) - cpu_s) / (seconds - 1.5)
-        terminal.press(" ")
-        terminal.rest(2.0)
     return _last_run(), written, share
 
 
@@ -91,18 +102,12 @@ def _in_turn(pid: int, rest: Callable[[float], None], going: list[float], stoppe
 
 
 def _app_in_turn(going: list[float], stopped: list[float]) -> None:
-    with app(f"127.0.0.1:{_PORT}", size=_SIZES[0]) as terminal:
-        terminal.until(lambda text: "READY" in text)
-        terminal.press(" ")
-        terminal.until(lambda text: "RUNNING" in text)
+    with _running_app(_SIZES[0]) as terminal:
         _in_turn(terminal.pid, terminal.rest, going, stopped)
-        terminal.press(" ")
-        terminal.rest(2.0)
 
 
 def _headless_in_turn(going: list[float], stopped: list[float]) -> None:
-    command = [sys.executable, "-m", "linkgauge", "run", f"127.0.0.1:{_PORT}", "--json", "--seconds", "60"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(_command(60), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         time.sleep(2.0)
         _in_turn(process.pid, time.sleep, going, stopped)
         process.send_signal(signal.SIGINT)

@@ -37,7 +37,7 @@ _LENGTH: Final = struct.Struct(">I")
 _SERIAL: Final = struct.Struct(">Q")
 _TOKEN: Final = struct.Struct(f"{TOKEN_BYTES}s")
 TICKET_BYTES: Final = _SERIAL.size + TOKEN_BYTES
-_BLOCK_TOKENS: Final = 64  # one takes about 10 µs to make
+_BLOCK_TOKENS: Final = 64  # a block takes about 40 µs to make
 
 
 class KeyProblem(LinkgaugeError):

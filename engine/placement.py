@@ -7,12 +7,9 @@ a core that has gone to sleep, and on loopback that is most of what a transactio
 
 import os
 from dataclasses import replace
-from typing import Final
 
-from .plan import MAX_WORKERS, Plan, Workload
+from .plan import MAX_WORKERS, Plan
 from .samples import HostFacts
-
-_TAKING_TURNS: Final = {Workload.RR, Workload.CRR}
 
 
 def usable_cores() -> list[int]:
@@ -36,13 +33,12 @@ def placed(plan: Plan, near: HostFacts, far: HostFacts) -> Plan:
     """
     is_free = plan.workers is None and plan.near_cores is None and plan.far_cores is None
     cores = tuple(reversed(usable_cores()))  # the first is the busiest: most systems take their interrupts there
-    if not is_free or plan.workload not in _TAKING_TURNS or len(cores) < 2 or not are_one_host(near, far):
+    if not is_free or plan.workload.is_streaming or len(cores) < 2 or not are_one_host(near, far):
         return plan
-    connections = plan.settings.sessions * len(plan.settings.direction.flows)
-    workers = min(MAX_WORKERS, len(cores), connections)
+    workers = min(MAX_WORKERS, len(cores), plan.settings.connections)
     return replace(plan, workers=workers, near_cores=cores, far_cores=cores)
 
 
 def shares_cores(plan: Plan) -> bool:
     """Return whether the two ends of each of a plan's transactions keep to one core."""
-    return plan.workload in _TAKING_TURNS and plan.near_cores is not None and plan.near_cores == plan.far_cores
+    return not plan.workload.is_streaming and plan.near_cores is not None and plan.near_cores == plan.far_cores

@@ -56,6 +56,11 @@ class Workload(StrEnum):
         """Whether it is made of transactions: a request and its answer."""
         return self is not Workload.STREAM
 
+    @property
+    def is_streaming(self) -> bool:
+        """Whether payload is what counts; of the others it is transactions, each the work of one end at a time."""
+        return self in {Workload.STREAM, Workload.FETCH}
+
 
 # Bytes of a request and of its answer, as the z/VM report has them.
 SIZES: Final = {
@@ -132,6 +137,11 @@ class Settings:
         window = self.window_bytes
         if window is not None and not MIN_WINDOW_BYTES <= window <= MAX_WINDOW_BYTES:
             raise PlanError("window", f"{window} bytes", "give auto, or 2K to 1G")
+
+    @property
+    def connections(self) -> int:
+        """How many data connections there are, of all directions."""
+        return self.sessions * len(self.direction.flows)
 
     def changed(
         self,

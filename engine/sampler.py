@@ -9,7 +9,7 @@ from .cpu import elapsed_cores, read_cores
 from .dataplane.counters import NO_LATENCY, Counters, Slot
 from .latency import latency_of, merge, risen
 from .niccounts import elapsed_counts, read_nic_counts
-from .plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Workload, sender_of
+from .plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, sender_of
 from .plausible import LEAST_SHARE
 from .probe_reader import ProbeReader
 from .samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
@@ -37,7 +37,7 @@ class Sampler:
             if plan.workload.is_transactional and sender_of(flow, plan.workload) is end.other
         ]
         # Of whole answers the count says it all: bytes that were read a moment earlier would disagree with it.
-        self._answer_bytes = plan.sizes[1] if plan.workload in {Workload.RR, Workload.CRR} else None
+        self._answer_bytes = plan.sizes[1] if not plan.workload.is_streaming else None
         self._latency: dict[_Key, bytes] = {}
         self._probe = ProbeReader(counters) if plan.probe and end is End.NEAR else None
         self._cores: tuple[CoreTimes, ...] | None = None
@@ -49,8 +49,7 @@ class Sampler:
     def start(self) -> None:
         """Take the first reading: everything before it is not part of the run."""
         self._started_ns = time.monotonic_ns()
-        self._slots = self._read_slots()
-        self._latency = self._read_latency(self._slots)
+        self._slots, self._latency = self._read_counters()
         if self._probe is not None:
             self._probe.take()
         self._cores = read_cores()
@@ -91,8 +90,7 @@ class Sampler:
         interval_ns = elapsed_ns - self._elapsed_ns
         if interval_ns < self._interval_ns // LEAST_SHARE:  # its rate would be noise
             return None
-        slots = self._read_slots()
-        latency = self._read_latency(slots)  # at once: what comes between is in one of the two only
+        slots, latency = self._read_counters()
         cores, workers_ns = read_cores(), self._counters.workers_cpu_ns()
         process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
         counts = {key: risen(self._latency.get(key, NO_LATENCY), words) for key, words in latency.items()}
@@ -120,17 +118,19 @@ class Sampler:
         self._workers_ns, self._nic_counts = workers_ns, nic_counts
         return sample
 
-    def _read_slots(self) -> dict[tuple[Direction, int], Slot]:
-        slots: dict[tuple[Direction, int], Slot] = {}
+    def _read_counters(self) -> tuple[dict[_Key, Slot], dict[_Key, bytes]]:
+        """Return each slot and, right behind it, its latency: what comes between is in one of the two only."""
+        slots: dict[_Key, Slot] = {}
+        latency: dict[_Key, bytes] = {}
         for direction in (Direction.OUT, Direction.IN):
             for session in range(1, MAX_SESSIONS + 1):
                 slot = self._counters.read(direction, session)
-                if slot is not None:
-                    slots[direction, session] = slot
-        return slots
-
-    def _read_latency(self, slots: dict[_Key, Slot]) -> dict[_Key, bytes]:
-        return {key: self._counters.read_latency(*key) for key in slots if key[0] in self._asked}
+                if slot is None:
+                    continue
+                slots[direction, session] = slot
+                if direction in self._asked:
+                    latency[direction, session] = self._counters.read_latency(direction, session)
+        return slots, latency
 
 
 def _merged(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:

@@ -48,7 +48,9 @@ for _number, _handler in (
 
 
 def _ticks() -> tuple[int, int]:
-    """Return what a hypervisor took of this machine's time, and all of that time (proc(5): /proc/stat)."""
+    """Return what a hypervisor took of this machine's time, and all of that time (proc(5)); 0 where unknown."""
+    if not Path("/proc/stat").exists():
+        return 0, 0
     user_to_steal = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").split()[1:9]]
     return user_to_steal[7], sum(user_to_steal)
 

@@ -14,7 +14,7 @@ from ..errors import WorkerError
 from ..loop import see_through
 from ..messages import Change
 from ..placement import shares_cores, usable_cores
-from ..plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan, Workload
+from ..plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
 from ..travel import Carried
 from .channel import Channel, Message
 from .counters import Counters
@@ -261,13 +261,8 @@ def default_workers(plan: Plan) -> int:
     with four, rounds in turn. Transactions take turns anyway. Connections that are added later go where there is
     room: a worker that has to start first would keep the person waiting.
     """
-    is_streaming = plan.workload in {Workload.STREAM, Workload.FETCH}
-    least = min(_CONNECTIONS_APART, _connections(plan)) if is_streaming else 1
+    least = min(_CONNECTIONS_APART, plan.settings.connections) if plan.workload.is_streaming else 1
     return max(least, min(MAX_WORKERS, len(usable_cores()) // 2))
-
-
-def _connections(plan: Plan) -> int:
-    return plan.settings.sessions * len(plan.settings.direction.flows)
 
 
 def worker_command(channel_fd: int, counters_fd: int, number: int) -> list[str]:

@@ -53,7 +53,6 @@ class Worker:
         # The first sessions wait for each other: the flood of some would starve the opening of the rest.
         self._held = True
         self._shares_core = False
-        self._takes_turns = False
         self._cores: set[int] = set()
         self._expected = 0  # sessions, before a person wants more of them
         self._kept: Message = {"flows": [], "sessions": 0, "generation": -1, "oldest": 0}
@@ -212,8 +211,7 @@ class Worker:
         return True
 
     def _start(self, session: Session, *, is_alone: bool) -> None:
-        if self._shares_core and not is_alone and not self._takes_turns:
-            self._takes_turns = True
+        if self._shares_core and not is_alone:
             _set_policy("SCHED_BATCH")
         session.start(is_alone=is_alone)
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ...engine.plan import Workload
 from ...engine.warnings import lacks_offloads
 from . import remedies
 from .evidence import CoreLoad, EndEvidence
@@ -24,7 +23,6 @@ _IDLE: Final = 0.5
 _MANY_PACKETS_S: Final = 100_000
 _LEAST_SHARE: Final = 0.05
 _MIB: Final = 1_048_576
-_TAKING_TURNS: Final = {Workload.RR, Workload.CRR}
 # A slow path keeps the sender's buffer full: where that runs empty for this much of what is missing, the sender's
 # core is behind the rest as well. On a crowded machine a path that was slow on purpose had up to 0.18.
 _STARVED: Final = 0.25
@@ -129,7 +127,7 @@ def _full(view: FlowView, end: EndEvidence, share: float) -> Finding:
     if is_crowded and others >= _OTHERS:
         text = f"Core {number} of {end_name(end.end)} is full, and other processes fill it."
         remedy = f"{remedies.show_processes(end)}; end them, or keep clear of them with {_cores_option(end)}"
-    elif view.evidence.workload in _TAKING_TURNS and view.evidence.same_host:
+    elif not view.evidence.workload.is_streaming and view.evidence.same_host:
         text = f"Core {number} is full: between two ends of one host its time is all that a transaction takes."
         is_room = view.evidence.sessions < len(end.cores)
         remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if is_room else "a faster machine"
@@ -146,7 +144,7 @@ def _cores_option(end: EndEvidence) -> str:
 
 
 def _spread(view: FlowView, end: EndEvidence) -> str:
-    if view.evidence.workload in _TAKING_TURNS:
+    if not view.evidence.workload.is_streaming:
         return f"linkgauge … --sessions {2 * len(end.cores)} --workers {len(end.cores)}, or a faster machine"
     if len(end.cores) > 2 and view.evidence.sessions == 1:
         more = min(4, len(end.cores) // 2)

@@ -59,7 +59,7 @@ async def test_who_asks_counts_transactions_and_the_bytes_of_their_answers(
             assert transactions > 0, (flow, number)
             arrived = sum(part.bytes for part in parts) / plan.sizes[1]
             if workload is Workload.FETCH:  # its bytes are counted as they come, and read a moment earlier
-                between = max(4, transactions // 5)  # a busy machine makes that moment long
+                between = max(4, transactions // 20)  # a busy machine makes that moment long
                 assert transactions - between <= arrived < transactions + between, (flow, number)
             else:
                 assert arrived == transactions, (flow, number)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from ...engine.latency import latency_of
 from ...engine.meter import Interval, Meter, latency_counts
-from ...engine.plan import Direction, Plan, Workload
+from ...engine.plan import Direction, Plan
 from ...engine.samples import Sample, Sampled
 from .. import format as fmt
 from .output import stderr_console
@@ -97,7 +97,7 @@ def _so_far(meter: Meter | None) -> list[str]:
 def _rate(interval: Interval, flow: Direction) -> str:
     """Return what went: transactions a second with their median time, or payload."""
     receiver = interval.receiver(flow)
-    if interval.workload not in {Workload.RR, Workload.CRR} or receiver is None:
+    if interval.workload.is_streaming or receiver is None:
         return fmt.rate(_bit_s(interval, flow), 8)
     counts = latency_counts(receiver.sample, flow)
     latency = latency_of(counts)

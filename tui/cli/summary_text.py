@@ -227,9 +227,7 @@ def _cpu(near: CpuSummary, far: CpuSummary, workload: Workload) -> Padding:
             fmt.percent(cpu.host_percent),
             fmt.percent(cpu.hottest_core_percent),
             fmt.percent(cpu.process_percent),
-            fmt.transaction_cost(cpu.msec_per_transaction)
-            if workload in {Workload.RR, Workload.CRR}
-            else fmt.cost(cpu.msec_per_mib),
+            fmt.cost(cpu.msec_per_mib) if workload.is_streaming else fmt.transaction_cost(cpu.msec_per_transaction),
         )
     return _indent(table)
 

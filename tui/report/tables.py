@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ...engine.latency import Latency
-from ...engine.plan import SECOND_NS, Direction, Workload
+from ...engine.plan import SECOND_NS, Direction
 from ...engine.samples import CpuSummary, Expected, HostFacts, Measured, Summary, TcpSummary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
@@ -168,7 +168,7 @@ def _latency(latency: Latency | None) -> list[Content]:
 
 def cpu(summary: Summary) -> Markup:
     """Return what CPU each end's host and linkgauge's own processes used."""
-    of_transaction = summary.plan.workload in {Workload.RR, Workload.CRR}
+    of_transaction = not summary.plan.workload.is_streaming
     rows = [_cpu(name, one, of_transaction) for name, one in (("near", summary.near_cpu), ("far", summary.far_cpu))]
     return table(("", "host, all cores", "busiest core", "linkgauge, of a core", "cost"), rows)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from ...engine.latency import Latency
-from ...engine.plan import Direction, End, Plan, Settings, Workload
+from ...engine.plan import Direction, End, Plan, Settings
 from ...engine.samples import Expectation, Expected, Stretch, Summary
 from .. import format as words
 from ..format import Unit
@@ -131,7 +131,7 @@ class Leg:
 
 def answer_bits_of(plan: Plan) -> int | None:
     """Return the payload of a transaction, where a gauge is to count transactions."""
-    return plan.sizes[1] * 8 if plan.workload in {Workload.RR, Workload.CRR} else None
+    return None if plan.workload.is_streaming else plan.sizes[1] * 8
 
 
 def expected_of(expectation: Expectation, direction: Direction) -> Expected | None:
