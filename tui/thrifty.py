@@ -6,13 +6,16 @@ A slow line must cost frames, never data: what is drawn late is drawn as it is t
 # What is replaced here is Textual's own, and its types leave open of what a screen or an app is.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate  # what it hands to the terminal
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate  # what the terminal gets
 from textual.app import App
+from textual.geometry import Region
 from textual.screen import Screen
+from textual.strip import Strip
 
 from .frames import Frames
 
@@ -34,6 +37,47 @@ class _Changes(CompositorUpdate):
         """Return them as the terminal takes them."""
         del console
         return self._written
+
+
+class _Sparing(Compositor):
+    """Has only those lines rendered that are to be drawn anew.
+
+    Textual has every widget that is to be seen render all of its lines, for each frame, then keeps those of the
+    regions that changed: that is most of what a frame of many small changes costs.
+    """
+
+    _wanted: list[Region] | None = None
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        """Render the regions that have changed."""
+        self._wanted = list(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._wanted = None
+
+    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        if self._wanted is None:
+            yield from super()._get_renders(crop)
+            return
+        left = self._wanted
+        for widget, (region, clip) in self.visible_widgets.items():  # from the front to the back
+            seen = region.intersection(clip)
+            of_it = [part for part in (seen.intersection(one) for one in left) if part]
+            if not of_it:
+                continue
+            top, bottom = min(one.y for one in of_it), max(one.bottom for one in of_it)
+            band = Region(seen.x, top, seen.width, bottom - top)
+            yield region, band, widget.render_lines(band.translate((-region.x, -region.y)))
+            left = [one for one in left if one not in seen]  # what is behind is not to be seen there
+
+
+class ThriftyScreen(Screen[None]):
+    """A screen that changes little at a time, several times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = _Sparing()
 
 
 class ThriftyApp(App[None]):

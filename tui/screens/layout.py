@@ -6,6 +6,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from ..preferences import Preferences
+from ..thrifty import ThriftyScreen
 
 
 def app_of(screen: Screen[Any]) -> App[None]:
@@ -18,5 +19,5 @@ def preferences_of(screen: Screen[Any]) -> Preferences:
     return getattr(app_of(screen), "preferences", Preferences())
 
 
-class InstrumentScreen(Screen[None]):
+class InstrumentScreen(ThriftyScreen):
     """A screen with a title, instruments and keys: of a run that goes on, or of one that is kept."""

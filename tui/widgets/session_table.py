@@ -6,7 +6,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.events import Resize
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -46,6 +46,7 @@ class SessionTable(ScrollView, can_focus=True):
         self._answer_bits: int | None = None
         self._base: Style | None = None
         self._best_bit_s = 0.0
+        self._looks: tuple[object, list[tuple[SessionRow, int]]] = (None, [])
         self.border_title = "sessions"
 
     def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, answer_bits: int | None = None) -> None:
@@ -60,7 +61,27 @@ class SessionTable(ScrollView, can_focus=True):
         self._rows, self._said = rows, said
         self._best_bit_s = max((row.bit_s or 0.0 for row in rows), default=0.0)
         self._fit()
-        self.refresh()
+        self._refresh_changed()
+
+    def _refresh_changed(self) -> None:
+        """Have those lines drawn that differ from what stands there: a frame changes few of many sessions."""
+        head = (self._answer_bits, len(self._rows), self.size)
+        looks = [(row, self._bar_cells(row)) for row in self._rows]
+        before, self._looks = self._looks, (head, looks)
+        if before[0] != head:
+            self.refresh()
+            return
+        first, width = 1 - round(self.scroll_y), self.size.width
+        changed = [y for y, pair in enumerate(zip(before[1], looks, strict=True), first) if pair[0] != pair[1]]
+        lines = [Region(0, y, width, 1) for y in changed if 1 <= y < self.size.height]
+        if lines:
+            self.refresh(*lines)
+
+    def _bar_cells(self, row: SessionRow) -> int:
+        room = self.scrollable_content_region.width - _BAR_FROM
+        if room < 8 or self._best_bit_s <= 0:
+            return 0
+        return round((row.bit_s or 0.0) / self._best_bit_s * room)
 
     def on_resize(self, _event: Resize) -> None:
         """Scroll over the new height."""
@@ -82,9 +103,9 @@ class SessionTable(ScrollView, can_focus=True):
         if number >= len(self._rows):
             return Strip.blank(width, base)
         row = self._rows[number]
-        return Strip(self._segments(row, width, base)).adjust_cell_length(width, base)
+        return Strip(self._segments(row, base)).adjust_cell_length(width, base)
 
-    def _segments(self, row: SessionRow, width: int, base: Style) -> list[Segment]:
+    def _segments(self, row: SessionRow, base: Style) -> list[Segment]:
         quiet = base + self.get_component_rich_style("session-table--quiet", partial=True)
         segments = [
             Segment(f"{words.arrow(row.direction)}{row.session:>3} ", quiet),
@@ -93,9 +114,7 @@ class SessionTable(ScrollView, can_focus=True):
             Segment(f"{words.count(row.retransmits):>6} ", base),
             Segment(f"{words.size(row.cwnd_bytes):>6}", base),
         ]
-        room = width - _BAR_FROM
-        if room >= 8 and self._best_bit_s > 0:
-            length = round((row.bit_s or 0.0) / self._best_bit_s * room)
+        if length := self._bar_cells(row):
             style = base + self.get_component_rich_style(f"session-table--{row.direction}", partial=True)
             segments.append(Segment("    " + "▬" * length, style))
         return segments
