@@ -9,7 +9,7 @@ from .cpu import elapsed_cores, read_cores
 from .dataplane.counters import NO_LATENCY, Counters, Slot
 from .latency import latency_of, merge, risen
 from .niccounts import elapsed_counts, read_nic_counts
-from .plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, sender_of
+from .plan import SECOND_NS, Direction, End, Plan, sender_of
 from .plausible import LEAST_SHARE
 from .probe_reader import ProbeReader
 from .samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
@@ -123,7 +123,7 @@ class Sampler:
         slots: dict[_Key, Slot] = {}
         latency: dict[_Key, bytes] = {}
         for direction in (Direction.OUT, Direction.IN):
-            for session in range(1, MAX_SESSIONS + 1):
+            for session in self._counters.used(direction):
                 slot = self._counters.read(direction, session)
                 if slot is None:
                     continue

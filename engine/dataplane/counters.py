@@ -130,18 +130,22 @@ class Counters:
         first = latency_base(slot_of(direction, session)) * 8
         return self._map[first : first + BUCKETS * 8]
 
-    def open_count(self) -> int:
-        """Return how many connections are open."""
-        return sum(1 for base in range(0, _CPU_BASE, WORDS_PER_SLOT) if self.words[base])
+    def used(self, direction: Direction) -> list[int]:
+        """Return the sessions of a single direction that are open, or have carried anything; ascending."""
+        opened, carried = self._all(direction, Field.OPEN_GENERATION), self._all(direction, Field.BYTES)
+        return [number for number, words in enumerate(zip(opened, carried, strict=True), 1) if any(words)]
 
     def total_bytes(self) -> int:
         """Return the bytes of all slots: a sign of life while the control connection is silent."""
-        return sum(self.words[base + Field.BYTES] for base in range(0, _CPU_BASE, WORDS_PER_SLOT))
+        return sum(self.words[Field.BYTES : _CPU_BASE : WORDS_PER_SLOT].tolist())
 
     def flow_bytes(self, direction: Direction) -> int:
         """Return the bytes of all sessions of a single direction; the probe's are no payload."""
-        first, step = slot_of(direction, 1) * WORDS_PER_SLOT + Field.BYTES, 2 * WORDS_PER_SLOT
-        return sum(self.words[first : 2 * MAX_SESSIONS * WORDS_PER_SLOT : step].tolist())
+        return sum(self._all(direction, Field.BYTES))
+
+    def _all(self, direction: Direction, field: Field) -> list[int]:
+        first = slot_of(direction, 1) * WORDS_PER_SLOT + field
+        return self.words[first : 2 * MAX_SESSIONS * WORDS_PER_SLOT : 2 * WORDS_PER_SLOT].tolist()
 
     def set_worker_cpu(self, worker: int, cpu_ns: int) -> None:
         """Store a worker's user and system time."""

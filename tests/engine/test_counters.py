@@ -46,7 +46,8 @@ def test_every_session_has_a_slot_of_its_own() -> None:
 def test_a_new_block_knows_of_no_session(counters: Counters) -> None:
     """A slot that was never used is not a session with zero bytes."""
     assert all(counters.read(flow, n) is None for flow in FLOWS for n in (1, MAX_SESSIONS))
-    assert counters.open_count() == counters.total_bytes() == counters.worker_cpu_ns() == 0
+    assert [counters.used(flow) for flow in FLOWS] == [[], []]
+    assert counters.total_bytes() == counters.worker_cpu_ns() == 0
 
 
 def test_a_slot_tells_zero_from_unknown(counters: Counters) -> None:
@@ -60,7 +61,8 @@ def test_a_slot_tells_zero_from_unknown(counters: Counters) -> None:
         Direction.IN, MAX_SESSIONS, True, 2**60, None, 0, 0, 0, 90, 0, 0
     )
     assert counters.read(Direction.OUT, MAX_SESSIONS) is None
-    assert (counters.open_count(), counters.total_bytes()) == (1, 2**60)
+    assert [counters.used(flow) for flow in (Direction.OUT, Direction.IN)] == [[], [MAX_SESSIONS]]
+    assert counters.total_bytes() == 2**60
 
 
 def test_a_closed_session_keeps_its_bytes(counters: Counters) -> None:
@@ -69,7 +71,7 @@ def test_a_closed_session_keeps_its_bytes(counters: Counters) -> None:
     slot = counters.read(Direction.OUT, 1)
     assert slot is not None
     assert (slot.is_open, slot.bytes) == (False, 5)
-    assert counters.open_count() == 0
+    assert counters.used(Direction.OUT) == [1]
 
 
 def test_each_worker_has_its_own_cpu_time(counters: Counters) -> None:
@@ -79,7 +81,8 @@ def test_each_worker_has_its_own_cpu_time(counters: Counters) -> None:
         counters.set_heard(worker, 20 + worker)
     assert counters.worker_cpu_ns() == 10 * MAX_WORKERS
     assert counters.heard_ns() == 19 + MAX_WORKERS
-    assert counters.total_bytes() == counters.open_count() == 0
+    assert counters.total_bytes() == 0
+    assert not counters.used(Direction.OUT) + counters.used(Direction.IN)
 
 
 def test_what_another_process_writes_is_read_here(counters: Counters) -> None:
