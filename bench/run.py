@@ -12,6 +12,7 @@ and ratios with a 95 % bootstrap interval; writes bench/results/bench.csv and be
 import argparse
 import csv
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -211,6 +212,16 @@ def _run_case(
     return results
 
 
+def _is_known(cpu_ms: float) -> bool:
+    """Return whether a round had time enough to read its CPU."""
+    return cpu_ms > 0  # and no NaN
+
+
+def _known_median(cpu_ms: list[float]) -> float:
+    known = [one for one in cpu_ms if _is_known(one)]
+    return median(known) if known else float("nan")
+
+
 def _report(case: Case, results: dict[str, Rounds]) -> list[dict[str, str]]:
     ours = results.get(case.ours.label)
     rows: list[dict[str, str]] = []
@@ -226,16 +237,16 @@ def _report(case: Case, results: dict[str, Rounds]) -> list[dict[str, str]]:
         }
         if rounds.unit == tools.TRANSACTIONS:
             row["transactions_s"] = f"{median(rounds.rates):.0f}"
-            row["cpu_ms_per_transaction"] = f"{median(rounds.cpu_ms):.4f}"
+            row["cpu_ms_per_transaction"] = f"{_known_median(rounds.cpu_ms):.4f}"
             told = f"{row['transactions_s']:>7} /s    {row['cpu_ms_per_transaction']:>7} ms each"
         else:
             row["gbit_s"] = f"{median(rounds.rates) / 1e9:.2f}"
-            row["cpu_ms_per_mib"] = f"{median(rounds.cpu_ms):.3f}"
+            row["cpu_ms_per_mib"] = f"{_known_median(rounds.cpu_ms):.3f}"
             told = f"{row['gbit_s']:>7} Gb/s  {row['cpu_ms_per_mib']:>7} ms/MiB"
         if ours is not None and label != case.ours.label and len(ours.rates) == len(rounds.rates):
             ratio, low, high = ratio_interval(ours.rates, rounds.rates)
-            costs = all(ours.cpu_ms) and all(rounds.cpu_ms)
-            cpu = ratio_interval(ours.cpu_ms, rounds.cpu_ms)[0] if costs else float("nan")
+            costs = [pair for pair in zip(ours.cpu_ms, rounds.cpu_ms, strict=True) if all(map(_is_known, pair))]
+            cpu = ratio_interval(*zip(*costs, strict=True))[0] if costs else float("nan")
             row |= {"ratio": f"{ratio:.2f}", "ratio_low": f"{low:.2f}", "ratio_high": f"{high:.2f}"}
             row["cpu_ratio"] = f"{cpu:.2f}"
         rows.append(row)
@@ -243,6 +254,11 @@ def _report(case: Case, results: dict[str, Rounds]) -> list[dict[str, str]]:
         cost = f", its CPU {row['cpu_ratio']}" if row["ratio"] else ""
         print(f"  {label:44} {told}  {against}{cost}")
     return rows
+
+
+def _leave(_number: int, _frame: object) -> None:
+    """End the servers with the benchmark."""
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def main() -> None:
@@ -253,6 +269,7 @@ def main() -> None:
     parser.add_argument("--only", help="cases, separated by commas", default="")
     options = parser.parse_args()
     enter_namespace()
+    signal.signal(signal.SIGTERM, _leave)
     wanted = [c for c in CASES if not options.only or c.name in options.only.split(",")]
     programs = {e.tool for c in wanted for e in (c.ours, *c.others)}
     rows: list[dict[str, str]] = []
