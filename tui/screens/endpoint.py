@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Static
 
@@ -19,6 +18,7 @@ from ..actions import Place, bindings
 from ..ports import Form
 from ..preferences import Preferences
 from ..serving import Facts, Journal, Readings, Served
+from ..thrifty import ThriftyScreen
 from ..widgets.client_table import ClientTable
 from ..widgets.limits_panel import LimitsPanel
 from ..widgets.serving_gauge import ServingGauge
@@ -62,7 +62,7 @@ class Serving(Protocol):
         ...
 
 
-class EndpointScreen(Screen[None]):
+class EndpointScreen(ThriftyScreen):
     """Looks at an endpoint as often as it draws."""
 
     AUTO_FOCUS = "#log"

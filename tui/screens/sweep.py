@@ -17,7 +17,6 @@ from textual.binding import BindingType
 from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Footer, Static
 from textual.worker import Worker, WorkerState
 
@@ -32,6 +31,7 @@ from ..comparing import LETTERS
 from ..ports import ConductedRun, Export, Form, Sweeps
 from ..sweep_text import about_ns, cell_words, point_words
 from ..sweeping import cell_of
+from ..thrifty import ThriftyScreen
 from ..widgets.overlay_plot import OverlayPlot
 from ..widgets.styles import KEY, MUTED
 from ..widgets.sweep_map import best_lines, knee_lines, lines_of, maps
@@ -40,7 +40,7 @@ from .help import HelpScreen
 from .layout import app_of
 
 
-class SweepScreen(Screen[None]):
+class SweepScreen(ThriftyScreen):
     """One sweep against one peer; `starts` says whether what is left of it is run at once."""
 
     PLACE: ClassVar[Place] = Place.SWEEP
