@@ -12,7 +12,7 @@ from .evidence import Evidence
 from .finding import Finding, ordered
 from .link import find_link
 from .path import find_path
-from .processor import find_cores, find_processor, load_words
+from .processor import find_cores, find_processor, is_full, load_words
 from .view import FlowView, views
 from .windows import find_left, find_window
 
@@ -170,12 +170,14 @@ def _no_payload(evidence: Evidence) -> Finding:
 
 
 def _unexplained(evidence: Evidence) -> Finding:
+    # A full core of which TCP did not wait, such as one that other processes fill, is no reason and no lie either.
+    cores = "" if is_full(evidence.near) or is_full(evidence.far) else "core is full and no "
     return Finding(
         "unexplained",
         None if evidence.expected_bit_s is None else 1.0,
         _LEFT_OVER,
         "Neither end sees what limits.",
-        f"no core is full and no window, loss or queue shows; {load_words(evidence.near)} (near)",
+        f"no {cores}window, loss or queue shows; {load_words(evidence.near)} (near)",
         "test longer and the other way: linkgauge … --seconds 60 --direction in",
         weight=1.0,
     )

@@ -54,7 +54,7 @@ def find_cores(view: FlowView) -> Iterator[Finding]:
 
 def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tuple[str, ...]) -> Iterator[Finding]:
     """Give what an end's cores account for: what waits for them, and what they do while TCP seems busy."""
-    names = waiting if _hottest_busy(end) >= _FULL else ()
+    names = waiting if is_full(end) else ()
     if names and view.flow.busy is None:  # the kernel does not tell what the sender waited for
         names = (*waiting, *working)
     if names and end is view.sender and view.budget.starved >= _STARVED:
@@ -99,6 +99,11 @@ def _hottest_busy(end: EndEvidence) -> float:
 
 def _packets_s(view: FlowView) -> float:
     return view.wanted_bit_s / 8 / max(1, view.flow.mss_bytes or 1_448)
+
+
+def is_full(end: EndEvidence) -> bool:
+    """Return whether an end has a core that is full."""
+    return _hottest_busy(end) >= _FULL
 
 
 def load_words(end: EndEvidence) -> str:

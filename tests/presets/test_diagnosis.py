@@ -327,6 +327,17 @@ def test_transactions_wait_for_round_trips_where_no_core_is_full(workload: Workl
     assert diagnose(replace(evidence, far=full))[0].code == "core-saturated"
 
 
+@pytest.mark.parametrize("cores", [IDLE, FULL], ids=["idle", "full"])
+def test_no_core_is_called_full_that_is_not_and_none_idle_that_is_full(cores: tuple[CoreLoad, ...]) -> None:
+    """Other processes may fill one, of which TCP did not wait: then it is told how full, and not that none is."""
+    loopback = link_evidence(load_catalog().find("loopback"), PLAIN)
+    evidence = run(20_000, expected_bit_s=None, link=loopback, near={"cores": cores}, far={"cores": cores})
+    finding = first(replace(evidence, far=replace(evidence.far, hostname=evidence.near.hostname)))
+    assert finding.code == "unexplained"
+    assert ("no core is full" in finding.evidence) is (cores is IDLE)
+    assert "no window, loss or queue shows; core " in finding.evidence.replace("core is full and no ", "")
+
+
 def test_nothing_to_see_is_said() -> None:
     """Without TCP's own account and with idle cores there is no reason to give."""
     unknown = dict.fromkeys(("busy", "rwnd_limited", "sndbuf_limited", "rtt_us", "min_rtt_us", "timestamps"))
