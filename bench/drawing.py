@@ -11,6 +11,9 @@ connection, with all that this process does and with nothing of it. What was mea
 machine took much of its time does not count, and is measured again.
 """
 
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
 import argparse
 import json
 import os
@@ -28,6 +31,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent))
 
 from apart import enter_namespace
+from linkgauge.engine.niccounts import read_nic_counts
 from processes import own_cpu_s, running
 from ratios import ratio_interval
 from stolen import MOST_STOLEN, Patience, Watch
@@ -41,15 +45,19 @@ _TURNS_OF_A_RUN = 10  # the app's is over in 30 s
 _MOST_RUNS = 4  # as many times as would do if none was disturbed
 _SETTLE_S = 0.6  # what piled up while it was stopped is drawn
 
+_OVER = (f"127.0.0.1:{_PORT}", "--congestion", "cubic")
+
+_Turns = tuple[list[float], list[float]]
+
 
 def _command(seconds: int) -> list[str]:
-    return [sys.executable, "-m", "linkgauge", "run", f"127.0.0.1:{_PORT}", "--json", "--seconds", str(seconds)]
+    return [sys.executable, "-m", "linkgauge", "run", *_OVER, "--json", "--seconds", str(seconds)]
 
 
 @contextmanager
 def _running_app(size: tuple[int, int]) -> Generator[Terminal]:
     """Give the app with a run that goes on; the run is stopped in the end, and kept."""
-    with app(f"127.0.0.1:{_PORT}", size=size) as terminal:
+    with app(*_OVER, size=size) as terminal:
         terminal.until(lambda text: "READY" in text)
         terminal.press(" ")
         terminal.until(lambda text: "RUNNING" in text)
@@ -83,8 +91,10 @@ def _drawn(seconds: int, size: tuple[int, int]) -> tuple[float, float, float]:
 
 
 def _loopback_bytes() -> int:
-    lines = Path("/proc/net/dev").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.strip().startswith("lo:"))
+    counts = read_nic_counts("lo")
+    if counts is None:
+        raise SystemExit("this system does not tell what comes over loopback: nothing to compare in turn")
+    return counts.received_bytes
 
 
 def _in_turn(pid: int, rest: Callable[[float], None], going: list[float], stopped: list[float]) -> None:
@@ -121,6 +131,28 @@ def _headless_in_turn(going: list[float], stopped: list[float]) -> None:
         process.send_signal(signal.SIGINT)
 
 
+def _turns(take_turns: Callable[[list[float], list[float]], None], wanted: int) -> _Turns:
+    """Return the rates with a process at work and stopped: as many as are wanted, where time is let."""
+    going: list[float] = []
+    stopped: list[float] = []
+    for _ in range(_MOST_RUNS * max(1, wanted // _TURNS_OF_A_RUN)):
+        if len(going) >= wanted:
+            break
+        take_turns(going, stopped)
+    return going, stopped
+
+
+def _tell_turns(in_turn: dict[str, _Turns]) -> None:
+    if not all(going for going, _ in in_turn.values()):
+        print("in turn: time was stolen all along, nothing to compare")
+        return
+    found = {name: ratio_interval(*rates) for name, rates in in_turn.items()}
+    for name, (ratio, low, high) in found.items():
+        told = f"{ratio:.3f} of its process stopped ({low:.3f}–{high:.3f}), {len(in_turn[name][0])} turns"
+        print(f"in turn, in one run: {name} {told}")
+    print(f"the app's of the headless command's: {found['app'][0] / found['headless'][0]:.3f}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Whether drawing disturbs measuring.")
@@ -143,23 +175,13 @@ def main() -> None:
             drawn.append(rate)
             shares.append(share)
             written[size].append(speed)
-        in_turn: dict[str, tuple[list[float], list[float]]] = {"app": ([], []), "headless": ([], [])}
-        for name, take_turns in (("app", _app_in_turn), ("headless", _headless_in_turn)):
-            for _ in range(_MOST_RUNS * max(1, options.turns // _TURNS_OF_A_RUN)):
-                if len(in_turn[name][0]) < options.turns:
-                    take_turns(*in_turn[name])
+        in_turn = {"app": _turns(_app_in_turn, options.turns), "headless": _turns(_headless_in_turn, options.turns)}
     ratio, low, high = ratio_interval(drawn, headless)
     print(f"headless {median(headless):.0f} Mb/s, app open and drawing {median(drawn):.0f} Mb/s")
     print(f"ratio {ratio:.3f} ({low:.3f}–{high:.3f}), to be at least 0.98")
     print(f"the app itself took {median(shares):.1%} of a core, of {os.cpu_count()}")
     print(patience)
-    quotients: list[float] = []
-    for name, rates in in_turn.items():
-        of_stopped, lowest, highest = ratio_interval(*rates)
-        quotients.append(of_stopped)
-        told = f"{of_stopped:.3f} of its process stopped ({lowest:.3f}–{highest:.3f}), {len(rates[0])} turns"
-        print(f"in turn, in one run: {name} {told}")
-    print(f"the app's of the headless command's: {quotients[0] / quotients[1]:.3f}")
+    _tell_turns(in_turn)
     for (columns, lines), speeds in written.items():
         if speeds:
             print(f"the app wrote {median(speeds) / 1e3:.1f} kB/s to a terminal of {columns}x{lines}")

@@ -1,9 +1,13 @@
 """What a hypervisor took of this machine's time: what was measured meanwhile tells of its other guests as well."""
 
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
+
+from linkgauge.engine.cpu import elapsed_cores, read_cores
 
 MOST_STOLEN = 0.02
 _TRIES = 5
@@ -12,25 +16,17 @@ _REST_S = 2.0  # who has taken much gets less for a while
 T = TypeVar("T")
 
 
-def _ticks() -> tuple[int, int]:
-    """Return the time that was taken, and all there was, of all cores (proc(5), /proc/stat); 0 where unknown."""
-    try:
-        words = Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
-    except OSError:
-        return 0, 0
-    return int(words[7]), sum(map(int, words))
-
-
 class Watch:
     """Tells what share of this machine's time was taken since it was made."""
 
     def __init__(self) -> None:
-        self._before = _ticks()
+        self._before = read_cores()
 
     def share(self) -> float:
-        """Return the share, 0 to 1."""
-        (stolen, total), (stolen_before, total_before) = _ticks(), self._before
-        return (stolen - stolen_before) / max(1, total - total_before)
+        """Return the share, 0 to 1; 0 where the system does not tell."""
+        cores = elapsed_cores(self._before, read_cores()) or ()
+        whole_ns = sum(core.busy_ns + core.idle_ns for core in cores)
+        return sum(core.steal_ns for core in cores) / max(1, whole_ns)
 
 
 class Patience:
@@ -42,17 +38,17 @@ class Patience:
 
     def measure(self, once: Callable[[], T]) -> T:
         """Return what a measurement found while nobody took much of this machine; else what the last one found."""
-        for _ in range(_TRIES - 1):
+        tries = 1
+        while True:
             watch = Watch()
             found = once()
-            if watch.share() <= MOST_STOLEN:
+            is_disturbed = watch.share() > MOST_STOLEN
+            if not is_disturbed or tries == _TRIES:
+                self.disturbed += is_disturbed
                 return found
+            tries += 1
             self.repeated += 1
             time.sleep(_REST_S)
-        watch = Watch()
-        found = once()
-        self.disturbed += watch.share() > MOST_STOLEN
-        return found
 
     def __str__(self) -> str:
         """Return how often it was repeated, and what is disturbed all the same."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from linkgauge.engine.cpu import elapsed_cores, read_cores
+from linkgauge.engine.samples import CoreTimes
 
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,7 +20,7 @@ _MARK = f"LINKGAUGE_TESTS={os.getpid()}"
 _PATIENCE_S = 10.0
 LARGER = {(120, 40), (200, 60)}
 _STOLEN = 0.05
-_TICKS = pytest.StashKey[tuple[int, int]]()
+_CORES = pytest.StashKey[tuple[CoreTimes, ...] | None]()
 
 
 def _marked_processes() -> dict[int, str]:
@@ -47,18 +49,10 @@ for _number, _handler in (
         signal.signal(_number, _handler)
 
 
-def _ticks() -> tuple[int, int]:
-    """Return what a hypervisor took of this machine's time, and all of that time (proc(5)); 0 where unknown."""
-    if not Path("/proc/stat").exists():
-        return 0, 0
-    user_to_steal = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").split()[1:9]]
-    return user_to_steal[7], sum(user_to_steal)
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Note where the machine's clocks are when a measurement begins."""
     if item.get_closest_marker("alone"):
-        item.stash[_TICKS] = _ticks()
+        item.stash[_CORES] = read_cores()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -68,9 +62,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     Three of six links were missed so while vmstat(8) showed 5 to 72 % stolen.
     """
     report = yield
-    if report.when == "call" and report.failed and _TICKS in item.stash:
-        (stolen_before, before), (stolen, now) = item.stash[_TICKS], _ticks()
-        share = (stolen - stolen_before) / max(1, now - before)
+    if report.when == "call" and report.failed and _CORES in item.stash:
+        cores = elapsed_cores(item.stash[_CORES], read_cores()) or ()
+        share = sum(core.steal_ns for core in cores) / max(1, sum(core.busy_ns + core.idle_ns for core in cores))
         if share > _STOLEN:
             path, line, _ = item.location
             report.outcome = "skipped"

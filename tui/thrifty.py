@@ -106,10 +106,7 @@ class ThriftyApp(App[None]):
             super()._display(screen, renderable)
             return
         self._frames.fit(*self.size)
-        if isinstance(renderable, ChopsUpdate):
-            _take_chops(self._frames, renderable)
-        else:
-            _take_layout(self._frames, renderable)
+        take(self._frames, renderable)
         self._send(screen)
 
     def _send(self, screen: Screen[Any]) -> None:
@@ -131,6 +128,14 @@ class ThriftyApp(App[None]):
         """Tell whether what was written before still waits: Textual's writer is asked, where it has one."""
         waiting = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
         return waiting is not None and waiting.qsize() > _PATIENCE
+
+
+def take(frames: Frames, update: ChopsUpdate | LayoutUpdate) -> None:
+    """Put what Textual has rendered into frames of the screen's size."""
+    if isinstance(update, ChopsUpdate):
+        _take_chops(frames, update)
+    else:
+        _take_layout(frames, update)
 
 
 def _take_chops(frames: Frames, update: ChopsUpdate) -> None:

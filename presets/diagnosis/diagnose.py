@@ -125,7 +125,7 @@ def _round_trips(view: FlowView) -> Iterator[Finding]:
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.6,
         "Each transaction waits for its answer: round trips are the limit.",
-        f"TCP's round trip is {trip}; no core is full",
+        f"TCP's round trip is {trip}{'' if _has_full_core(view.evidence) else '; no core is full'}",
         "linkgauge … --sessions 10, or --burst 10 with rr, to have more of them on the way",
     )
 
@@ -169,15 +169,21 @@ def _no_payload(evidence: Evidence) -> Finding:
     )
 
 
+def _has_full_core(evidence: Evidence) -> bool:
+    """Return whether an end has a core that is full, though it be one that other processes fill."""
+    return is_full(evidence.near) or is_full(evidence.far)
+
+
 def _unexplained(evidence: Evidence) -> Finding:
-    # A full core of which TCP did not wait, such as one that other processes fill, is no reason and no lie either.
-    cores = "" if is_full(evidence.near) or is_full(evidence.far) else "core is full and no "
+    shows = "no window, loss or queue shows"
+    if not _has_full_core(evidence):
+        shows = f"no core is full and {shows}"
     return Finding(
         "unexplained",
         None if evidence.expected_bit_s is None else 1.0,
         _LEFT_OVER,
         "Neither end sees what limits.",
-        f"no {cores}window, loss or queue shows; {load_words(evidence.near)} (near)",
+        f"{shows}; {load_words(evidence.near)} (near)",
         "test longer and the other way: linkgauge … --seconds 60 --direction in",
         weight=1.0,
     )

@@ -24,23 +24,20 @@ class Seen:
         def take(this: Any, screen: Any, update: Any) -> None:
             if isinstance(update, ChopsUpdate | LayoutUpdate):
                 self.partial += isinstance(update, ChopsUpdate)
-                self._take(this, update)
+                self.frames.fit(*this.size)
+                thrifty.take(self.frames, update)
             display(this, screen, update)
 
         monkeypatch.setattr(thrifty.ThriftyApp, "_display", take)
 
-    def _take(self, app: Any, update: ChopsUpdate | LayoutUpdate) -> None:
-        self.frames.fit(*app.size)
-        if isinstance(update, ChopsUpdate):
-            thrifty._take_chops(self.frames, update)
-        else:
-            thrifty._take_layout(self.frames, update)
-
     def lines(self) -> list[tuple[str, tuple[Any, ...]]]:
-        """Return what would stand there: the text of each line, and the pens of its cells."""
-        return [
-            ("".join(text), tuple(pens)) for text, pens in zip(self.frames._texts, self.frames._pens, strict=True)
-        ]
+        """Return what would stand there."""
+        return lines_of(self.frames)
+
+
+def lines_of(frames: Frames) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return the text of each line, and the pens of its cells."""
+    return [("".join(text), tuple(pens)) for text, pens in zip(frames._texts, frames._pens, strict=True)]
 
 
 def whole(app: Any) -> list[tuple[str, tuple[Any, ...]]]:
@@ -49,8 +46,8 @@ def whole(app: Any) -> list[tuple[str, tuple[Any, ...]]]:
         widget._styles_cache.clear()
     frames = Frames(app.console._color_system)
     frames.fit(*app.size)
-    thrifty._take_layout(frames, app.screen._compositor.render_full_update())
-    return [("".join(text), tuple(pens)) for text, pens in zip(frames._texts, frames._pens, strict=True)]
+    thrifty.take(frames, app.screen._compositor.render_full_update())
+    return lines_of(frames)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
