@@ -6,6 +6,7 @@ from ..engine.compare import Comparison, Difference, Figure, Unit
 from ..engine.document import short
 from ..engine.plan import Plan
 from . import format as fmt
+from .carried_text import socket_words
 
 NO_DIFFERENCE: Final = "no difference that these runs can show"
 _NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": ""}
@@ -139,16 +140,7 @@ def _field(plan: Plan, name: str) -> str:
     if name == "block_bytes":
         return fmt.window(plan.block_bytes)
     if name == "socket":
-        socket = plan.socket
-        named = {
-            "": socket.congestion,
-            "MSS ": socket.mss_bytes,
-            "DSCP ": socket.dscp,
-            "from ": socket.source,
-            "on ": socket.device,
-        }
-        words = [f"{before}{value}" for before, value in named.items() if value is not None]
-        return ", ".join([*words, *(["nodelay"] if socket.nodelay else [])]) or "default"
+        return ", ".join(socket_words(plan.socket)) or "default"
     value: object = getattr(plan.settings if hasattr(plan.settings, name) else plan, name)
     if isinstance(value, tuple):
         return "/".join(str(one) for one in cast("tuple[object, ...]", value))

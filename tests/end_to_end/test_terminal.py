@@ -275,6 +275,24 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     assert (run["verdict"], run["ended"]["reason"]) == ("none", "stopped")
 
 
+def test_the_app_begins_with_what_its_command_line_asks_for(terminal: Open, linkgauge: Any, far_end: str) -> None:
+    """Settings that have keys stand at them, the others in words; it is carried so, but for what keys change."""
+    asked = ("--direction", "in", "--sessions", "3", "--window", "64K", "--seconds", "2")
+    carried = ("--congestion", "reno", "--dscp", "46", "--mode", "copy", "--block", "128K")
+    screen = terminal(far_end, *asked, *carried)
+    screen.see("READY", "[in]", "[3]", "[64K]", "asked for: copy, blocks of 128K, reno, DSCP 46", "quit")
+    screen.type("+")
+    screen.see("[5]")
+    screen.type(" ")
+    screen.see("DONE")
+    screen.type("q")
+    assert screen.finish() == 0
+    document = only_run(linkgauge)["document"]
+    plan, tcp = document["plan"], document["tcp"]
+    assert (plan["direction"], plan["sessions"], plan["window_bytes"], plan["duration_s"]) == ("in", 5, 65_536, 2)
+    assert (tcp["mode"], tcp["congestion"]) == ("copy", "reno")
+
+
 @pytest.fixture
 def free_port() -> int:
     """Give a port on which nobody listens."""

@@ -1,13 +1,12 @@
 """The commands that measure: the app, the far end, a check, a run."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from ...engine.plan import DEFAULT_PORT, LOOPBACK, SECOND_NS, Peer, Plan
+from ...engine.plan import DEFAULT_PORT, LOOPBACK, Peer
 from ...engine.remarks import checked_label
 from ..language import language
 from . import options as given
@@ -16,7 +15,8 @@ from .ssh_options import SshOptions
 from .status import UsageProblem
 
 _LIMITS: Final = "What it allows"
-_LOOPBACK_TEST: Final = Plan(duration_ns=5 * SECOND_NS)
+_APP_TEST_S: Final = "30"
+_LOOPBACK_TEST_S: Final = "5"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,27 +32,26 @@ def open_app(
     preset: Annotated[
         str | None, typer.Option(metavar="ID", show_default=False, help="The preset to begin with.")
     ] = None,
-    probe: Annotated[
-        bool, typer.Option("--probe", metavar="", help="Measure latency before a stream and under its load.")
-    ] = False,
     lang: given.LangOption = None,
     *,
+    asked: given.PlanOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
     as_json: given.JsonOption = False,
 ) -> int:
-    """Open the app. `linkgauge [PEER]` is short for it.
+    """Open the app. `linkgauge [PEER]` is short for it. Its keys change what it begins with.
 
     Without a terminal and without a PEER, a test of 5 s over this machine's loopback instead.
     """
     # stdin too: an app whose keys come from a file or from nowhere cannot be stopped.
-    on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    is_app = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    plan = asked.plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
     wanted = LOOPBACK if peer is None else access.peer(peer)
     wanted, named_in = ssh.of(wanted), language(lang)
-    if on_terminal and not as_json:
+    if is_app:
         from .terminal_app import run_app
 
-        return run_app(wanted, preset, named_in, probe=probe)
+        return run_app(wanted, preset, named_in, plan)
     if peer is not None:
         raise UsageProblem(
             f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
@@ -60,7 +59,6 @@ def open_app(
     from .chosen import find_preset
     from .headless import Test, run_test
 
-    plan = replace(_LOOPBACK_TEST, probe=probe)
     return run_test(Test(plan, find_preset(preset or "loopback"), wanted, as_json=as_json))
 
 
@@ -68,7 +66,7 @@ def check(
     preset: Annotated[str, typer.Argument(metavar="PRESET", show_default=False, help="A preset's id, or auto.")],
     peer: given.PeerArgument,
     *,
-    asked: given.PlanOptions,
+    asked: given.TestOptions,
     link: given.LinkOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
@@ -90,7 +88,7 @@ def run(
             metavar="ID", show_default="nothing to expect", help="The preset to hold it against, or auto."
         ),
     ] = None,
-    asked: given.PlanOptions,
+    asked: given.TestOptions,
     link: given.LinkOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
@@ -235,7 +233,7 @@ def _serve_ssh(protocol: int) -> int:
 
 
 def _test(
-    asked: given.PlanOptions,
+    asked: given.TestOptions,
     preset_id: str | None,
     link: given.LinkOptions,
     peer: Peer,

@@ -167,7 +167,11 @@ class PlanOptions:
     sessions: str = _option("1", str, "TCP connections in each direction, 1 to 128.", metavar="N")
     window: str = _option("auto", str, "Socket buffers: auto, 56K, 1M, 65536.", metavar="SIZE")
     seconds: str | None = _option(
-        None, str | None, "How long: 10, 1.5, 2m, or none for until Ctrl-C.", metavar="TIME", shown="10"
+        None,
+        str | None,
+        "How long: 10, 1.5, 2m, or none for until Ctrl-C.",
+        metavar="TIME",
+        shown="10, in the app 30",
     )
     warmup: str | None = _option(
         None,
@@ -175,16 +179,6 @@ class PlanOptions:
         "The part at the start that is left out of the result; auto leaves out all until the rate has settled.",
         metavar="TIME|auto",
         shown="a fifth of the test, at most 1 s",
-    )
-    until_ci: str | None = _option(
-        None,
-        str | None,
-        "Go on until the mean is known within this: its 95 % confidence interval reaches no further to each side.",
-        metavar="PERCENT",
-        shown=False,
-    )
-    max_seconds: str | None = _option(
-        None, str | None, "How long at most, with --until-ci.", metavar="TIME", shown="60"
     )
     interval: str = _option("0.25", str, "Time between samples, 50ms to 10.", metavar="TIME")
     workload: Workload = _option(
@@ -221,13 +215,13 @@ class PlanOptions:
     source: str | None = _tuning(str | None, "The near end's address.", metavar="ADDRESS")
     device: str | None = _tuning(str | None, "The near end's interface.", metavar="NAME")
 
-    def plan(self) -> Plan:
-        """Return the plan; raise PlanError for the first thing in it that cannot be."""
+    def plan(self, seconds: str = "10") -> Plan:
+        """Return the plan, of `seconds` where none are given; raise PlanError for the first thing wrong."""
         auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
         return Plan(
             settings=Settings(self.direction, parse.sessions(self.sessions), parse.window_bytes(self.window)),
             workload=self.workload,
-            duration_ns=self._duration_ns(),
+            duration_ns=self.duration_ns(seconds),
             warmup_ns=None if self.warmup is None or auto else parse.time_ns(self.warmup, "warm-up", _WARMUP),
             warmup_auto=auto,
             interval_ns=parse.time_ns(self.interval, "interval", _INTERVAL),
@@ -250,15 +244,36 @@ class PlanOptions:
             far_cores=None if self.far_cores is None else parse.cores(self.far_cores),
         )
 
+    def duration_ns(self, default: str) -> int | None:
+        """Return how long the test lasts; raise PlanError where that cannot be."""
+        return parse.duration_ns(default if self.seconds is None else self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class TestOptions(PlanOptions):
+    """A plan as typed for a test that may end by how well its result is known."""
+
+    until_ci: str | None = _option(
+        None,
+        str | None,
+        "Go on until the mean is known within this: its 95 % confidence interval reaches no further to each side.",
+        metavar="PERCENT",
+        shown=False,
+    )
+    max_seconds: str | None = _option(
+        None, str | None, "How long at most, with --until-ci.", metavar="TIME", shown="60"
+    )
+
     def until_percent(self) -> float | None:
         """Return how well the mean is to be known, in percent of it; None where the duration alone counts."""
         return None if self.until_ci is None else parse.ci_percent(self.until_ci)
 
-    def _duration_ns(self) -> int | None:
+    def duration_ns(self, default: str) -> int | None:
+        """Return how long the test lasts, at most; raise PlanError where that cannot be."""
         if self.until_ci is None:
             if self.max_seconds is not None:
                 raise PlanError("--max-seconds", repr(self.max_seconds), "it goes with --until-ci")
-            return parse.duration_ns("10" if self.seconds is None else self.seconds)
+            return super(TestOptions, self).duration_ns(default)
         if self.seconds is not None:
             raise PlanError("--seconds", repr(self.seconds), "with --until-ci give --max-seconds")
         return parse.duration_ns("60" if self.max_seconds is None else self.max_seconds)
@@ -270,10 +285,10 @@ def with_options(command: Callable[..., int]) -> Callable[..., int]:
     They take the place of the command's argument of the group's class. Typer reads a function's signature; this one
     is made, so that these options stand in one place.
     """
-    groups: dict[str, type[PlanOptions | LinkOptions | AccessOptions | SshOptions]] = {}
+    groups: dict[str, type[PlanOptions | TestOptions | LinkOptions | AccessOptions | SshOptions]] = {}
     parameters: list[Parameter] = []
     for parameter in signature(command, eval_str=True).parameters.values():
-        if parameter.annotation in {PlanOptions, LinkOptions, AccessOptions, SshOptions}:
+        if parameter.annotation in {PlanOptions, TestOptions, LinkOptions, AccessOptions, SshOptions}:
             groups[parameter.name] = parameter.annotation
             parameters += [
                 Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.metadata["option"])

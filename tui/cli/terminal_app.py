@@ -4,7 +4,6 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ from typing import Final
 from ...engine.connect import probe
 from ...engine.errors import StoreError
 from ...engine.loop import run
-from ...engine.plan import SECOND_NS, Peer, Plan
+from ...engine.plan import Peer, Plan
 from ...engine.runlog import RunLog
 from ...engine.samples import HostFacts, Reason
 from ...presets.catalog import Catalog
@@ -31,7 +30,6 @@ from .app_sweeps import KeptSweeps
 from .output import say
 from .standing import Standing
 
-_PLAN: Final = Plan(duration_ns=30 * SECOND_NS)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _END_DEADLINE_S: Final = 5.0
 _REST_DEADLINE_S: Final = 10.0
@@ -104,15 +102,15 @@ class World:
         return export_runs(self._log, run_ids, form, path)
 
 
-def run_app(peer: Peer, preset_id: str | None, language: str, *, probe: bool = False) -> int:
+def run_app(peer: Peer, preset_id: str | None, language: str, plan: Plan) -> int:
     """Open the app and stay in it until the person leaves; `language` is the one presets are named in.
 
-    `probe` has the first run measure latency under load; a key changes that.
+    `plan` is that of the first run; keys change it.
     """
     catalog = known_presets()
     try:
         picked = None if preset_id == AUTO else named_preset(catalog, preset_id, peer)
-        return _open_app(catalog, peer, picked, language, replace(_PLAN, probe=probe))
+        return _open_app(catalog, peer, picked, language, plan)
     finally:
         for line in problem_lines(catalog):  # the app tells them as well; here they stay
             say(line)

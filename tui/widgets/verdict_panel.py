@@ -8,6 +8,7 @@ from textual.widgets import Static
 from ...engine.samples import Stretch, Summary
 from ...presets.verdict import Verdict
 from .. import format as words
+from ..carried_text import carried
 from .board import View
 from .styles import MUTED, VERDICTS
 from .values import Phase, answer_bits_of, expected_of, stretch_bit_s
@@ -62,6 +63,9 @@ def _lines(view: View) -> list[Content]:
         lines = [Content("Asking the far end …")]
     else:
         lines = [Content.styled("No run yet.", MUTED)]
+    asked = carried(view.plan)
+    if asked:
+        lines.append(Content.styled(f"asked for: {asked}", MUTED))
     board_warnings = view.board.warnings if view.board else []
     warnings = dict.fromkeys([*(words.plain(n) for n in view.notices), *board_warnings])
     return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
