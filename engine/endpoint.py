@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from .admission import Admission
 from .auth import Key
+from .dataplane.starting import Hold
 from .errors import LinkgaugeError, RemoteProtocolError
 from .far import Registry, serve_client
 from .first_bytes import CONTROL_KIND, DataHello, preamble
@@ -92,6 +93,7 @@ class Endpoint:
         self._silent: dict[asyncio.Task[None], socket.socket] = {}
         self._spare: int | None = None  # given up for a moment where there is none to refuse a client with
         self._accepting: asyncio.Task[None] | None = None
+        self._starter: Hold | None = None
         self._quiet = asyncio.Event()
 
     @property
@@ -105,6 +107,7 @@ class Endpoint:
         self._listener.setblocking(False)
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._accepting = asyncio.create_task(self._accept())
+        self._starter = Hold()  # before anybody comes, so that nobody waits for it
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -122,6 +125,8 @@ class Endpoint:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        if self._starter is not None:
+            await self._starter.close()
 
     def serve(self, link: ControlLink) -> None:
         """Serve a control connection that came another way than by the listening socket: it needs no key here."""

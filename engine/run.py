@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from .connect import Ends, FarEnd, connect
 from .dataplane.channel import Message as WorkerEvent
 from .dataplane.pool import Pool
+from .dataplane.starting import Hold
 from .errors import LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from .granted import SocketFacts
 from .link import ControlLink, LinkClosed
@@ -60,7 +61,8 @@ async def open_run(
 
     `expect` tells what to expect under given settings; the engine passes it on and knows nothing of it.
     """
-    async with connect(peer) as (link, ends):
+    # Begun first: what starts workers imports while the far end is being asked.
+    async with Hold(), connect(peer) as (link, ends):
         if ends.is_through_ssh and plan.workload is Workload.CRR:
             raise PeerError(f"{peer}: crr makes connections to a port of its own, which ssh does not carry")
         plan = placed(plan, ends.near, ends.far)

@@ -1,10 +1,8 @@
 """The worker processes of one end of one run, and the counters they share with it."""
 
 import asyncio
-import contextlib
 import os
 import socket
-import sys
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Self
@@ -15,10 +13,10 @@ from ..loop import see_through
 from ..messages import Change
 from ..placement import shares_cores, usable_cores
 from ..plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
-from ..travel import Carried
 from .channel import Channel, Message
 from .counters import Counters
 from .probe import probe_setup
+from .starting import Hold, WorkerProcess
 
 START_DEADLINE_S: Final = 10.0
 END_DEADLINE_S: Final = 2.0
@@ -31,7 +29,7 @@ class _Member:
 
     channel: Channel
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: WorkerProcess) -> None:
         self.process = process
         self.ready = asyncio.Event()
         self.why_ended: str | None = None
@@ -60,12 +58,14 @@ class Pool:
         self._going = False
         self._kept: Message | None = None
         self._starting = asyncio.Lock()
+        self._starter: Hold | None = None
         self._mourning: set[asyncio.Task[None]] = set()
         self.counters = Counters.create()
 
     async def __aenter__(self) -> Self:
         """Start the workers that the plan's sessions need."""
         try:
+            self._starter = Hold()
             settings = self._plan.settings
             numbers = {
                 self._host_of(flow, session)
@@ -91,6 +91,7 @@ class Pool:
         number = self._host_of(direction, session)
         try:
             async with self._starting:
+                self._refuse_closing()
                 if number not in self._members:
                     await self._start(number)
         except BaseException:
@@ -135,39 +136,27 @@ class Pool:
         members = list(self._members.values())
         for member in members:
             member.channel.close()
+            member.ready.set()  # who waits for it waits no longer
         try:
             await see_through(_end_all(member for member in members if member.why_ended is None))
         finally:
             self.counters.close()
+            if self._starter is not None:
+                await self._starter.close()
 
     async def _start(self, number: int) -> None:
         self._refuse_closing()
+        assert self._starter is not None  # noqa: S101 - entered
         ours, theirs = socket.socketpair()
-        with theirs:
-            fds = (theirs.fileno(), self.counters.fd)
-            carried = Carried()
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *worker_command(*fds, number),
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.PIPE,
-                    pass_fds=(*fds, *carried.fds),
-                    env=carried.environment,
-                    # Ctrl-C in the terminal is for the end's process, which ends its workers in order.
-                    start_new_session=True,
-                )
-            except OSError as error:
-                ours.close()
-                raise WorkerError(f"a worker process could not be started: {error}") from error
-            except BaseException:
-                ours.close()
-                raise
-            finally:
-                carried.close()
+        try:
+            with theirs:
+                process = await self._starter.start(theirs.fileno(), self.counters.fd, number)
+        except BaseException:
+            ours.close()
+            raise
         if self._closing:  # nobody would end it: it ends as its channel does
             ours.close()
-            await see_through(_end(process))
+            await see_through(process.end(END_DEADLINE_S))
             self._refuse_closing()
         member = _Member(process)
         member.channel = Channel(ours, lambda message, _: self._heard(member, message), lambda: self._eof(member))
@@ -182,6 +171,7 @@ class Pool:
                 await member.ready.wait()
         except TimeoutError as error:
             raise WorkerError(f"a worker process did not answer in {START_DEADLINE_S:g} s") from error
+        self._refuse_closing()
         if member.why_ended is not None:
             raise WorkerError(member.why_ended)
 
@@ -226,10 +216,7 @@ class Pool:
 
     async def _mourn(self, member: _Member) -> None:
         """Find out why a worker ended, and say so."""
-        errors = await _end(member.process)
-        last_words = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        status = member.process.returncode
-        how = f"killed by signal {-status}" if status is not None and status < 0 else f"exit status {status}"
+        how, last_words = await member.process.end(END_DEADLINE_S)
         member.why_ended = f"a worker process ended by itself ({how})" + (last_words and f": {last_words}")
         if member.ready.is_set():
             self._on_lost(member.why_ended)
@@ -237,19 +224,7 @@ class Pool:
 
 
 async def _end_all(members: Iterable[_Member]) -> None:
-    await asyncio.gather(*(_end(member.process) for member in members))
-
-
-async def _end(process: asyncio.subprocess.Process) -> bytes:
-    """Wait for a process whose channel is closed, kill it where it does not end; return its last errors."""
-    try:
-        async with asyncio.timeout(END_DEADLINE_S):
-            _, errors = await process.communicate()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        _, errors = await process.communicate()
-    return errors
+    await asyncio.gather(*(member.process.end(END_DEADLINE_S) for member in members))
 
 
 def default_workers(plan: Plan) -> int:
@@ -263,9 +238,3 @@ def default_workers(plan: Plan) -> int:
     """
     least = min(_CONNECTIONS_APART, plan.settings.connections) if plan.workload.is_streaming else 1
     return max(least, min(MAX_WORKERS, len(usable_cores()) // 2))
-
-
-def worker_command(channel_fd: int, counters_fd: int, number: int) -> list[str]:
-    """Return the command line of a worker process. -P keeps what lies in the current folder out of its imports."""
-    module = f"{__package__}.worker"
-    return [sys.executable, "-P", "-m", module, str(channel_fd), str(counters_fd), str(number)]

@@ -1,8 +1,7 @@
 """A worker process: hosts sessions on its own event loop, and only that.
 
-Started by an end's process as `python -m linkgauge.engine.dataplane.worker CHANNEL COUNTERS NUMBER` with the
-descriptors of its command channel and of the shared counters. It ends when the channel does, so it cannot
-outlive the process that started it, however that one ended.
+Forked by a starter (starter.py) with the descriptors of its command channel and of the shared counters. It ends
+when the channel does, so it cannot outlive the process that asked for it, however that one ended.
 
 Commands in:  setup {end, interval_ns, block_bytes, mode, socket, cores, shares_core,
                      workload, request_bytes, response_bytes, burst, pace_ns}
@@ -17,9 +16,7 @@ Events out:   ready {}; opened {facts}; lost {direction, session, generation, wh
 import asyncio
 import contextlib
 import os
-import signal
 import socket
-import sys
 import time
 from typing import Any
 
@@ -266,12 +263,6 @@ async def _serve(channel_fd: int, counters_fd: int, number: int) -> None:
         counters.close()
 
 
-def main() -> None:
-    """Serve the channel whose descriptors the command line names."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    channel_fd, counters_fd, number = (int(argument) for argument in sys.argv[1:4])
+def serve(channel_fd: int, counters_fd: int, number: int) -> None:
+    """Serve a command channel to its end."""
     run(_serve(channel_fd, counters_fd, number))
-
-
-if __name__ == "__main__":
-    main()

@@ -25,6 +25,8 @@ from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Setting
 from linkgauge.engine.run import open_run
 from linkgauge.engine.samples import Ended, HostFacts, Reason, RunEnd, Sampled, Warned
 
+from .workers import starters_of, workers_of
+
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors and memory are read from /proc"),
@@ -90,9 +92,9 @@ class Far:
         pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[0]
         return int(pages) * resource.getpagesize()
 
-    def children(self) -> list[int]:
+    def workers(self) -> list[int]:
         """Return its workers."""
-        return [int(pid) for pid in self._children().read_text(encoding="ascii").split()]
+        return workers_of(self.process.pid)
 
     def connect(self) -> socket.socket:
         """Return a connection to it."""
@@ -112,9 +114,6 @@ class Far:
             self.process.send_signal(signal.SIGCONT)
         return self.process.communicate(timeout=DEADLINE_S)[1].decode()
 
-    def _children(self) -> Path:
-        return Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-
 
 def read_to_end(sock: socket.socket) -> bytes:
     """Return all that comes until the connection ends, however it does."""
@@ -131,7 +130,7 @@ def gives_all_back(far: Far) -> Generator[None]:
     descriptors, resident = far.descriptors(), far.resident_kib()
     yield
     deadline = time.monotonic() + DEADLINE_S
-    while (left := (far.descriptors() > descriptors, far.children())) != (False, []):
+    while (left := (far.descriptors() > descriptors, far.workers())) != (False, []):
         assert time.monotonic() < deadline, left
         time.sleep(0.02)
     assert far.resident_kib() < resident + MARGIN_KIB
@@ -237,7 +236,7 @@ async def test_a_word_at_the_wrong_time_ends_the_run_it_belongs_to(far: Far) -> 
     """A second plan while one is carried out: the conversation is over, the workers end."""
     with far.connect() as sock:
         ask_for_run(sock)
-        assert len(far.children()) == 1
+        assert len(far.workers()) == 1
         sock.sendall(encode_frame(Open(plan_of())))
         read_to_end(sock)
 
@@ -348,7 +347,7 @@ async def test_memory_for_the_counters_that_is_denied_declines_the_run() -> None
     far = Far()
     await run_once(far.peer)
     before = 0
-    while far.children() or before != far.mapped_bytes():  # what that run had is given back a moment later
+    while far.workers() or before != far.mapped_bytes():  # what that run had is given back a moment later
         before = far.mapped_bytes()
         await asyncio.sleep(0.2)
     with gives_all_back(far):
@@ -377,7 +376,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
 
     def act(event: Any) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 3 and not frozen:
-            frozen.extend([far.process.pid, *far.children()])
+            frozen.extend([far.process.pid, *starters_of(far.process.pid), *far.workers()])
             for pid in frozen:
                 os.kill(pid, signal.SIGSTOP)
 

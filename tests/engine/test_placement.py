@@ -10,7 +10,7 @@ from linkgauge.engine.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Directio
 from linkgauge.engine.run import open_run
 from linkgauge.engine.samples import HostFacts, NicFacts, Sampled
 
-from .test_run import worker_pids
+from .workers import workers_of
 
 pytestmark = pytest.mark.skipif(len(usable_cores()) < 2, reason="one core is shared by everything anyway")
 LOOPBACK = HostFacts("here", "Linux", 2, "linkgauge", "uvloop", NicFacts("lo", "loopback"))
@@ -62,7 +62,7 @@ async def test_workers_keep_to_the_cores_that_the_run_names(far_end: Peer, sessi
         async for event in run:
             if isinstance(event, Sampled) and event.sample.index >= 1:
                 break
-        workers = worker_pids()
+        workers = workers_of(os.getpid())
         kept = sorted(tuple(os.sched_getaffinity(pid)) for pid in workers)
         first = run.plan.near_cores[0] if run.plan.near_cores else None
         wanted = {first} if sessions == 1 else set(usable_cores())
@@ -81,5 +81,5 @@ async def test_sessions_that_are_added_have_all_cores(far_end: Peer) -> None:
                     run.change(Settings(sessions=3))
                 if sum(bool(one.transactions) for one in event.sample.sessions) == 3:
                     break
-        assert [os.sched_getaffinity(pid) for pid in worker_pids()] == 2 * [set(usable_cores())]
-        assert {os.sched_getscheduler(pid) for pid in worker_pids()} == {os.SCHED_OTHER}
+        assert [os.sched_getaffinity(pid) for pid in workers_of(os.getpid())] == 2 * [set(usable_cores())]
+        assert {os.sched_getscheduler(pid) for pid in workers_of(os.getpid())} == {os.SCHED_OTHER}

@@ -1,7 +1,6 @@
 """A run between two real ends on loopback: real sockets, real worker processes."""
 
 import asyncio
-import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -16,6 +15,8 @@ from linkgauge.engine.plan import SECOND_NS, Direction, End, Mode, Peer, Plan, S
 from linkgauge.engine.run import Run, open_run
 from linkgauge.engine.samples import Changed, Event, Opened, Reason, Sampled, Warned
 
+from .workers import workers_of
+
 pytestmark = pytest.mark.anyio
 
 Recorder = Callable[..., Any]
@@ -27,16 +28,6 @@ def plan_of(direction: Direction = Direction.OUT, sessions: int = 1, seconds: fl
     window = more.pop("window_bytes", None)
     settings = Settings(direction, sessions, window)
     return Plan(settings, duration_ns=int(seconds * SECOND_NS), interval_ns=SECOND_NS // 10, **more)
-
-
-def worker_pids() -> list[int]:
-    """Return the worker processes that this process started and that still run."""
-    found: list[int] = []
-    for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii").split():
-        with contextlib.suppress(FileNotFoundError):  # it has ended between the two
-            if b"dataplane.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(int(pid))
-    return found
 
 
 @pytest.mark.parametrize("direction", list(Direction))
@@ -205,7 +196,7 @@ async def test_a_worker_that_is_killed_ends_the_run_with_its_reason(
 
     def act(_run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 2 and not killed:
-            killed.append(sorted(worker_pids())[which])
+            killed.append(sorted(workers_of(os.getpid()))[which])
             os.kill(killed[0], signal.SIGKILL)
 
     recorded = await record(plan_of(seconds=10), far_end, act)
@@ -244,7 +235,7 @@ async def test_a_cancelled_consumer_leaves_nothing_behind(far_end: Peer) -> None
 
 
 async def _until_no_workers() -> None:
-    while worker_pids():  # noqa: ASYNC110 - only looking tells of another process
+    while workers_of(os.getpid()):  # noqa: ASYNC110 - only looking tells of another process
         await asyncio.sleep(0.02)
 
 

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...engine.dataplane.starting import Hold
 from ...engine.far_ends import far_end_of
 from ...engine.loop import run
 from ...engine.plan import Peer, Plan
@@ -83,7 +84,7 @@ async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome
     """Return what came out; None where a signal ended it before it had begun. Notices go to `told` as well."""
     with _stopped_by_signals(test.plan) as signals:
         try:
-            async with AsyncExitStack() as stack:
+            async with Hold(), AsyncExitStack() as stack:
                 far = None
                 if test.peer.ssh is not None:  # ssh may ask on the terminal, where no line is drawn yet
                     far = await stack.enter_async_context(far_end_of(test.peer))

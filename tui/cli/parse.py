@@ -13,7 +13,6 @@ from ...engine.plan import MAX_CORES, MAX_SESSIONS, SECOND_NS, Peer, check_port
 from ...engine.ssh_address import is_ssh
 from ...presets.model import TUNNELS, Tunnel
 from ...presets.schema import MAX_MTU_BYTES, MIN_MTU_BYTES
-from ...presets.verdict import check_pass_mark
 from ..pace import check_refresh
 
 UNTIL_STOPPED: Final = ("none", "until stopped", "until-stopped")
@@ -114,6 +113,8 @@ def pass_percent(text: str) -> float:
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
         raise PlanError("pass mark", repr(text), "give percents such as 95 or 97.5")
+    from ...presets.verdict import check_pass_mark  # of all that it stands on, help needs nothing
+
     return check_pass_mark(float(match[1]))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...engine.connect import FarEnd
+from ...engine.dataplane.starting import Hold
 from ...engine.errors import LinkgaugeError, StoreError
 from ...engine.far_ends import far_end_of
 from ...engine.loop import run
@@ -109,7 +110,7 @@ async def _carry_out(asked: Asked, log: RunLog | None, todo: Sequence[Point], pr
     base = asked.sweep.base
     with _stopped_by_signals() as stop:
         try:
-            async with far_end_of(with_access(asked.peer)) as far, AsyncExitStack() as stack:
+            async with Hold(), far_end_of(with_access(asked.peer)) as far, AsyncExitStack() as stack:
                 # Only now: ssh may have asked something on the terminal.
                 live = stack.enter_context(LiveLine(base, str(asked.peer)))
                 sweeper = await _sweeper(asked, log, far, live)

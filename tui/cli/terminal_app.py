@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ...engine.connect import probe
+from ...engine.dataplane.starting import Hold
 from ...engine.errors import StoreError
 from ...engine.loop import run
 from ...engine.plan import Peer, Plan
@@ -140,7 +141,8 @@ async def _run_app(
     async def ask(question: str) -> str | None:
         return await app.ask(question)
 
-    async with aclosing(Standing(ask, peer.ssh)) as standing:
+    # The app is at rest until a key is pressed: what starts workers is there by then.
+    async with Hold(), aclosing(Standing(ask, peer.ssh)) as standing:
         if peer.is_loopback:
             await standing.of(peer)
         world = World(log, standing, notices, picked)
