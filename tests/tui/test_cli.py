@@ -60,7 +60,7 @@ def test_a_command_that_opens_no_app_does_not_load_the_libraries_of_the_app(argu
 
 def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
     """Sessions live in workers; a worker is small and starts at once."""
-    loaded = loaded_by("import linkgauge.engine.dataplane.worker")
+    loaded = loaded_by("import linkgauge.engine.dataplane.starter")
     assert "linkgauge.engine.dataplane.worker" in loaded
     assert not loaded & {"textual", "rich", "typer", "platformdirs", "plotext", "linkgauge.tui"}
 
