@@ -31,6 +31,7 @@ KINDS = (
     _kind(faults.changing_run, 4, "completed"),
     _kind(faults.abandoned_run, 4, "cancelled"),
     _kind(faults.far_worker_killed, 2, "worker_lost"),
+    _kind(faults.far_starter_killed, 2, "completed"),
     _kind(faults.near_killed, 3, "killed"),
     _kind(faults.near_frozen, 1, "failed", "peer_lost", "session_lost"),
     _kind(faults.far_frozen, 1, "peer_lost"),

@@ -26,7 +26,7 @@ from linkgauge.engine.messages import Hello, encode_frame
 from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings, Workload
 from linkgauge.engine.run import open_run
 from linkgauge.engine.samples import Ended, HostFacts, Sampled
-from processes import tree
+from processes import tree, workers
 
 DEADLINE_S = 300.0  # of a machine that is busy with other things; what is tested has deadlines of its own
 _HELLO = encode_frame(Hello(HostFacts("soak", "Linux", 2, "linkgauge", "uvloop")))
@@ -115,11 +115,23 @@ async def far_worker_killed(ground: Ground, chance: random.Random) -> str:
     """Kill one of the endpoint's workers in the middle of a run."""
 
     def act(_run: Any, event: Any) -> None:
-        if isinstance(event, Sampled) and event.sample.index == 2 and (workers := tree(ground.pid)[1:]):
+        if isinstance(event, Sampled) and event.sample.index == 2 and (found := workers(ground.pid)):
             with contextlib.suppress(ProcessLookupError):  # it may be on its way out
-                os.kill(chance.choice(workers), signal.SIGKILL)
+                os.kill(chance.choice(found), signal.SIGKILL)
 
     return await carry_out(ground.peer, plan_of(chance, 5.0), act)
+
+
+async def far_starter_killed(ground: Ground, chance: random.Random) -> str:
+    """Kill what starts the endpoint's workers in the middle of a run, which does not need it any more."""
+
+    def act(_run: Any, event: Any) -> None:
+        if isinstance(event, Sampled) and event.sample.index == 2:
+            for pid in set(tree(ground.pid)[1:]) - set(workers(ground.pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    return await carry_out(ground.peer, plan_of(chance), act)
 
 
 async def _with_client(ground: Ground, act: Callable[[list[int]], Awaitable[None]]) -> str:

@@ -1,4 +1,4 @@
-"""What an endpoint in a process of its own holds: descriptors, memory, children."""
+"""What an endpoint in a process of its own holds: descriptors, memory, workers."""
 
 # The package is the folder above this one, which pyright cannot know under the package's name.
 # pyright: basic, reportMissingImports=false
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from linkgauge.engine.plan import Peer
-from processes import tree
+from processes import workers
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Held:
 
     descriptors: int
     shared_blocks: int
-    children: int
+    workers: int
     threads: int
     resident_kib: int
 
@@ -48,7 +48,7 @@ def held_by(pid: int) -> Held:
     return Held(
         descriptors=len(names),
         shared_blocks=sum("memfd:" in name for name in names),
-        children=len(tree(pid)) - 1,
+        workers=len(workers(pid)),
         threads=int(status.partition("Threads:")[2].split()[0]),
         resident_kib=int(status.partition("VmRSS:")[2].split()[0]),
     )

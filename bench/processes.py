@@ -35,6 +35,12 @@ def tree(root: int) -> list[int]:
     return found
 
 
+def workers(root: int) -> list[int]:
+    """Return the workers of a linkgauge process: what the process that starts them has forked."""
+    own = {int(pid) for pid in Path(f"/proc/{root}/task/{root}/children").read_text(encoding="ascii").split()}
+    return [pid for pid in tree(root)[1:] if pid not in own]
+
+
 def own_cpu_s(pid: int) -> float:
     """Return user and system seconds of a process alone."""
     fields = _stat(pid)

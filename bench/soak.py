@@ -66,7 +66,7 @@ class _Soak:
         for kind in KINDS:
             if kind.name not in _WARM_UP:
                 await kind.act(ground, self.chance)
-        while held_by(ground.pid).children:  # noqa: ASYNC110 - only looking tells of another process
+        while held_by(ground.pid).workers:  # noqa: ASYNC110 - only looking tells of another process
             await asyncio.sleep(0.1)
         self.before[ground.name] = held_by(ground.pid)
         self.resident[ground.name] = []

@@ -21,8 +21,9 @@ class Asked(IntEnum):
 
 
 class Told(IntEnum):
-    """What a starter tells: that it can be asked, that a worker could not be forked, that one has ended."""
+    """What a starter tells: that it can be asked, that a worker was forked or could not be, that one has ended."""
 
     READY = 1
-    FAILED = 2
-    ENDED = 3
+    FORKED = 2
+    FAILED = 3
+    ENDED = 4

@@ -79,8 +79,7 @@ class _Starter:
                 os.kill(pid, signal.SIGKILL)
             return True
         why = self._fork(whose, number, fds)
-        if why:
-            self._tell(Told.FAILED, whose, why)
+        self._tell(Told.FAILED if why else Told.FORKED, whose, why)
         for fd in fds:
             os.close(fd)
         return True

@@ -11,6 +11,8 @@ import contextlib
 import os
 import socket
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
@@ -32,6 +34,7 @@ class WorkerProcess:
         self._starter = starter
         self._whose = whose
         self._errors_fd = errors_fd
+        self.forked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[tuple[str, str]] | None = None
 
@@ -55,19 +58,19 @@ class WorkerProcess:
                 self._starter.kill(self._whose)
                 await asyncio.wait([self._ended], timeout=deadline_s)
             how = self._ended.result() if self._ended.done() else "it does not end"
-            words = b""
-            with contextlib.suppress(BlockingIOError):
-                words = os.read(self._errors_fd, _MOST_WORDS)
         finally:
-            os.close(self._errors_fd)
-        return how, words.decode(errors="replace").strip().rpartition("\n")[2]
+            words = _last_words(self._errors_fd)
+        return how, words
+
+
+class _GoneError(Exception):
+    """A starter has ended before it did what it was asked for: the next one can."""
 
 
 class _Starter:
     """A process that forks workers, in the network namespace that this one is in when it is begun."""
 
     def __init__(self) -> None:
-        self.holders = 0
         self.why_gone: str | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._sock, self._theirs = socket.socketpair()
@@ -85,23 +88,35 @@ class _Starter:
         if self.why_gone is not None:
             raise WorkerError(self.why_gone)
         reading, writing = os.pipe()
-        os.set_blocking(reading, False)
         self._asked += 1
+        whose = self._asked
+        self._workers[whose] = found = WorkerProcess(self, whose, reading)
         try:
-            request = REQUEST.pack(Asked.FORK, self._asked, number)
-            socket.send_fds(self._sock, [request], [channel_fd, counters_fd, writing])
-        except OSError as error:
+            try:
+                self._ask(Asked.FORK, whose, number, [channel_fd, counters_fd, writing])
+            finally:
+                os.close(writing)
+            await found.forked
+        except BaseException:
+            self._workers.pop(whose, None)
             os.close(reading)
-            raise WorkerError(f"a worker process could not be asked for: {error}") from error
-        finally:
-            os.close(writing)
-        self._workers[self._asked] = found = WorkerProcess(self, self._asked, reading)
+            raise
         return found
 
     def kill(self, whose: int) -> None:
         """Have a worker end at once."""
-        with contextlib.suppress(OSError):
-            self._sock.send(REQUEST.pack(Asked.KILL, whose, 0))
+        self._ask(Asked.KILL, whose)
+
+    def _ask(self, asked: Asked, whose: int, number: int = 0, fds: Sequence[int] = ()) -> None:
+        """Ask, where it is there to be asked; that it is not is known to everybody in a moment (_is_gone)."""
+        if self._sock.fileno() < 0:
+            return
+        try:
+            socket.send_fds(self._sock, [REQUEST.pack(asked, whose, number)], fds)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        except OSError as error:
+            raise WorkerError(f"a worker process could not be asked for: {error}") from error
 
     async def close(self) -> None:
         """End it, and what it has forked."""
@@ -120,22 +135,24 @@ class _Starter:
 
     async def _live(self) -> None:
         """Begin it, and wait for its end, whichever way that comes."""
+        # Not a pipe of the event loop's: uvloop leaves a copy of it to the child, and that to its workers, who may
+        # outlive it. Who waits for the end of what is written there would wait for theirs.
+        errors, writing = os.pipe()
         try:
-            self._process = await self._begun()
+            self._process = await self._begun(writing)
         except OSError as error:
+            os.close(errors)
             self._is_gone(f"no worker process could be started: {error}")
             return
-        loop = asyncio.get_running_loop()
         if self._closing:
             self._kill()
         else:
-            loop.add_reader(self._sock, self._read)
-        _, errors = await self._process.communicate()
-        words = errors.decode(errors="replace").strip().rpartition("\n")[2]
+            asyncio.get_running_loop().add_reader(self._sock, self._read)
+        status = await self._process.wait()
         self._read()
-        self._is_gone(f"the process that starts workers has ended: {words or f'status {self._process.returncode}'}")
+        self._is_gone(f"the process that starts workers has ended: {_last_words(errors) or f'status {status}'}")
 
-    async def _begun(self) -> asyncio.subprocess.Process:
+    async def _begun(self, errors_fd: int) -> asyncio.subprocess.Process:
         carried = Carried()
         try:
             return await asyncio.create_subprocess_exec(
@@ -143,13 +160,14 @@ class _Starter:
                 *(sys.executable, "-P", "-m", f"{__package__}.starter", str(self._theirs.fileno())),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
+                stderr=errors_fd,
                 pass_fds=(self._theirs.fileno(), *carried.fds),
                 env=carried.environment,
                 # Ctrl-C in the terminal is for the end's process, which ends its workers in order.
                 start_new_session=True,
             )
         finally:
+            os.close(errors_fd)
             self._theirs.close()
             carried.close()
 
@@ -163,8 +181,17 @@ class _Starter:
         for told, whose, value in ANSWER.iter_unpack(self._heard[:whole]):
             if told == Told.READY:
                 self._up.set()
-            elif (worker := self._workers.pop(whose, None)) is not None:
-                worker.has_ended(_how(told, value))
+            elif (worker := self._workers.get(whose)) is None:
+                continue  # nobody waits for it any more
+            elif told == Told.ENDED:
+                del self._workers[whose]
+                worker.has_ended(f"killed by signal {-value}" if value < 0 else f"exit status {value}")
+            elif not worker.forked.done():
+                if told == Told.FORKED:
+                    worker.forked.set_result(None)
+                else:
+                    why = f"a worker process could not be forked: {os.strerror(value)}"
+                    worker.forked.set_exception(WorkerError(why))
         self._heard = self._heard[whole:]
 
     def _hang_up(self) -> None:
@@ -177,17 +204,31 @@ class _Starter:
         self.why_gone = why
         self._up.set()
         for worker in self._workers.values():
+            if not worker.forked.done():
+                worker.forked.set_exception(_GoneError(why))
             worker.has_ended(why)
         self._workers.clear()
 
 
-def _how(told: int, value: int) -> str:
-    if told == Told.FAILED:
-        return f"it could not be forked: {os.strerror(value)}"
-    return f"killed by signal {-value}" if value < 0 else f"exit status {value}"
+def _last_words(fd: int) -> str:
+    """Return the last line of what was written to a pipe, and close it."""
+    os.set_blocking(fd, False)
+    words = b""
+    with contextlib.suppress(BlockingIOError):
+        words = os.read(fd, _MOST_WORDS)
+    os.close(fd)
+    return words.decode(errors="replace").strip().rpartition("\n")[2]
 
 
-_starters: Final[dict[tuple[asyncio.AbstractEventLoop, int], _Starter]] = {}
+@dataclass
+class _Shared:
+    """What all who hold on in one event loop and network namespace have together."""
+
+    starter: _Starter
+    holders: int = 0
+
+
+_shared: Final[dict[tuple[asyncio.AbstractEventLoop, int], _Shared]] = {}
 
 
 class Hold:
@@ -199,7 +240,10 @@ class Hold:
         except OSError:
             network = 0
         self._key = asyncio.get_running_loop(), network
-        self._starter = self._taken()
+        if self._key not in _shared:
+            _shared[self._key] = _Shared(_Starter())
+        self._shared = _shared[self._key]
+        self._shared.holders += 1
 
     async def __aenter__(self) -> Self:
         """Have it."""
@@ -211,24 +255,15 @@ class Hold:
 
     async def start(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
         """Ask for a worker; the descriptors stay the caller's. Raises WorkerError where there can be none."""
-        if self._starter.why_gone is not None:
-            lost, self._starter = self._starter, self._taken()
-            lost.holders -= 1
-        return await self._starter.start(channel_fd, counters_fd, number)
+        while True:
+            if self._shared.starter.why_gone is not None:  # killed, perhaps
+                self._shared.starter = _Starter()
+            with contextlib.suppress(_GoneError):
+                return await self._shared.starter.start(channel_fd, counters_fd, number)
 
     async def close(self) -> None:
         """Let go of it; the last one to do so ends it."""
-        starter = self._starter
-        starter.holders -= 1
-        if starter.holders:
-            return
-        if _starters.get(self._key) is starter:
-            del _starters[self._key]
-        await see_through(starter.close())
-
-    def _taken(self) -> _Starter:
-        starter = _starters.get(self._key)
-        if starter is None or starter.why_gone is not None:
-            starter = _starters[self._key] = _Starter()
-        starter.holders += 1
-        return starter
+        self._shared.holders -= 1
+        if self._shared.holders == 0:
+            del _shared[self._key]
+            await see_through(self._shared.starter.close())
