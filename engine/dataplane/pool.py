@@ -150,9 +150,12 @@ class Pool:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                process = await self._starter.start(theirs.fileno(), self.counters.fd, number)
-        except BaseException:
+                async with asyncio.timeout(START_DEADLINE_S):
+                    process = await self._starter.start(theirs.fileno(), self.counters.fd, number)
+        except BaseException as error:
             ours.close()
+            if isinstance(error, TimeoutError):
+                raise WorkerError(f"no worker process could be started in {START_DEADLINE_S:g} s") from error
             raise
         if self._closing:  # nobody would end it: it ends as its channel does
             ours.close()

@@ -135,15 +135,21 @@ class _Starter:
 
     async def _live(self) -> None:
         """Begin it, and wait for its end, whichever way that comes."""
-        # Not a pipe of the event loop's: uvloop leaves a copy of it to the child, and that to its workers, who may
-        # outlive it. Who waits for the end of what is written there would wait for theirs.
-        errors, writing = os.pipe()
+        errors = writing = -1
         try:
+            # Not a pipe of the event loop's: uvloop leaves a copy of it to the child, and that to its workers, who
+            # may outlive it. Who waits for the end of what is written there would wait for theirs.
+            errors, writing = os.pipe()
             self._process = await self._begun(writing)
         except OSError as error:
-            os.close(errors)
+            if errors >= 0:
+                os.close(errors)
             self._is_gone(f"no worker process could be started: {error}")
             return
+        finally:
+            self._theirs.close()
+            if writing >= 0:
+                os.close(writing)
         if self._closing:
             self._kill()
         else:
@@ -167,8 +173,6 @@ class _Starter:
                 start_new_session=True,
             )
         finally:
-            os.close(errors_fd)
-            self._theirs.close()
             carried.close()
 
     def _read(self) -> None:

@@ -126,3 +126,31 @@ async def test_a_starter_that_cannot_run_says_why(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(WorkerError, match="the process that starts workers has ended: status 1"):
             async with Pool(End.NEAR, Plan(), heard, heard):
                 pass
+
+
+async def test_a_starter_that_never_answers_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that does not get round to it: an error after the deadline, and nothing is left."""
+    monkeypatch.setattr("linkgauge.engine.dataplane.pool.START_DEADLINE_S", 0.3)
+    before = children_of(ME)
+    async with asyncio.timeout(DEADLINE_S), Hold():
+        while not starters_of(ME):  # noqa: ASYNC110 - only looking tells of another process
+            await asyncio.sleep(0.001)
+        os.kill(starters_of(ME)[0], signal.SIGSTOP)
+        with pytest.raises(WorkerError, match=r"no worker process could be started in 0\.3 s"):
+            async with Pool(End.NEAR, Plan(), heard, heard):
+                pass
+    assert children_of(ME) == before
+
+
+async def test_one_more_pipe_than_there_may_be_is_an_error_and_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of descriptors while the starter is begun."""
+
+    def none_left() -> tuple[int, int]:
+        raise OSError(24, "Too many open files")
+
+    async with asyncio.timeout(DEADLINE_S):
+        with monkeypatch.context() as patched:
+            patched.setattr("linkgauge.engine.dataplane.starting.os.pipe", none_left)
+            async with Hold() as hold:
+                with pytest.raises(WorkerError, match=r"no worker process could be started: .*Too many open files"):
+                    await hold.start(0, 0, 0)
