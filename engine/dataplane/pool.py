@@ -146,17 +146,7 @@ class Pool:
 
     async def _start(self, number: int) -> None:
         self._refuse_closing()
-        assert self._starter is not None  # noqa: S101 - entered
-        ours, theirs = socket.socketpair()
-        try:
-            with theirs:
-                async with asyncio.timeout(START_DEADLINE_S):
-                    process = await self._starter.start(theirs.fileno(), self.counters.fd, number)
-        except BaseException as error:
-            ours.close()
-            if isinstance(error, TimeoutError):
-                raise WorkerError(f"no worker process could be started in {START_DEADLINE_S:g} s") from error
-            raise
+        process, ours = await self._forked(number)
         if self._closing:  # nobody would end it: it ends as its channel does
             ours.close()
             await see_through(process.end(END_DEADLINE_S))
@@ -177,6 +167,21 @@ class Pool:
         self._refuse_closing()
         if member.why_ended is not None:
             raise WorkerError(member.why_ended)
+
+    async def _forked(self, number: int) -> tuple[WorkerProcess, socket.socket]:
+        """Return a new worker's process and this end of its channel."""
+        assert self._starter is not None  # noqa: S101 - entered
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                async with asyncio.timeout(START_DEADLINE_S):
+                    return await self._starter.start(theirs.fileno(), self.counters.fd, number), ours
+        except TimeoutError as error:
+            ours.close()
+            raise WorkerError(f"no worker process could be started in {START_DEADLINE_S:g} s") from error
+        except BaseException:
+            ours.close()
+            raise
 
     def _refuse_closing(self) -> None:
         """Raise WorkerError where all is given back: a session may be asked for at that very moment."""

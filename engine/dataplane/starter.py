@@ -38,12 +38,16 @@ class _Starter:
             os.set_blocking(fd, False)
         signal.signal(signal.SIGCHLD, _wake)  # a signal that is ignored wakes nobody
         signal.set_wakeup_fd(self._woken)
+        self._poll = select.poll()
+        for fd in (self._wakes, sock.fileno()):
+            self._poll.register(fd, select.POLLIN)
 
     def serve(self) -> None:
         """Fork, kill and reap until nobody can ask any more, and see the workers to their end."""
         self._tell(Told.READY, 0, 0)
         while self._look(None):
             pass
+        self._poll.unregister(self._sock)
         self._sock.close()
         deadline = time.monotonic() + _PATIENCE_S
         while self._workers and (left_s := deadline - time.monotonic()) > 0:
@@ -53,17 +57,13 @@ class _Starter:
 
     def _look(self, timeout_s: float | None) -> bool:
         """Wait for the next thing to do and do it; return False where nobody can ask any more."""
-        is_asked = self._sock.fileno() >= 0
-        poll = select.poll()
-        for fd in [self._wakes, *([self._sock.fileno()] if is_asked else [])]:
-            poll.register(fd, select.POLLIN)
-        ready = {fd for fd, _ in poll.poll(None if timeout_s is None else timeout_s * 1e3)}
+        ready = {fd for fd, _ in self._poll.poll(None if timeout_s is None else timeout_s * 1e3)}
         if self._wakes in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wakes, 4_096)
             for whose, status in self._reaped():
                 self._tell(Told.ENDED, whose, status)
-        return not is_asked or self._sock.fileno() not in ready or self._take()
+        return self._sock.fileno() not in ready or self._take()
 
     def _take(self) -> bool:
         """Do what the next message asks for; return False where there is none, and never will be."""

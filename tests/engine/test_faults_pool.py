@@ -10,21 +10,18 @@ from linkgauge.engine.dataplane.pool import Pool
 from linkgauge.engine.errors import WorkerError
 from linkgauge.engine.plan import Direction, End, Plan, Settings
 
+from .workers import children_of
+
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are read from /proc"),
 ]
 
 
-def children() -> set[str]:
-    """Return the processes that this one started and has not reaped."""
-    return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii").split())
-
-
 @pytest.mark.parametrize("turns", [1, 3])
 async def test_a_session_that_comes_while_the_run_ends_leaves_no_worker_behind(turns: int) -> None:
     """Its worker may be half started when all the others are ended: it is ended as well, and that is said."""
-    before = children()
+    before = children_of(os.getpid())
 
     def heard(_: Any) -> None:
         """Take what a worker says."""
@@ -39,4 +36,4 @@ async def test_a_session_that_comes_while_the_run_ends_leaves_no_worker_behind(t
             await late
         with pytest.raises(WorkerError, match="the run is over"):
             await pool.command(Direction.IN, 1, command)
-    assert children() == before
+    assert children_of(os.getpid()) == before

@@ -16,6 +16,8 @@ from linkgauge.engine.lab.clean import end_orphans, find_orphans
 from linkgauge.engine.lab.link import LabError, LabLink, LabUnavailable
 from linkgauge.engine.lab.namespaces import processes_in
 
+from .workers import children_of
+
 LINK = LabLink(100_000_000, 1500, 1400, 24, "ethernet", 16_384, 400_000, smallest_bytes=84)
 RELAYED = LabLink(100_000_000, 1500, 1500, 24, "ethernet", 16_384, 400_000, delay_ns=20_000_000)
 DEADLINE_S = 20.0
@@ -121,8 +123,7 @@ def test_the_near_end_has_its_mtu_its_queue_and_no_offloads(lab: Lab) -> None:
 
 def test_the_far_end_is_another_namespace_with_its_own_mtu(lab: Lab) -> None:
     """Where the endpoint runs."""
-    children = Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii").split()
-    networks = {network_of(int(child)) for child in children}
+    networks = {network_of(child) for child in children_of(lab.keeper_pid)}
     assert network_of(lab.keeper_pid) not in networks
     assert len(networks) == 1
     done = near(lab, "cat", "/proc/net/tcp")
