@@ -5,21 +5,20 @@ import platform
 import socket
 
 from .. import __version__
-from .link import ControlLink
 from .loop import loop_name
-from .nic import nic_of_connection
+from .nic import Address, nic_of_connection
 from .samples import HostFacts
 from .tcpfacts import read_tcp_facts
 
 
-async def describe_self(link: ControlLink) -> HostFacts:
-    """Return the facts of this host, kernel and process, and of the interface that carries a control connection."""
+async def describe_self(local: Address, peer: Address) -> HostFacts:
+    """Return the facts of this host, kernel and process, and of the interface between two addresses."""
     return HostFacts(
         hostname=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
         cores=os.cpu_count() or 1,
         software=f"linkgauge {__version__}",
         event_loop=loop_name(),
-        nic=await nic_of_connection(link),
+        nic=await nic_of_connection(local, peer),
         tcp=read_tcp_facts(),
     )

@@ -42,7 +42,7 @@ async def greet_far_end(link: ControlLink, peer: Peer) -> Ends:
     proved what it has to, PeerRefused where it declines, and what `link.receive` does.
     """
     access = peer.access or NO_ACCESS
-    near = await describe_self(link)
+    near = await describe_self(link.local_address, link.peer_address)
     key = access.key
     # Who is here is told to a stranger only by who has nothing to tell him from a friend.
     hello = Hello(near) if key is None else Hello(None, secrets.token_hex(NONCE_BYTES))
@@ -100,7 +100,7 @@ async def greet_near_end(link: ControlLink, key: Key | None, admit: Callable[[],
     assert isinstance(hello, Hello)  # noqa: S101 - the table allows nothing else
     if key is None:
         admit()
-        facts = await describe_self(link)
+        facts = await describe_self(link.local_address, link.peer_address)
         link.try_send(Welcome(facts))  # a client that broke a rule meanwhile is told later
         return facts
     link.try_send(Challenge(secrets.token_hex(NONCE_BYTES)))
@@ -112,6 +112,6 @@ async def greet_near_end(link: ControlLink, key: Key | None, admit: Callable[[],
         raise RemoteProtocolError("it has not the key")
     link.agreed = key.agree(conversation)
     admit()
-    facts = await describe_self(link)
+    facts = await describe_self(link.local_address, link.peer_address)
     link.try_send(Welcome(facts, key.prove(FAR, conversation).hex()))
     return facts

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from .aside import call_aside
-from .link import ControlLink
 from .nic_plain import read_nic_plainly
 from .samples import NicFacts
 
@@ -57,8 +56,8 @@ def _import() -> None:
         importlib.import_module("pyroute2")
 
 
-async def nic_of_connection(link: ControlLink) -> NicFacts | None:
-    """Return the interface that carries a control connection; None where that is unknown.
+async def nic_of_connection(local: Address, peer: Address) -> NicFacts | None:
+    """Return the interface that carries a connection between two addresses; None where that is unknown.
 
     Never raises, and takes two seconds at most. On a busy machine pyroute2 alone may take longer than that to be
     imported: what the standard library finds out is then taken.
@@ -66,7 +65,7 @@ async def nic_of_connection(link: ControlLink) -> NicFacts | None:
     for read, deadline_s in ((read_nic, DEADLINE_S), (_read_plainly, PLAIN_DEADLINE_S)):
         # A run must not fail for want of something nice to know.
         with suppress(Exception):
-            asked = partial(read, link.local_address, link.peer_address)
+            asked = partial(read, local, peer)
             return await call_aside(asked, name="nic", deadline_s=deadline_s)
     return None
 

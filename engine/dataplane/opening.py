@@ -13,7 +13,6 @@ from ..first_bytes import DATA_ACCEPTED, DATA_KIND, DataHello, preamble
 from ..plan import Direction, End, SocketOptions, Workload, sender_of
 from . import sockets
 from .accepts import ConnectAnswerer, listen_beside
-from .channel import Message
 from .connects import OUT_OF_PORTS, ConnectAsker
 from .fetches import FetchAnswerer, FetchAsker
 from .probe import ProbeAsker
@@ -21,6 +20,7 @@ from .requests import RequestAnswerer, RequestAsker
 from .session import Place, Session, Supplies
 from .stream import StreamReceiver, StreamSender
 
+Message = dict[str, Any]
 _PORT: Final = struct.Struct(">H")
 _NO_PORT: Final = 0  # in place of a port: there is none to listen on
 _BESIDE_DEADLINE_S: Final = 5.0

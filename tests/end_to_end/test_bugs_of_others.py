@@ -380,7 +380,7 @@ def test_a_word_does_not_wait_behind_the_tests_own_flood(linkgauge: Any) -> None
 async def test_two_hundred_clients_at_once_are_each_served_or_told_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint that takes four: none is left waiting, all others hear a reason, and the next one is served."""
 
-    async def unknown(_link: Any) -> None:
+    async def unknown(_local: Any, _peer: Any) -> None:
         """Spare this machine four hundred looks at its interfaces."""
 
     monkeypatch.setattr("linkgauge.engine.facts.nic_of_connection", unknown)

@@ -50,15 +50,15 @@ DEADLINE_S = 50.0
 )
 def test_windows_are_read_with_ranges_that_double_or_add(text: str, values: tuple[int | None, ...]) -> None:
     """The last value is always among them."""
-    assert ranges.windows(text) == values
+    assert ranges.window_values(text) == values
 
 
 def test_sessions_messages_and_directions_are_read() -> None:
     """Numbers, sizes and words."""
-    assert ranges.sessions("1,2,5,10") == (1, 2, 5, 10)
-    assert ranges.sessions("1..4/1") == (1, 2, 3, 4)
-    assert ranges.messages("512..2K/512") == (512, 1024, 1536, 2048)
-    assert ranges.directions("out, in") == (Direction.OUT, Direction.IN)
+    assert ranges.session_values("1,2,5,10") == (1, 2, 5, 10)
+    assert ranges.session_values("1..4/1") == (1, 2, 3, 4)
+    assert ranges.message_values("512..2K/512") == (512, 1024, 1536, 2048)
+    assert ranges.direction_values("out, in") == (Direction.OUT, Direction.IN)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_sessions_messages_and_directions_are_read() -> None:
 def test_ranges_that_cannot_be_are_told(text: str) -> None:
     """With what was given, and never with a million values."""
     with pytest.raises(PlanError):
-        ranges.windows(text)
+        ranges.window_values(text)
     with pytest.raises(PlanError):
-        ranges.directions(text)
+        ranges.direction_values(text)
 
 
 SWEEP = Sweep(

@@ -16,7 +16,7 @@ T = TypeVar("T")
 _ALLOWED: Final = "give values with commas, or ranges: 16K..1M doubles, 1..10/1 adds"
 
 
-def directions(text: str) -> tuple[Direction, ...]:
+def direction_values(text: str) -> tuple[Direction, ...]:
     """Read directions: `out`, `in`, `duplex`, with commas."""
     known = {direction.value: direction for direction in Direction}
     found: list[Direction] = []
@@ -27,17 +27,17 @@ def directions(text: str) -> tuple[Direction, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def windows(text: str) -> tuple[int | None, ...]:
+def window_values(text: str) -> tuple[int | None, ...]:
     """Read windows: sizes, ranges of them, and `auto`."""
     return _values(text, "window", parse.window_bytes)
 
 
-def sessions(text: str) -> tuple[int, ...]:
+def session_values(text: str) -> tuple[int, ...]:
     """Read numbers of sessions."""
     return _values(text, "sessions", parse.sessions)
 
 
-def messages(text: str) -> tuple[int, ...]:
+def message_values(text: str) -> tuple[int, ...]:
     """Read what a session hands to its socket at once."""
     return _values(text, "message size", parse.block_bytes)
 

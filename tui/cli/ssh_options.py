@@ -12,7 +12,7 @@ from . import parse
 _PANEL: Final = "Where PEER is ssh://[USER@]HOST[:PORT]"
 
 
-def _option(kind: Any, help_: str, name: str, metavar: str, *, default: Any = None) -> Any:
+def _ssh_option(kind: Any, help_: str, name: str, metavar: str, *, default: Any = None) -> Any:
     option = typer.Option(name, metavar=metavar, show_default=False, help=help_, rich_help_panel=_PANEL)
     return field(default=default, metadata={"option": Annotated[kind, option]})
 
@@ -21,13 +21,13 @@ def _option(kind: Any, help_: str, name: str, metavar: str, *, default: Any = No
 class SshOptions:
     """How a far end is started through ssh, as typed: each field is an option of the commands with a PEER."""
 
-    ssh_command: str | None = _option(
+    ssh_command: str | None = _ssh_option(
         str | None, "The ssh to use: 'ssh -i key'; or LINKGAUGE_SSH_COMMAND.", "--ssh-command", "TEXT"
     )
-    data_port: str | None = _option(
+    data_port: str | None = _ssh_option(
         str | None, "The TCP port for data there, where a firewall lets only some through.", "--data-port", "N"
     )
-    via_ssh: bool = _option(
+    via_ssh: bool = _ssh_option(
         bool,
         "Have ssh carry the data too: measures what ssh lets through.",
         "--via-ssh",
