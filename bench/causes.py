@@ -24,18 +24,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from linkgauge.engine.codec import decode, encode
-from linkgauge.engine.lab.building import open_lab
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.lab.devices import turn_offloads_off
-from linkgauge.engine.loop import run
-from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
-from linkgauge.engine.run import open_run
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.serialization import decode, encode
+from linkgauge.engine.near.run import open_run
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.diagnosis.collect import Gatherer
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence, link_evidence
-from linkgauge.presets.diagnosis.gather import Gatherer
-from linkgauge.presets.emulate import SOUND, Faults, link_plan
-from linkgauge.presets.expect import expectation
+from linkgauge.presets.expectation import expectation
+from linkgauge.presets.lab_link import SOUND, Faults, link_plan
 from linkgauge.presets.wire import PLAIN
 
 _SCENARIOS: Final = Path(__file__).parents[1] / "tests" / "presets" / "scenarios"

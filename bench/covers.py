@@ -18,15 +18,16 @@ import sys
 import time
 from pathlib import Path
 
-from linkgauge.engine.interval import MIN_INTERVALS
-from linkgauge.engine.lab.building import open_lab
-from linkgauge.engine.loop import run
-from linkgauge.engine.meter import Meter
-from linkgauge.engine.plan import SECOND_NS, Peer, Plan
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Measured
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.results.confidence import MIN_INTERVALS
+from linkgauge.engine.results.meter import Meter
+from linkgauge.engine.results.summary import Measured
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import link_plan
+from linkgauge.presets.lab_link import link_plan
 
 RESULTS = Path(__file__).parent / "results"
 _INTERVAL_NS = SECOND_NS // 20

@@ -19,10 +19,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from held import endpoint, held_by, wait_until
-from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.engine.loop import loop_factory
-from linkgauge.engine.plan import SECOND_NS, Peer, Plan, Settings, Workload
-from linkgauge.engine.run import open_run
+from linkgauge.engine.host.event_loop import loop_factory
+from linkgauge.engine.model.errors import LinkgaugeError
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, Workload
+from linkgauge.engine.near.run import open_run
 
 _DEADLINE_S = 30.0
 _PLAN = Plan(Settings(window_bytes=65_536), Workload.RR, duration_ns=SECOND_NS, interval_ns=SECOND_NS // 2)

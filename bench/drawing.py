@@ -31,7 +31,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent))
 
 from apart import enter_namespace
-from linkgauge.engine.niccounts import read_nic_counts
+from linkgauge.engine.host.nic_counters import read_nic_counts
 from processes import own_cpu_s, running
 from ratios import ratio_interval
 from stolen import MOST_STOLEN, Patience, Watch

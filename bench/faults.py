@@ -19,23 +19,27 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ground import Ground
-from linkgauge.engine.connect import probe
-from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
-from linkgauge.engine.messages import Hello, encode_frame
-from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings, Workload
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Ended, HostFacts, Sampled
+from linkgauge.engine.model.errors import LinkgaugeError
+from linkgauge.engine.model.events import Ended, Sampled
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.framing import encode_frame
+from linkgauge.engine.protocol.messages import Hello
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
 from processes import tree, workers
 
 DEADLINE_S = 300.0  # of a machine that is busy with other things; what is tested has deadlines of its own
 _HELLO = encode_frame(Hello(HostFacts("soak", "Linux", 2, "linkgauge", "uvloop")))
 _CLIENT = """
 import asyncio, sys
-from linkgauge.engine.auth import Access, Key
-from linkgauge.engine.loop import run
-from linkgauge.engine.plan import Direction, Peer, Plan, Settings
-from linkgauge.engine.run import open_run
+from linkgauge.engine.protocol.auth import Access, Key
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.near.run import open_run
 
 async def main(port, key, fingerprint):
     access = Access(Key(key), fingerprint=bytes.fromhex(fingerprint) or None)

@@ -30,10 +30,11 @@ _TARGET_START_MS = 300
 # What comes in is counted as it is read; what goes out only once an interval, when it is known to be acknowledged.
 _FIRST_BYTE = """
 import asyncio, time
-from linkgauge.engine.dataplane.starting import Hold
-from linkgauge.engine.loop import run
-from linkgauge.engine.plan import Direction, Peer, Plan, Settings
-from linkgauge.engine.run import open_run
+from linkgauge.engine.workers.fork_client import Hold
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.near.run import open_run
 
 async def first_byte_ms(port):
     asked = time.monotonic()

@@ -21,20 +21,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from linkgauge.engine.codec import encode_tagged
-from linkgauge.engine.control import TABLE, Control, State
-from linkgauge.engine.errors import LinkgaugeError, RemoteProtocolError
-from linkgauge.engine.first_bytes import (
-    CONTROL_KIND,
-    DATA_HELLO_BYTES,
-    PREAMBLE_BYTES,
-    DataHello,
-    preamble,
-    read_preamble,
-)
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.messages import (
-    MAX_FRAME_BYTES,
+from linkgauge.engine.model.errors import LinkgaugeError, RemoteProtocolError
+from linkgauge.engine.model.events import Reason, RunEnd
+from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.plan import Direction, End, Plan, Settings, Workload
+from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.serialization import encode_tagged
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, decode_body, encode_frame, squeeze, unsqueeze
+from linkgauge.engine.protocol.messages import (
     Begun,
     Challenge,
     Change,
@@ -54,21 +49,16 @@ from linkgauge.engine.messages import (
     Start,
     Stop,
     Welcome,
-    decode_body,
-    encode_frame,
 )
-from linkgauge.engine.plan import Direction, End, Plan, Settings, Workload
-from linkgauge.engine.samples import (
-    CoreTimes,
-    HostFacts,
-    LatencyCounts,
-    NicFacts,
-    Reason,
-    RunEnd,
-    Sample,
-    SessionSample,
+from linkgauge.engine.protocol.preamble import (
+    CONTROL_KIND,
+    DATA_HELLO_BYTES,
+    PREAMBLE_BYTES,
+    DataHello,
+    preamble,
+    read_preamble,
 )
-from linkgauge.engine.squeeze import squeeze, unsqueeze
+from linkgauge.engine.protocol.state_machine import TABLE, Control, State
 
 _HOST: Final = HostFacts("web-07", "Linux", 2, "linkgauge", "uvloop", NicFacts("eth0", "device", "x", 10**9))
 _END: Final = RunEnd(Reason.STOPPED, "enough")

@@ -15,8 +15,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from linkgauge.engine.auth import Access, Key
-from linkgauge.engine.plan import Peer
+from linkgauge.engine.model.access import Access, Key
+from linkgauge.engine.model.peer import Peer
 
 _DEADLINE_S = 60.0
 LIMITS = (

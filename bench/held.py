@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from linkgauge.engine.plan import Peer
+from linkgauge.engine.model.peer import Peer
 from processes import workers
 
 
@@ -58,7 +58,7 @@ def held_by(pid: int) -> Held:
 def endpoint() -> Generator[tuple[int, Peer]]:
     """Give the process id and the address of an endpoint on loopback, which ends with the block."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "linkgauge.engine.embedded"],
+        [sys.executable, "-P", "-m", "linkgauge.engine.far.loopback"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

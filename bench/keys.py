@@ -24,15 +24,16 @@ from statistics import median, quantiles
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from linkgauge.engine.embedded import embedded_endpoint
-from linkgauge.engine.meter import replay
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Plan
-from linkgauge.engine.run import open_run
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import Event
+from linkgauge.engine.far.loopback import embedded_endpoint
+from linkgauge.engine.model.events import Event
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import judge
-from linkgauge.tui.conduct import run_document
+from linkgauge.tui.services.run_session import run_document
 from terminal import Terminal, app, own_ms
 
 _TARGET_MS = 50.0

@@ -34,7 +34,7 @@ from actions import KINDS, Kind
 from ground import Ground, grounds
 from held import Held, held_by, wait_until
 from linkgauge import __version__
-from linkgauge.engine.loop import loop_factory
+from linkgauge.engine.host.event_loop import loop_factory
 from starvation import Starvation, what_goes_on
 
 _RESULTS = Path(__file__).parent / "results"

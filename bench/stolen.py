@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from linkgauge.engine.cpu import elapsed_cores, read_cores
+from linkgauge.engine.host.cpu import elapsed_cores, read_cores
 
 MOST_STOLEN = 0.02
 _TRIES = 5

@@ -12,12 +12,12 @@ from typing import Any
 
 from faults import DEADLINE_S, carry_out, plan_of
 from ground import LIMITS, Ground
-from linkgauge.engine.auth import Key
-from linkgauge.engine.connect import probe
-from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
-from linkgauge.engine.plan import SECOND_NS, Plan, Settings
-from linkgauge.engine.samples import Sampled
+from linkgauge.engine.model.access import Key
+from linkgauge.engine.model.errors import LinkgaugeError
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
 
 
 async def _said_to(attempt: Awaitable[Any]) -> str:

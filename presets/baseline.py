@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from ..engine.codec import DecodeError, printable
-from ..engine.errors import LinkgaugeError, PlanError
-from ..engine.plan import Direction, Plan, Workload
-from ..engine.samples import Measured, Stretch, Summary
-from .model import Flow, LinkFacts
+from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
+from ..engine.model.plan import Direction, Plan, Workload
+from ..engine.model.serialization import printable
+from ..engine.results.summary import Measured, Stretch, Summary
+from .preset import Flow, LinkFacts
 from .schema import check_id
 
 NO_WIRE: Final = LinkFacts("none")

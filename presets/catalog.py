@@ -4,7 +4,6 @@ A file that is wrong costs itself or its wrong presets and nothing else: what is
 good presets as a Problem that names the file, the key, and what was expected there.
 """
 
-import difflib
 import stat
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from ..engine.errors import LinkgaugeError
-from .model import Preset, Sweep
+from ..engine.model.errors import UnknownPreset
+from .preset import Preset, Sweep
 from .schema import FileContent, Problem, read_content
 
 _OWN: Final = Path(__file__).with_name("catalog")
@@ -21,16 +20,6 @@ _ORDER: Final = ("aix", "loopback", "modern", "hp", "lpar", "zvm")  # what is me
 _MAX_FILE_BYTES: Final = 4_194_304
 
 T = TypeVar("T", Preset, Sweep)
-
-
-class UnknownPreset(LinkgaugeError):
-    """No preset has this id; names the nearest ones."""
-
-    def __init__(self, preset_id: str, known: Sequence[str]) -> None:
-        near = difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "see linkgauge presets list"
-        super().__init__(f"preset {preset_id!r} is not known; {hint}")
-        self.nearest = tuple(near)
 
 
 @dataclass(frozen=True, slots=True)

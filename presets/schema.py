@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
-from ..engine.codec import DecodeError, decode, encode
-from ..engine.errors import PlanError
-from ..engine.plan import MAX_BLOCK_BYTES, MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_BLOCK_BYTES, MIN_WINDOW_BYTES
-from .model import Preset, Rate, Source, Sweep, as_bit_s, as_transactions_s
+from ..engine.model.errors import DecodeError, PlanError
+from ..engine.model.plan import MAX_BLOCK_BYTES, MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_BLOCK_BYTES, MIN_WINDOW_BYTES
+from ..engine.model.serialization import decode, encode
+from .preset import Preset, Rate, Source, Sweep, as_bit_s, as_transactions_s
 from .wire import derive
 
 T = TypeVar("T")

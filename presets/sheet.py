@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .expect import MODEL, off_model_percent
-from .model import Fact, Flow, Framing, LinkFacts, Preset, Rate, Table, as_bit_s, as_transactions_s
-from .steps import Line, derivation_lines, rate_lines, result_line
+from .derivation import Line, derivation_lines, rate_lines, result_line
+from .expectation import MODEL, off_model_percent
+from .number_text import EXACT, bytes_words, number_words, rate_words
+from .preset import Fact, Flow, Framing, LinkFacts, Preset, Rate, Table, as_bit_s, as_transactions_s
 from .wire import PLAIN, TUNNEL_NAMES, Derivation, Variant, derive
-from .words import EXACT, bytes_words, number_words, rate_words
 
 _FRAMINGS: Final[dict[Framing, str]] = {
     "ethernet": "Ethernet",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import floor
 from typing import Final, Literal
 
-from ..engine.errors import PlanError
-from ..engine.samples import Expected, Measured, Summary
-from .words import rate_words, transactions_words
+from ..engine.model.errors import PlanError
+from ..engine.model.events import Expected
+from ..engine.results.summary import Measured, Summary
+from .number_text import rate_words, transactions_words
 
 Word = Literal["pass", "short", "fail", "none"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Final, Literal
 
-from ..engine.errors import PlanError
-from .model import Flow, Framing, LinkFacts, Tunnel
+from ..engine.model.errors import PlanError
+from .preset import Flow, Framing, LinkFacts, Tunnel
 
 SEGMENTS_PER_ACK: Final = 2  # RFC 1122, 4.2.3.2: an acknowledgement for at least every second full-sized segment
 # SONET keeps 9 of 270 columns for section and line overhead and one for the path; OC-12c, with four times

@@ -20,13 +20,13 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from linkgauge.engine.embedded import embedded_endpoint
-from linkgauge.engine.lab.building import open_lab
-from linkgauge.engine.lab.link import LabError
-from linkgauge.engine.plan import LOOPBACK, Peer
-from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.far.loopback import embedded_endpoint
+from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.model.errors import LabError
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import Faults, link_plan
+from linkgauge.presets.lab_link import Faults, link_plan
 from picture import write
 from scenes import SCENES
 from world import World

@@ -12,16 +12,16 @@ from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from linkgauge.engine.endpoint import Endpoint
-from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings, Workload
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Sampled
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.near.run import open_run
 from linkgauge.tui.cli.endpoint_screen import World as Shown
-from linkgauge.tui.cli.entrance import open_entrance
-from linkgauge.tui.cli.service import Service
+from linkgauge.tui.cli.endpoint_service import Service, open_entrance
 from linkgauge.tui.endpoint_app import EndpointApp
-from linkgauge.tui.serving import Journal
-from linkgauge.tui.widgets.field import Field
+from linkgauge.tui.state.endpoint import Journal
+from linkgauge.tui.widgets.common.input_line import Field
 from picture import take
 from world import WIDE, Driver, World
 

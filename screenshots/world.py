@@ -9,19 +9,20 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
-from linkgauge.engine.connect import probe
-from linkgauge.engine.plan import SECOND_NS, Peer, Plan
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import HostFacts
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.auto_select import Picked
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.model import Preset
-from linkgauge.presets.pick import Picked
+from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.app_sweeps import KeptSweeps
-from linkgauge.tui.conduct import Conducted, conduct
-from linkgauge.tui.exports import export_runs
-from linkgauge.tui.ports import Form
-from linkgauge.tui.widgets.values import Phase
+from linkgauge.tui.cli.terminal_app import KeptSweeps
+from linkgauge.tui.interfaces import Form
+from linkgauge.tui.services.exports import export_runs
+from linkgauge.tui.services.run_session import Conducted, conduct
+from linkgauge.tui.state.instrument_values import Phase
 from textual.pilot import Pilot
 
 WIDE: Final = (120, 40)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from linkgauge.engine.cpu import elapsed_cores, read_cores
-from linkgauge.engine.samples import CoreTimes
+from linkgauge.engine.host.cpu import elapsed_cores, read_cores
+from linkgauge.engine.model.samples import CoreTimes
 
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -4,16 +4,17 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from ..engine.plan import Peer, Plan
+from ..engine.model.peer import Peer
+from ..engine.model.plan import Plan
 from ..presets.catalog import Catalog
-from ..presets.model import Preset
+from ..presets.preset import Preset
 from .actions import Place
-from .house_app import HouseApp, Keep, keep_nothing
-from .known import problem_lines
-from .ports import Export, History, Ports, Probe, StartRun, Sweeps
-from .preferences import NOTHING_KEPT, Found, Preferences
-from .screens.ask import SecretScreen
-from .screens.cockpit import CockpitScreen
+from .base_app import HouseApp, Keep, keep_nothing
+from .interfaces import Export, History, Ports, Probe, StartRun, Sweeps
+from .screens.dialogs.ask import SecretScreen
+from .screens.run.cockpit import CockpitScreen
+from .services.preferences import NOTHING_KEPT, Found, Preferences
+from .services.user_presets import problem_lines
 
 
 class LinkgaugeApp(HouseApp):

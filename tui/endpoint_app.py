@@ -1,9 +1,9 @@
 """The app of an endpoint: its screen, and what it has in common with the other app."""
 
 from .actions import Place
-from .house_app import HouseApp, Keep, keep_nothing
-from .preferences import NOTHING_KEPT, Found, Preferences
-from .screens.endpoint import EndpointScreen, Serving
+from .base_app import HouseApp, Keep, keep_nothing
+from .screens.endpoint.endpoint import EndpointScreen, Serving
+from .services.preferences import NOTHING_KEPT, Found, Preferences
 
 
 class EndpointApp(HouseApp):

@@ -13,7 +13,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
-from .link import PREFIX_BITS, LabError, LabLink, LabUnavailable
+from ..model.errors import LabError, LabUnavailable
+from .link_spec import PREFIX_BITS, LabLink
 from .namespaces import NetworkNamespace
 
 NEAR_DEVICE: Final = "near0"

@@ -15,9 +15,10 @@ import time
 from contextlib import ExitStack
 from typing import Any, Final
 
-from ..codec import DecodeError, decode, encode
+from ..model.errors import DecodeError, LabError, LabUnavailable
+from ..model.serialization import decode, encode
 from .devices import FAR_DEVICE, NEAR_DEVICE, check_tools, make_pair, make_taps, set_up
-from .link import FAR_ADDRESS, NEAR_ADDRESS, LabError, LabLink, LabUnavailable
+from .link_spec import FAR_ADDRESS, NEAR_ADDRESS, LabLink
 from .namespaces import NetworkNamespace, new_privileged, processes_in
 
 _ENDPOINT_DEADLINE_S: Final = 10.0
@@ -83,7 +84,7 @@ class Keeper:
 
     def _start_endpoint(self) -> int:
         with self.far.entered():
-            child = self._start("far_end", [FAR_ADDRESS])
+            child = self._start("endpoint", [FAR_ADDRESS])
         assert child.stdout is not None  # noqa: S101 - it was started with pipes
         line = child.stdout.readline()  # whoever asked for the lab has a deadline for all of it
         if not line.strip().isdigit():

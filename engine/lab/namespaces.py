@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from .link import LabUnavailable
+from ..model.errors import LabUnavailable
 
 _CLONE_NEWUSER: Final = 0x10000000  # linux/sched.h
 _CLONE_NEWNET: Final = 0x40000000

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..codec import decode
-from .link import LabLink
+from ..model.serialization import decode
+from .link_spec import LabLink
 
 _FRAMES_AT_ONCE: Final = 32  # read from one end before the other one gets its turn
 _SECOND_NS: Final = 1_000_000_000

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from ...engine.codec import DecodeError, decode
-from ...engine.document import short
-from ..words import rate_words
+from ...engine.model.errors import DecodeError
+from ...engine.model.serialization import decode
+from ...engine.results.json_document import short
+from ..number_text import rate_words
 from . import remedies
+from .budget import FlowView, views
 from .evidence import Evidence
 from .finding import Finding, ordered
-from .link import find_link
-from .path import find_path
-from .processor import find_cores, find_processor, is_full, load_words
-from .view import FlowView, views
-from .windows import find_left, find_window
+from .rules.link import find_link
+from .rules.path import find_path
+from .rules.processor import find_cores, find_processor, is_full, load_words
+from .rules.window import find_left, find_window
 
 # Near what this machine does with no link at all, the tester is what is measured.
 _NEAR_CEILING: Final = 0.8

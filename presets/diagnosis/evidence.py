@@ -7,9 +7,10 @@ judged again by every later rule. Shares are 0 to 1; `None` is unknown, `0` is m
 from dataclasses import dataclass
 from typing import Literal
 
-from ...engine.plan import Direction, End, Workload
-from ...engine.samples import NicCounts, NicFacts, TcpFacts
-from ..model import Framing, Preset
+from ...engine.model.host_info import NicFacts, TcpFacts
+from ...engine.model.plan import Direction, End, Workload
+from ...engine.model.samples import NicCounts
+from ..preset import Framing, Preset
 from ..wire import Variant, derive
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from ...engine.plan import End
+from ...engine.model.plan import End
 
 Code = Literal[
     "at-expected",

@@ -15,15 +15,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.codec import encode_tagged
-from linkgauge.engine.connect import probe
-from linkgauge.engine.dataplane.counters import Counters, Field, slot_of
-from linkgauge.engine.dataplane.readiness import readiness
-from linkgauge.engine.dataplane.session import Payload, Place, Supplies
-from linkgauge.engine.dataplane.stream import StreamSender
-from linkgauge.engine.endpoint import Endpoint, listen
-from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.engine.first_bytes import (
+from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.metering.shared_counters import Counters, Field, slot_of
+from linkgauge.engine.model.errors import LabUnavailable, LinkgaugeError
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import (
+    MAX_BLOCK_BYTES,
+    SECOND_NS,
+    Direction,
+    Mode,
+    Plan,
+    Settings,
+    SocketOptions,
+    Workload,
+)
+from linkgauge.engine.model.serialization import encode_tagged
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.framing import encode_frame
+from linkgauge.engine.protocol.messages import Begun, Hello, Open, Ready
+from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_ACCEPTED,
     DATA_HELLO_BYTES,
@@ -31,25 +46,11 @@ from linkgauge.engine.first_bytes import (
     PREAMBLE_BYTES,
     preamble,
 )
-from linkgauge.engine.lab.building import open_lab
-from linkgauge.engine.lab.link import LabUnavailable
-from linkgauge.engine.limits import Limits
-from linkgauge.engine.messages import Begun, Hello, Open, Ready, encode_frame
-from linkgauge.engine.plan import (
-    MAX_BLOCK_BYTES,
-    SECOND_NS,
-    Direction,
-    Mode,
-    Peer,
-    Plan,
-    Settings,
-    SocketOptions,
-    Workload,
-)
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import HostFacts, NicFacts, Reason
+from linkgauge.engine.workloads.readiness import readiness
+from linkgauge.engine.workloads.session import Payload, Place, Supplies
+from linkgauge.engine.workloads.stream import StreamSender
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import link_plan
+from linkgauge.presets.lab_link import link_plan
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30.0
@@ -70,7 +71,7 @@ class Far:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "linkgauge.engine.embedded"],
+            [sys.executable, "-P", "-m", "linkgauge.engine.far.loopback"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -144,14 +145,19 @@ async def test_no_read_waits_for_ever() -> None:
 def test_what_is_secret_is_compared_in_a_time_that_tells_nothing() -> None:
     """Proofs and tokens go through one function, and nowhere are two of them compared with `==`."""
     secrets = {"proof", "token", "key", "secret", "nonce", "ticket", "agreed", "told"}
-    for name in ("auth.py", "greeting.py", "far.py", "endpoint.py", "dataplane/connects.py"):
+    for name in (
+        *("protocol/auth.py", "control/handshake.py", "far/run.py", "far/endpoint.py"),
+        "workloads/connect_request_response.py",
+    ):
         tree = ast.parse((ROOT / "engine" / name).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Compare) and any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
                 names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
                 names |= {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
                 assert not names & secrets, f"{name}:{node.lineno}: {ast.unparse(node)}"
-    assert "hmac.compare_digest(expected, told)" in (ROOT / "engine" / "auth.py").read_text(encoding="utf-8")
+    assert "hmac.compare_digest(expected, told)" in (ROOT / "engine" / "protocol" / "auth.py").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.anyio
@@ -383,7 +389,7 @@ async def test_two_hundred_clients_at_once_are_each_served_or_told_why_not(monke
     async def unknown(_local: Any, _peer: Any) -> None:
         """Spare this machine four hundred looks at its interfaces."""
 
-    monkeypatch.setattr("linkgauge.engine.facts.nic_of_connection", unknown)
+    monkeypatch.setattr("linkgauge.engine.host.description.nic_of_connection", unknown)
     plan = Plan(SHORT.settings, Workload.RR, duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
     async with asyncio.timeout(50), Endpoint(listen("127.0.0.1", 0), limits=Limits(clients=4)) as endpoint:
         peer = Peer(*endpoint.address)

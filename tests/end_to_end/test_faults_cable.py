@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.lab.building import Lab, open_lab
-from linkgauge.engine.lab.link import LabUnavailable
+from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import link_plan
+from linkgauge.presets.lab_link import link_plan
 
 DEADLINE_S = 50.0
 
@@ -35,7 +35,7 @@ def switch(lab: Lab, state: str) -> None:
     """Pull the cable out of the far end's interface (`down`), or put it back (`up`)."""
     children = Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii")
     for pid in children.split():
-        if b"far_end" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"lab.endpoint" in Path(f"/proc/{pid}/cmdline").read_bytes():
             entering = [sys.executable, "-P", "-m", "linkgauge.engine.lab.enter", pid, str(os.getpid()), "--"]
             subprocess.run([*entering, "ip", "link", "set", "far0", state], check=True, timeout=DEADLINE_S)
             return

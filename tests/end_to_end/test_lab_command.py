@@ -14,10 +14,10 @@ from typing import Any
 
 import pyte
 import pytest
-from linkgauge.engine.lab.building import open_lab
-from linkgauge.engine.lab.link import LabUnavailable
+from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import link_plan
+from linkgauge.presets.lab_link import link_plan
 
 DEADLINE_S = 30.0
 EXACT_MBIT_S = 100 * 1448 / 1538

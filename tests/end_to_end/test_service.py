@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.auth import Key
-from linkgauge.engine.connect import probe
-from linkgauge.engine.errors import PeerWantsKey
-from linkgauge.engine.plan import Peer
+from linkgauge.engine.model.access import Key
+from linkgauge.engine.model.errors import PeerWantsKey
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.near.connect import probe
 
 DEADLINE_S = 40.0
 BRIEF = ("--warmup", "0", "--interval", "100ms", "--json")

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import HostFacts, Started
+from linkgauge.engine.model.events import Started
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.results.run_log import RunLog
 
 SHORT: Final = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
 DEADLINE_S: Final = 30.0

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.lab.building import Lab, open_lab
-from linkgauge.engine.lab.link import LabUnavailable
+from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import link_plan
+from linkgauge.presets.lab_link import link_plan
 
 DEADLINE_S = 60.0
 PROMISED_S = 2.0
@@ -35,7 +35,7 @@ def lab() -> Iterator[Lab]:
 def at_far_end(lab: Lab, command: list[str]) -> list[str]:
     """Return a command line that runs a command where the lab's far end is."""
     for pid in Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii").split():
-        if b"far_end" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"lab.endpoint" in Path(f"/proc/{pid}/cmdline").read_bytes():
             return [sys.executable, "-P", "-m", "linkgauge.engine.lab.enter", pid, str(os.getpid()), "--", *command]
     raise AssertionError("the lab has no far end")
 

@@ -23,8 +23,9 @@ from typing import Any
 
 import pyte
 import pytest
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import End, Event, Sampled
+from linkgauge.engine.model.events import Event, Sampled
+from linkgauge.engine.model.samples import End
+from linkgauge.engine.results.run_log import RunLog
 
 DEADLINE_S = 20.0
 SMALL, LARGE = (80, 24), (120, 40)

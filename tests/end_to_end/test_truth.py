@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.lab.building import Lab, open_lab
-from linkgauge.engine.lab.link import LabUnavailable
+from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import SOUND, Faults, link_plan
+from linkgauge.presets.lab_link import SOUND, Faults, link_plan
 from linkgauge.presets.wire import Variant, derive
 
 pytestmark = pytest.mark.alone

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.endpoint import Endpoint, listen
-from linkgauge.engine.plan import Peer, Plan
-from linkgauge.engine.run import Run, open_run
-from linkgauge.engine.samples import Ended, Event, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.near.run import Run, open_run
 
 DEADLINE_S = 20.0
 

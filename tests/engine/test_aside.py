@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 import pytest
-from linkgauge.engine.aside import call_aside
+from linkgauge.engine.host.blocking_calls import call_aside
 
 pytestmark = pytest.mark.anyio
 

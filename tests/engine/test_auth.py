@@ -6,24 +6,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.auth import (
-    FAR,
-    NEAR,
-    TICKET_BYTES,
-    TOKEN_BYTES,
-    Conversation,
-    Gate,
-    Key,
-    KeyProblem,
-    RunSecret,
-    Tickets,
-    is_same,
-    mac,
-)
-from linkgauge.engine.control import Control
-from linkgauge.engine.messages import Challenge, Hello, Proof, Welcome
-from linkgauge.engine.plan import End
-from linkgauge.engine.samples import HostFacts
+from linkgauge.engine.model.access import Conversation, Key, KeyProblem, mac
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import End
+from linkgauge.engine.protocol.auth import FAR, NEAR, TICKET_BYTES, TOKEN_BYTES, Gate, RunSecret, Tickets, is_same
+from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Welcome
+from linkgauge.engine.protocol.state_machine import Control
 
 KEY, OTHER = Key("a-key-of-this-test"), Key("another-key-of-this-test")
 HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")

@@ -4,9 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.ceiling import FILE_NAME, Ceiling, CeilingRate, keep_ceiling, load_ceiling, this_machine
-from linkgauge.engine.errors import StoreError
-from linkgauge.engine.plan import Mode
+from linkgauge.engine.model.errors import StoreError
+from linkgauge.engine.model.plan import Mode
+from linkgauge.engine.results.ceiling import (
+    FILE_NAME,
+    Ceiling,
+    CeilingRate,
+    keep_ceiling,
+    load_ceiling,
+    this_machine,
+)
 
 RATES = (CeilingRate(Mode.COPY, 1, 40_000), CeilingRate(Mode.COPY, 4, 60_000), CeilingRate(Mode.DISCARD, 1, 70_000))
 HERE = Ceiling(this_machine(), "2026-11-21T01:15:30+00:00", "cubic", RATES)

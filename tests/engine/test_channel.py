@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TypeVar
 
 import pytest
-from linkgauge.engine.dataplane.channel import Channel, Message
+from linkgauge.engine.workers.ipc import Channel, Message
 
 pytestmark = pytest.mark.anyio
 

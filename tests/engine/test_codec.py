@@ -8,27 +8,25 @@ from typing import Any, Literal, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.codec import DecodeError, decode, decode_tagged, encode, encode_tagged, printable
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.plan import Direction, End, Plan, Settings
-from linkgauge.engine.samples import (
+from linkgauge.engine.model.errors import DecodeError, PlanError
+from linkgauge.engine.model.events import (
     Changed,
-    CoreTimes,
     Ended,
     Event,
     Expectation,
     Expected,
-    HostFacts,
     Opened,
     Reason,
     RunEnd,
-    Sample,
     Sampled,
-    SessionSample,
     Started,
     Warned,
 )
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.serialization import decode, decode_tagged, encode, encode_tagged, printable
+from linkgauge.engine.model.socket_info import SocketFacts
 
 EVENTS: tuple[type[Any], ...] = get_args(Event)
 

@@ -4,19 +4,12 @@ import random
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.compare import Figure, compare, difference
-from linkgauge.engine.interval import Steady, steady_of
-from linkgauge.engine.latency import Latency
-from linkgauge.engine.plan import SECOND_NS, Direction, Mode, Plan, Settings, Workload
-from linkgauge.engine.samples import (
-    CpuSummary,
-    Expectation,
-    Measured,
-    Reason,
-    RunEnd,
-    Summary,
-    TcpSummary,
-)
+from linkgauge.engine.model.events import Expectation, Reason, RunEnd
+from linkgauge.engine.model.latency_histogram import Latency
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, Workload
+from linkgauge.engine.results.comparison import Figure, compare, difference
+from linkgauge.engine.results.confidence import Steady, steady_of
+from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
 
 
 def measured(mbit_s: float, error: float = 0.5, transactions: int | None = None) -> Measured:

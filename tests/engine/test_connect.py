@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.connect import connect, probe
-from linkgauge.engine.errors import PeerForeign, PeerRefused, PeerUnreachable, PeerVersion
-from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_KIND, preamble
-from linkgauge.engine.link import LinkClosed
-from linkgauge.engine.messages import Begun, Ping, Refuse, Welcome, encode_frame
-from linkgauge.engine.plan import Peer
-from linkgauge.engine.samples import HostFacts
+from linkgauge.engine.model.errors import LinkClosed, PeerForeign, PeerRefused, PeerUnreachable, PeerVersion
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.near.connect import connect, probe
+from linkgauge.engine.protocol.framing import encode_frame
+from linkgauge.engine.protocol.messages import Begun, Ping, Refuse, Welcome
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, preamble
 
 pytestmark = pytest.mark.anyio
 
@@ -130,7 +130,7 @@ async def test_a_server_that_says_nothing_is_given_up_after_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A listening socket that nobody serves accepts all the same: the kernel does that."""
-    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.5)
+    monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as sock:
         peer = Peer(*sock.getsockname())
         expected = rf"{re.escape(str(peer))} accepts .* says nothing in 0\.5 s.*linkgauge endpoint"
@@ -140,7 +140,7 @@ async def test_a_server_that_says_nothing_is_given_up_after_the_deadline(
 
 async def test_half_a_greeting_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte does not buy more time."""
-    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.5)
+    monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     async with server(GREETING[:7]) as peer:
         with pytest.raises(PeerForeign, match=r"in 0\.5 s"):
             await soon(probe(peer))
@@ -148,7 +148,7 @@ async def test_half_a_greeting_is_not_waited_for_longer(monkeypatch: pytest.Monk
 
 async def test_packets_that_vanish_are_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A full queue of a listener drops them as a firewall does; the text asks for host and firewall."""
-    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.3)
+    monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.3)
     waiting: list[socket.socket] = []
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -194,7 +194,7 @@ async def test_a_name_that_cannot_be_one_is_an_unreachable_peer(host: str) -> No
 
 async def test_a_resolver_that_hangs_does_not_hold_a_person_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline covers the look-up, and its late answer disturbs nobody."""
-    monkeypatch.setattr("linkgauge.engine.connect.CONNECT_DEADLINE_S", 0.1)
+    monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.1)
     answered, asked_by = threading.Event(), list[threading.Thread]()
 
     def hang() -> list[Any]:

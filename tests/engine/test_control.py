@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from linkgauge.engine.control import TABLE, Control, State
-from linkgauge.engine.errors import (
+from linkgauge.engine.model.errors import (
     LinkgaugeError,
     LocalProtocolError,
     PeerForeign,
     PeerVersion,
     RemoteProtocolError,
 )
-from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_KIND, PREAMBLE_BYTES, preamble
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.messages import (
-    MAX_FRAME_BYTES,
+from linkgauge.engine.model.events import Reason, RunEnd
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import Sample
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
+from linkgauge.engine.protocol.messages import (
     MESSAGES_OF,
     Begun,
     Challenge,
@@ -40,10 +42,9 @@ from linkgauge.engine.messages import (
     Start,
     Stop,
     Welcome,
-    encode_frame,
 )
-from linkgauge.engine.plan import Direction, End, Plan, Settings
-from linkgauge.engine.samples import HostFacts, Reason, RunEnd, Sample
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, PREAMBLE_BYTES, preamble
+from linkgauge.engine.protocol.state_machine import TABLE, Control, State
 
 HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 END = RunEnd(Reason.STOPPED, "enough")

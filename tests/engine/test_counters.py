@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.dataplane.counters import (
+from linkgauge.engine.metering.shared_counters import (
     MAX_WORKERS,
     UNKNOWN,
     WORDS_PER_SLOT,
@@ -16,12 +16,12 @@ from linkgauge.engine.dataplane.counters import (
     Slot,
     slot_of,
 )
-from linkgauge.engine.plan import MAX_SESSIONS, Direction
+from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
 
 FLOWS = (Direction.OUT, Direction.IN)
 WRITER = """
 import sys
-from linkgauge.engine.dataplane.counters import Counters
+from linkgauge.engine.metering.shared_counters import Counters
 counters = Counters(int(sys.argv[1]))
 counters.words[1] = 2**63 + 5
 counters.set_worker_cpu(3, 77)

@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
-from linkgauge.engine import cpu
-from linkgauge.engine.cpu import elapsed_cores, parse_proc_stat, read_cores
-from linkgauge.engine.samples import CoreTimes
+from linkgauge.engine.host import cpu
+from linkgauge.engine.host.cpu import elapsed_cores, parse_proc_stat, read_cores
+from linkgauge.engine.model.samples import CoreTimes
 
 TICK_NS = 10_000_000
 STAT = """cpu  30 6 20 1000 50 4 10 8 3 1

@@ -10,22 +10,24 @@ import sys
 from typing import Any
 
 import pytest
-from linkgauge.engine.connect import probe
-from linkgauge.engine.endpoint import Endpoint, EndpointError, listen
-from linkgauge.engine.errors import PeerVersion
-from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_KIND, DataHello, preamble
-from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Ended, Reason, Sampled
+from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.model.errors import EndpointError, PeerVersion
+from linkgauge.engine.model.events import Ended, Reason, Sampled
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, preamble
 
 pytestmark = pytest.mark.anyio
 
 _CLIENT = """
 import asyncio, sys
-from linkgauge.engine.loop import run
-from linkgauge.engine.plan import Peer, Plan, Settings
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Ended
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.model.events import Ended
 
 async def main(port, seconds):
     plan = Plan(Settings(sessions=2), duration_ns=int(seconds * 1e9), interval_ns=100_000_000)
@@ -82,7 +84,7 @@ async def _expect_running(client: asyncio.subprocess.Process) -> None:
 async def test_an_endpoint_killed_in_the_middle_of_a_run_is_a_lost_peer() -> None:
     """The near end says that the far end is gone, and its samples up to then are there."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "linkgauge.engine.embedded", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        sys.executable, "-m", "linkgauge.engine.far.loopback", stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdin is not None
     peer = Peer("127.0.0.1", int(await read_line(process)))

@@ -8,15 +8,18 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.connect import connect, probe
-from linkgauge.engine.endpoint import Endpoint, listen
-from linkgauge.engine.errors import PeerError, PeerRefused
-from linkgauge.engine.first_bytes import CONTROL_KIND, preamble
-from linkgauge.engine.limits import Limits
-from linkgauge.engine.messages import Hello, Ping, encode_frame
-from linkgauge.engine.plan import SECOND_NS, Peer, Plan, Settings
-from linkgauge.engine.run import Run, open_run
-from linkgauge.engine.samples import Ended, Event, HostFacts, Reason
+from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.model.errors import PeerError, PeerRefused
+from linkgauge.engine.model.events import Ended, Event, Reason
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.near.connect import connect, probe
+from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.protocol.framing import encode_frame
+from linkgauge.engine.protocol.messages import Hello, Ping
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, preamble
 
 pytestmark = pytest.mark.anyio
 

@@ -9,28 +9,26 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.errors import PlanError, StoreError
-from linkgauge.engine.export import COLUMNS, CsvWriter, document
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.meter import Meter, replay
-from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.samples import (
+from linkgauge.engine.model.errors import PlanError, StoreError
+from linkgauge.engine.model.events import (
     Changed,
-    CoreTimes,
     Ended,
     Event,
     Expectation,
     Expected,
-    HostFacts,
     Opened,
     Reason,
     RunEnd,
-    Sample,
     Sampled,
-    SessionSample,
     Started,
     Warned,
 )
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, document
+from linkgauge.engine.results.meter import Meter, replay
 
 TICK = SECOND_NS // 4
 HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")

@@ -9,13 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
-import linkgauge.engine.run
+import linkgauge.engine.near.run
 import pytest
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Settings
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Reason, Sampled, Warned
+from linkgauge.engine.model.events import Reason, Sampled, Warned
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.near.run import open_run
 
-ENGINE = Path(linkgauge.engine.run.__file__).parent
+ENGINE = Path(linkgauge.engine.near.run.__file__).parent
 AHEAD_S = 1_000_000
 
 
@@ -66,8 +67,8 @@ def in_another_time() -> list[str]:
 @pytest.mark.anyio
 async def test_clocks_that_have_nothing_in_common_measure_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The far end's clock is eleven days ahead, the near end's calendar is set back while it runs."""
-    command = [*in_another_time(), "-m", "linkgauge.engine.embedded"]
-    monkeypatch.setattr(linkgauge.engine.run, "datetime", SteppingClock)
+    command = [*in_another_time(), "-m", "linkgauge.engine.far.loopback"]
+    monkeypatch.setattr(linkgauge.engine.near.run, "datetime", SteppingClock)
     plan = Plan(Settings(Direction.OUT, 1, 65_536), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10)
     async with asyncio.timeout(40):
         process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

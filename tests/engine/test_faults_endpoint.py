@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.connect import probe
-from linkgauge.engine.errors import PeerRefused
-from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
-from linkgauge.engine.messages import MAX_FRAME_BYTES, Hello, Open, Start, Stop, encode_frame
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Settings
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import Ended, HostFacts, Reason, RunEnd, Sampled, Warned
+from linkgauge.engine.model.errors import PeerRefused
+from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Warned
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
+from linkgauge.engine.protocol.messages import Hello, Open, Start, Stop
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
 
 from .workers import starters_of, workers_of
 
@@ -64,7 +67,7 @@ class Far:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "linkgauge.engine.embedded"],
+            [sys.executable, "-P", "-m", "linkgauge.engine.far.loopback"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.dataplane.pool import Pool
-from linkgauge.engine.errors import WorkerError
-from linkgauge.engine.plan import Direction, End, Plan, Settings
+from linkgauge.engine.model.errors import WorkerError
+from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.workers.pool import Pool
 
 from .workers import children_of
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from linkgauge.engine.control import TABLE, Control, State
-from linkgauge.engine.errors import LinkgaugeError, LocalProtocolError, RemoteProtocolError
-from linkgauge.engine.first_bytes import CONTROL_KIND, preamble
-from linkgauge.engine.messages import MAX_FRAME_BYTES, MESSAGES_OF, FrameReader, decode_body, encode_frame
-from linkgauge.engine.plan import End
+from linkgauge.engine.model.errors import LinkgaugeError, LocalProtocolError, RemoteProtocolError
+from linkgauge.engine.model.plan import End
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, FrameReader, decode_body, encode_frame
+from linkgauge.engine.protocol.messages import MESSAGES_OF
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, preamble
+from linkgauge.engine.protocol.state_machine import TABLE, Control, State
 
 
 def _bench() -> ModuleType:

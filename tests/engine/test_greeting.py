@@ -7,16 +7,20 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.auth import Access, Conversation, Key, RunSecret, Tickets
-from linkgauge.engine.connect import probe
-from linkgauge.engine.endpoint import Endpoint, listen
-from linkgauge.engine.errors import PeerForeign, PeerUntrusted, PeerWantsKey
-from linkgauge.engine.first_bytes import CONTROL_KIND, DATA_ACCEPTED, DATA_KIND, DataHello, preamble
-from linkgauge.engine.greeting import is_loopback
-from linkgauge.engine.messages import Challenge, Hello, Proof, Ready, Welcome, decode_body, encode_frame
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Peer, Plan, Workload
-from linkgauge.engine.run import Run, open_run
-from linkgauge.engine.samples import Event, HostFacts, Reason, Sampled
+from linkgauge.engine.control.handshake import is_loopback
+from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.model.access import Access, Conversation, Key
+from linkgauge.engine.model.errors import PeerForeign, PeerUntrusted, PeerWantsKey
+from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Workload
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.protocol.auth import RunSecret, Tickets
+from linkgauge.engine.protocol.framing import decode_body, encode_frame
+from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Ready, Welcome
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_ACCEPTED, DATA_KIND, DataHello, preamble
 
 pytestmark = pytest.mark.anyio
 
@@ -114,7 +118,7 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
 ) -> None:
     """It may stand in the place of one that does. On this host nobody stands between, and --open says so."""
     assert (await soon(probe(far_end.with_key(KEY)))).hostname
-    monkeypatch.setattr("linkgauge.engine.greeting._is_this_host", lambda _link: False)
+    monkeypatch.setattr("linkgauge.engine.control.handshake._is_this_host", lambda _link: False)
     with pytest.raises(PeerUntrusted, match=f"{far_end} cannot be trusted: it does not ask for the key .*--open"):
         await soon(probe(far_end.with_key(KEY)))
     taken = Peer(far_end.host, far_end.port, Access(KEY, may_be_open=True))
@@ -165,7 +169,7 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
     """What was seen on the wire opens nothing: not the same again, and no other session."""
     secrets: list[Any] = []
     monkeypatch.setattr(
-        "linkgauge.engine.near_sessions.RunSecret",
+        "linkgauge.engine.near.session_set.RunSecret",
         lambda *told: secrets.append(RunSecret(*told)) or secrets[-1],
     )
     loop = asyncio.get_running_loop()

@@ -4,9 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.niccounts import elapsed_counts, parse_net_dev, read_nic_counts
-from linkgauge.engine.samples import NicCounts, TcpFacts
-from linkgauge.engine.tcpfacts import read_tcp_facts
+from linkgauge.engine.host.nic_counters import elapsed_counts, parse_net_dev, read_nic_counts
+from linkgauge.engine.host.tcp_sysctls import read_tcp_facts
+from linkgauge.engine.model.host_info import TcpFacts
+from linkgauge.engine.model.samples import NicCounts
 
 DEV = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier comp

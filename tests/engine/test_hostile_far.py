@@ -14,12 +14,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.codec import encode_tagged
-from linkgauge.engine.control import Control
-from linkgauge.engine.errors import PeerError, RemoteProtocolError
-from linkgauge.engine.first_bytes import DATA_ACCEPTED, DATA_HELLO_BYTES, DATA_KIND, PREAMBLE_BYTES, read_preamble
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.messages import (
+from linkgauge.engine.model.errors import PeerError, RemoteProtocolError
+from linkgauge.engine.model.events import Reason, Warned
+from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.serialization import encode_tagged
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.near.link_checks import LinkWatch
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.framing import decode_body, encode_frame
+from linkgauge.engine.protocol.messages import (
     Begun,
     Finish,
     Hello,
@@ -30,23 +36,16 @@ from linkgauge.engine.messages import (
     Start,
     Stop,
     Welcome,
-    decode_body,
-    encode_frame,
 )
-from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Peer, Plan, Settings
-from linkgauge.engine.plausible import FarWatch
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import (
-    CoreTimes,
-    HostFacts,
-    LatencyCounts,
-    NicFacts,
-    Reason,
-    Sample,
-    SessionSample,
-    Warned,
+from linkgauge.engine.protocol.peer_validation import FarWatch
+from linkgauge.engine.protocol.preamble import (
+    DATA_ACCEPTED,
+    DATA_HELLO_BYTES,
+    DATA_KIND,
+    PREAMBLE_BYTES,
+    read_preamble,
 )
-from linkgauge.engine.warnings import LinkWatch
+from linkgauge.engine.protocol.state_machine import Control
 
 DEADLINE_S = 30.0
 HOST = HostFacts("db-02", "Linux", 2, "linkgauge", "uvloop")

@@ -10,7 +10,7 @@ from statistics import NormalDist
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.interval import MIN_INTERVALS, Precision, RateSeries, Steady, steady_of, student_t
+from linkgauge.engine.results.confidence import MIN_INTERVALS, Precision, RateSeries, Steady, steady_of, student_t
 
 SPAN = 250_000_000
 

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.building import MARK, Lab, open_lab
-from linkgauge.engine.lab.clean import end_orphans, find_orphans
-from linkgauge.engine.lab.link import LabError, LabLink, LabUnavailable
+from linkgauge.engine.lab.builder import MARK, Lab, open_lab
+from linkgauge.engine.lab.cleanup import end_orphans, find_orphans
+from linkgauge.engine.lab.link_spec import LabLink
 from linkgauge.engine.lab.namespaces import processes_in
+from linkgauge.engine.model.errors import LabError, LabUnavailable
 
 from .workers import children_of
 
@@ -69,8 +70,8 @@ class InAProcess:
                 "-c",
                 textwrap.dedent(f"""
                 import sys
-                from linkgauge.engine.lab.building import open_lab
-                from linkgauge.engine.lab.link import LabLink
+                from linkgauge.engine.lab.builder import open_lab
+                from linkgauge.engine.lab.link_spec import LabLink
                 LINK = {LINK!r}
                 RELAYED = {RELAYED!r}
                 with open_lab({link}) as lab:
@@ -186,8 +187,9 @@ def test_a_user_without_rights_has_labs_where_users_may_have_namespaces() -> Non
     """Root in a user namespace of its own: everything works there, and nothing reaches outside."""
     code = textwrap.dedent(f"""
         import sys
-        from linkgauge.engine.lab.building import open_lab
-        from linkgauge.engine.lab.link import LabLink, LabUnavailable
+        from linkgauge.engine.lab.builder import open_lab
+        from linkgauge.engine.lab.link_spec import LabLink
+        from linkgauge.engine.model.errors import LabUnavailable
         try:
             with open_lab({LINK!r}) as lab:
                 sys.exit(lab.run(["sh", "-c", "readlink /proc/self/ns/user; ip -brief link show near0"]))

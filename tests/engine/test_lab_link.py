@@ -3,9 +3,10 @@
 from fractions import Fraction
 
 import pytest
-from linkgauge.engine.codec import decode, encode
 from linkgauge.engine.lab.devices import check_tools, queue_arguments
-from linkgauge.engine.lab.link import LabLink, LabUnavailable
+from linkgauge.engine.lab.link_spec import LabLink
+from linkgauge.engine.model.errors import LabUnavailable
+from linkgauge.engine.model.serialization import decode, encode
 
 ETHERNET = LabLink(100_000_000, 1500, 1500, 24, "ethernet", 16_384, 400_000, smallest_bytes=84)
 ATM = LabLink(149_760_000, 9180, 9180, 2, "atm", 37_440, 561_600)

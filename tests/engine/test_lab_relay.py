@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.codec import decode, encode
-from linkgauge.engine.lab.link import LabLink
+from linkgauge.engine.lab.link_spec import LabLink
 from linkgauge.engine.lab.relay import Medium
+from linkgauge.engine.model.serialization import decode, encode
 
 MS = 1_000_000
 PLAIN = LabLink(10_000_000, 1500, 1500, 24, "ethernet", 16_384, 40_000, smallest_bytes=84)

@@ -5,7 +5,15 @@ from math import ceil
 
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.latency import BUCKETS, RELATIVE_ERROR, bucket_of, latency_of, merge, risen, value_ns
+from linkgauge.engine.model.latency_histogram import (
+    BUCKETS,
+    RELATIVE_ERROR,
+    bucket_of,
+    latency_of,
+    merge,
+    risen,
+    value_ns,
+)
 
 LEAST_NS, MOST_NS = 1_024, (1 << 36) - 1
 times = st.integers(LEAST_NS, MOST_NS)

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.admission import Admission
-from linkgauge.engine.errors import Declined, LimitReached
-from linkgauge.engine.limits import Bucket, LimitProblem, Limits, is_within, rules
-from linkgauge.engine.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.far.admission import Admission
+from linkgauge.engine.model.errors import Declined, LimitProblem, LimitReached
+from linkgauge.engine.model.limits import Bucket, Limits, is_within, rules
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 
 HOURS_NS = 3_600 * SECOND_NS
 

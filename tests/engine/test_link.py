@@ -7,26 +7,16 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TypeVar, cast
 
 import pytest
-from linkgauge.engine.control import State
-from linkgauge.engine.errors import LocalProtocolError, PeerForeign, RemoteProtocolError
-from linkgauge.engine.first_bytes import CONTROL_KIND, preamble
-from linkgauge.engine.link import ControlLink, LinkClosed
-from linkgauge.engine.messages import (
-    Begun,
-    FrameReader,
-    Hello,
-    Notice,
-    Ping,
-    Pong,
-    Report,
-    Start,
-    Stop,
-    Welcome,
-    decode_body,
-    encode_frame,
-)
-from linkgauge.engine.plan import Direction, End
-from linkgauge.engine.samples import HostFacts, Reason, RunEnd, Sample, SessionSample
+from linkgauge.engine.control.connection import ControlLink
+from linkgauge.engine.model.errors import LinkClosed, LocalProtocolError, PeerForeign, RemoteProtocolError
+from linkgauge.engine.model.events import Reason, RunEnd
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
+from linkgauge.engine.protocol.messages import Begun, Hello, Notice, Ping, Pong, Report, Start, Stop, Welcome
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, preamble
+from linkgauge.engine.protocol.state_machine import State
 
 pytestmark = pytest.mark.anyio
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.plan import Direction, End
-from linkgauge.engine.samples import NicFacts
-from linkgauge.engine.warnings import LinkWatch
+from linkgauge.engine.model.host_info import NicFacts
+from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.near.link_checks import LinkWatch
 
 NEAR = NicFacts("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, gso=True, gro=True, lro=False)
 FAR = replace(NEAR, name="ens3")

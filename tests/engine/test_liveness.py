@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.liveness import (
+from linkgauge.engine.control.keepalive import (
     LONGEST_SILENCE_NS,
     SILENCE_NS,
     TETHER_LOOK_S,
@@ -12,7 +12,7 @@ from linkgauge.engine.liveness import (
     Tether,
     Trouble,
 )
-from linkgauge.engine.plan import SECOND_NS
+from linkgauge.engine.model.plan import SECOND_NS
 
 
 def test_an_end_that_speaks_is_never_lost() -> None:

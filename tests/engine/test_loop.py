@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from linkgauge.engine.loop import see_through
+from linkgauge.engine.host.event_loop import see_through
 
 pytestmark = pytest.mark.anyio
 

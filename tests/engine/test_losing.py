@@ -1,6 +1,6 @@
 """Why a session was lost: the end that gave it up knows more than the one that sees it closed."""
 
-from linkgauge.engine.losing import CLOSED_THERE, Loss
+from linkgauge.engine.protocol.session_failure import CLOSED_THERE, Loss
 
 
 def test_the_first_session_that_was_lost_is_told_with_the_reason_of_the_end_that_knows_it() -> None:

@@ -8,28 +8,32 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.codec import DecodeError, decode
-from linkgauge.engine.errors import RemoteProtocolError
-from linkgauge.engine.first_bytes import (
-    CONTROL_KIND,
-    DATA_HELLO_BYTES,
-    DATA_KIND,
-    PREAMBLE_BYTES,
-    PROTOCOL_VERSION,
-    DataHello,
-    preamble,
-    read_preamble,
+from linkgauge.engine.model.errors import DecodeError, RemoteProtocolError
+from linkgauge.engine.model.events import Reason, RunEnd
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.latency_histogram import BUCKETS
+from linkgauge.engine.model.plan import (
+    MAX_DURATION_NS,
+    MAX_SESSIONS,
+    MAX_WINDOW_BYTES,
+    MIN_WINDOW_BYTES,
+    Direction,
+    End,
+    Mode,
+    Plan,
+    Settings,
+    SocketOptions,
 )
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.latency import BUCKETS
-from linkgauge.engine.messages import (
-    MAX_FRAME_BYTES,
+from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.serialization import decode
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, FrameReader, decode_body, encode_frame, unsqueeze
+from linkgauge.engine.protocol.messages import (
     MESSAGES_OF,
     Begun,
     Challenge,
     Change,
     Finish,
-    FrameReader,
     Hello,
     Message,
     Notice,
@@ -44,23 +48,17 @@ from linkgauge.engine.messages import (
     Start,
     Stop,
     Welcome,
-    decode_body,
-    encode_frame,
 )
-from linkgauge.engine.plan import (
-    MAX_DURATION_NS,
-    MAX_SESSIONS,
-    MAX_WINDOW_BYTES,
-    MIN_WINDOW_BYTES,
-    Direction,
-    End,
-    Mode,
-    Plan,
-    Settings,
-    SocketOptions,
+from linkgauge.engine.protocol.preamble import (
+    CONTROL_KIND,
+    DATA_HELLO_BYTES,
+    DATA_KIND,
+    PREAMBLE_BYTES,
+    PROTOCOL_VERSION,
+    DataHello,
+    preamble,
+    read_preamble,
 )
-from linkgauge.engine.samples import CoreTimes, HostFacts, LatencyCounts, Reason, RunEnd, Sample, SessionSample
-from linkgauge.engine.squeeze import unsqueeze
 
 MAX_INT = 2**63 - 1
 FLOWS = st.sampled_from([Direction.OUT, Direction.IN])

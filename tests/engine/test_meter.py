@@ -6,27 +6,25 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.meter import Interval, Meter, replay
-from linkgauge.engine.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, Workload, sender_of
-from linkgauge.engine.samples import (
+from linkgauge.engine.model.events import (
     Changed,
-    CoreTimes,
     Ended,
     Event,
     Expectation,
     Expected,
-    HostFacts,
-    Measured,
     Opened,
     Reason,
     RunEnd,
-    Sample,
     Sampled,
-    SessionSample,
     Started,
     Warned,
 )
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, Workload, sender_of
+from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.results.meter import Interval, Meter, replay
+from linkgauge.engine.results.summary import Measured
 
 TICK = SECOND_NS // 4
 HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")

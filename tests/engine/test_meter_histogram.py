@@ -5,7 +5,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.summary import Histogram
+from linkgauge.engine.results.accumulators import Histogram
 
 
 def _median(values: list[int]) -> int | None:

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from linkgauge.engine.far import serve_client
-from linkgauge.engine.link import ControlLink, LinkClosed
-from linkgauge.engine.messages import Hello, Ping, Welcome
-from linkgauge.engine.mux import Channel, Mux
-from linkgauge.engine.plan import End
-from linkgauge.engine.samples import HostFacts
+from linkgauge.engine.control.connection import ControlLink
+from linkgauge.engine.control.multiplexer import Channel, Mux
+from linkgauge.engine.far.run import serve_client
+from linkgauge.engine.model.errors import LinkClosed
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import End
+from linkgauge.engine.protocol.messages import Hello, Ping, Welcome
 
 pytestmark = pytest.mark.anyio
 

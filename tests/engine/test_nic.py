@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.connect import connect, meet, probe
-from linkgauge.engine.endpoint import Endpoint, listen
-from linkgauge.engine.messages import Welcome, decode_body, encode_frame
-from linkgauge.engine.nic import read_nic
-from linkgauge.engine.plan import End, Peer
-from linkgauge.engine.samples import HostFacts, NicFacts
+from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.host.nic import read_nic
+from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import End
+from linkgauge.engine.near.connect import connect, meet, probe
+from linkgauge.engine.protocol.framing import decode_body, encode_frame
+from linkgauge.engine.protocol.messages import Welcome
 
 pytestmark = [
     pytest.mark.anyio,
@@ -56,7 +58,8 @@ def namespace() -> Iterator[str]:
 def _read_in(namespace: str, local: str, peer: str) -> dict[str, Any] | None:
     """Read the interface of a connection from within a namespace."""
     code = (
-        "import json, sys; from linkgauge.engine.codec import encode; from linkgauge.engine.nic import read_nic;"
+        "import json, sys; from linkgauge.engine.model.serialization import encode;"
+        "from linkgauge.engine.host.nic import read_nic;"
         "print(json.dumps(encode(read_nic((sys.argv[1], 1), (sys.argv[2], 2)))))"
     )
     return json.loads(_ip("netns", "exec", namespace, sys.executable, "-W", "error", "-c", code, local, peer))
@@ -143,7 +146,7 @@ async def test_on_a_busy_machine_the_standard_library_tells_what_pyroute2_is_too
     far_end: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its import alone took more than a second and a half there, and the interface stayed unknown."""
-    monkeypatch.setattr("linkgauge.engine.nic.DEADLINE_S", 0.0)
+    monkeypatch.setattr("linkgauge.engine.host.nic.DEADLINE_S", 0.0)
     async with asyncio.timeout(DEADLINE_S):
         ends = await meet(far_end)
     assert ends.near.nic is not None
@@ -180,7 +183,7 @@ def test_interfaces_cross_the_wire_and_absurd_ones_do_not() -> None:
 def test_nothing_is_imported_before_an_interface_is_read() -> None:
     """The command line and the workers start without it."""
     code = (
-        "import sys, linkgauge.engine.run, linkgauge.engine.endpoint, linkgauge.engine.dataplane.worker;"
+        "import sys, linkgauge.engine.near.run, linkgauge.engine.far.endpoint, linkgauge.engine.workers.worker;"
         "sys.exit('pyroute2' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=DEADLINE_S)
@@ -201,7 +204,8 @@ def test_an_engine_that_travels_reads_the_same_of_every_kind_of_interface(namesp
         _ip("-n", namespace, "link", "set", name, "up")
         pairs.append((f"10.77.{number}.1", f"10.77.{number}.2"))
     code = (
-        "import json, sys; from linkgauge.engine.codec import encode; from linkgauge.engine.nic import read_nic;"
+        "import json, sys; from linkgauge.engine.model.serialization import encode;"
+        "from linkgauge.engine.host.nic import read_nic;"
         "sys.argv[1] == 'plainly' and sys.modules.update(pyroute2=None);"
         "print(json.dumps([encode(read_nic((a, 1), (b, 2))) for a, b in json.loads(sys.argv[2])]))"
     )

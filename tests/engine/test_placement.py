@@ -5,10 +5,12 @@ import os
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.placement import placed, shares_cores, usable_cores
-from linkgauge.engine.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Direction, Peer, Plan, Settings, Workload
-from linkgauge.engine.run import open_run
-from linkgauge.engine.samples import HostFacts, NicFacts, Sampled
+from linkgauge.engine.host.core_affinity import placed, shares_cores, usable_cores
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.near.run import open_run
 
 from .workers import workers_of
 

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.plan import (
-    DEFAULT_PORT,
-    LOOPBACK,
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import DEFAULT_PORT, LOOPBACK, Peer, check_port
+from linkgauge.engine.model.plan import (
     MAX_DURATION_NS,
     MAX_SESSIONS,
     MAX_WINDOW_BYTES,
@@ -16,12 +15,10 @@ from linkgauge.engine.plan import (
     SECOND_NS,
     Direction,
     End,
-    Peer,
     Plan,
     Settings,
     SocketOptions,
     Workload,
-    check_port,
     sender_of,
 )
 

@@ -8,29 +8,29 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.codec import DecodeError
-from linkgauge.engine.dataplane.counters import slot_of
-from linkgauge.engine.document import document
-from linkgauge.engine.errors import PlanError, RemoteProtocolError
-from linkgauge.engine.export import CsvWriter
-from linkgauge.engine.first_bytes import DataHello
-from linkgauge.engine.latency import BUCKETS, latency_of
-from linkgauge.engine.messages import TOKEN_BYTES, Report
-from linkgauge.engine.meter import replay
-from linkgauge.engine.plan import (
+from linkgauge.engine.metering.shared_counters import slot_of
+from linkgauge.engine.model.errors import DecodeError, PlanError, RemoteProtocolError
+from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
+from linkgauge.engine.model.latency_histogram import BUCKETS, latency_of
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import (
     MAX_SESSIONS,
     PROBE_SESSION,
     SECOND_NS,
     Direction,
     End,
-    Peer,
     Plan,
     Settings,
     Workload,
 )
-from linkgauge.engine.probe import ProbeSum
-from linkgauge.engine.run import Run
-from linkgauge.engine.samples import Event, LatencyCounts, Opened, ProbeSample, Reason, Sample, Sampled
+from linkgauge.engine.model.samples import LatencyCounts, ProbeSample, Sample
+from linkgauge.engine.near.run import Run
+from linkgauge.engine.protocol.messages import TOKEN_BYTES, Report
+from linkgauge.engine.protocol.preamble import DataHello
+from linkgauge.engine.results.accumulators import ProbeSum
+from linkgauge.engine.results.csv_export import CsvWriter
+from linkgauge.engine.results.json_document import document
+from linkgauge.engine.results.meter import replay
 
 Recorder = Callable[..., Any]
 ON_UVLOOP = pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.connect import probe
-from linkgauge.engine.endpoint import Endpoint
-from linkgauge.engine.errors import PeerError, PeerUnreachable
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Mode, Peer, Plan, Settings, SocketOptions
-from linkgauge.engine.run import Run, open_run
-from linkgauge.engine.samples import Changed, Event, Opened, Reason, Sampled, Warned
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.model.errors import PeerError, PeerUnreachable
+from linkgauge.engine.model.events import Changed, Event, Opened, Reason, Sampled, Warned
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import Run, open_run
 
 from .workers import workers_of
 
@@ -266,7 +267,7 @@ async def test_probe_says_who_answers(far_end: Peer) -> None:
 
 async def test_a_far_end_without_room_declines_with_its_reason(endpoint: Endpoint, monkeypatch: Any) -> None:
     """Where the far end cannot make its counters, the near end hears why, and the endpoint serves on."""
-    from linkgauge.engine.dataplane.counters import Counters
+    from linkgauge.engine.metering.shared_counters import Counters
 
     real = Counters.create
     calls: list[int] = []

@@ -15,29 +15,27 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.errors import StoreError
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.meter import replay
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.runlog import RunLog, new_run_id
-from linkgauge.engine.samples import (
+from linkgauge.engine.model.errors import StoreError
+from linkgauge.engine.model.events import (
     Changed,
-    CoreTimes,
     Ended,
     Event,
     Expectation,
     Expected,
-    HostFacts,
-    Measured,
     Opened,
     Reason,
     RunEnd,
-    Sample,
     Sampled,
-    SessionSample,
     Started,
     Warned,
 )
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_log import RunLog, new_run_id
+from linkgauge.engine.results.summary import Measured
 
 TICK = SECOND_NS // 4
 HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
@@ -349,8 +347,8 @@ def _child(script: str, *arguments: object) -> "subprocess.Popen[str]":
 _FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import Warned
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.model.events import Warned
 
 told = []
 with RunLog.open(Path(sys.argv[1]), on_problem=told.append) as log:
@@ -381,9 +379,11 @@ def test_a_disk_that_fills_up_ends_the_keeping_and_not_the_run(tmp_path: Path) -
 _WRITER = """
 import sys
 from pathlib import Path
-from linkgauge.engine.plan import Direction, End, Plan, Settings
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import *
+from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.model.events import *
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.samples import *
 
 host = HostFacts("a", "Linux", 2, "linkgauge", "uvloop")
 with RunLog.open(Path(sys.argv[1])) as log:

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from linkgauge.engine.owner import is_alive, owner
+from linkgauge.engine.host.process_identity import is_alive, owner
 
-_SAY = "from linkgauge.engine.owner import owner; print(owner(), flush=True); input()"
+_SAY = "from linkgauge.engine.host.process_identity import owner; print(owner(), flush=True); input()"
 
 
 def test_a_process_is_alive_until_it_is_dead() -> None:

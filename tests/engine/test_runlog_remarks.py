@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.errors import PlanError, StoreError
-from linkgauge.engine.remarks import LABEL_LIMIT, NOTE_LIMIT, checked_label, checked_note
-from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.model.errors import PlanError, StoreError
+from linkgauge.engine.model.labels import LABEL_LIMIT, NOTE_LIMIT, checked_label, checked_note
+from linkgauge.engine.results.run_log import RunLog
 
 OLD = """
 CREATE TABLE runs (

@@ -7,12 +7,19 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine import sampler as sampler_module
-from linkgauge.engine.dataplane.counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, latency_base, slot_of
-from linkgauge.engine.latency import BUCKETS
-from linkgauge.engine.plan import MIN_INTERVAL_NS, Direction, End, Plan, Workload
-from linkgauge.engine.sampler import Sampler
-from linkgauge.engine.samples import Sample, SessionSample
+from linkgauge.engine.metering import sampler as sampler_module
+from linkgauge.engine.metering.sampler import Sampler
+from linkgauge.engine.metering.shared_counters import (
+    UNKNOWN,
+    WORDS_PER_SLOT,
+    Counters,
+    Field,
+    latency_base,
+    slot_of,
+)
+from linkgauge.engine.model.latency_histogram import BUCKETS
+from linkgauge.engine.model.plan import MIN_INTERVAL_NS, Direction, End, Plan, Workload
+from linkgauge.engine.model.samples import Sample, SessionSample
 
 pytestmark = pytest.mark.anyio
 INTERVAL_NS = MIN_INTERVAL_NS

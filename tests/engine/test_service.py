@@ -5,8 +5,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.endpoint import EndpointError
-from linkgauge.engine.service import inherited_listener, notify
+from linkgauge.engine.far.systemd import inherited_listener, notify
+from linkgauge.engine.model.errors import EndpointError
 
 
 def test_a_socket_that_is_meant_for_another_process_is_left_alone() -> None:
@@ -30,7 +30,7 @@ def test_what_is_no_listening_tcp_socket_is_refused(kind: str, monkeypatch: pyte
     families = {"udp": (socket.AF_INET, socket.SOCK_DGRAM), "unix": (socket.AF_UNIX, socket.SOCK_STREAM)}
     with socket.socket(*families.get(kind, (socket.AF_INET, socket.SOCK_STREAM))) as sock:
         number = 1_000_000 if kind == "closed" else sock.fileno()
-        monkeypatch.setattr("linkgauge.engine.service._FIRST_FD", number)
+        monkeypatch.setattr("linkgauge.engine.far.systemd._FIRST_FD", number)
         with pytest.raises(
             EndpointError, match="cannot be used" if kind == "closed" else "no listening TCP socket"
         ):

@@ -6,11 +6,11 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.errors import RemoteProtocolError
-from linkgauge.engine.messages import Report, encode_frame
-from linkgauge.engine.plan import Direction, End
-from linkgauge.engine.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.squeeze import _DICTIONARY, squeeze, unsqueeze
+from linkgauge.engine.model.errors import RemoteProtocolError
+from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.protocol.framing import _DICTIONARY, encode_frame, squeeze, unsqueeze
+from linkgauge.engine.protocol.messages import Report
 
 LIMIT = 256 * 1024
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.askpass import asking
-from linkgauge.engine.data_way import find_way
-from linkgauge.engine.errors import PeerError, PeerUnreachable
-from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
-from linkgauge.engine.samples import Reason
-from linkgauge.engine.ssh import ssh_far_end
-from linkgauge.engine.ssh_address import Ssh
+from linkgauge.engine.model.errors import PeerError, PeerUnreachable
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.peer import Peer, Ssh
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.ssh.askpass import asking
+from linkgauge.engine.ssh.data_path import find_way
+from linkgauge.engine.ssh.session import ssh_far_end
 
 pytestmark = pytest.mark.anyio
 

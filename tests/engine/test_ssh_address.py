@@ -3,9 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.plan import Peer
-from linkgauge.engine.ssh_address import Ssh
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import Peer, Ssh
 
 
 @pytest.mark.parametrize(

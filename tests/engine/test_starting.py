@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.dataplane.pool import Pool
-from linkgauge.engine.dataplane.starting import Hold
-from linkgauge.engine.errors import WorkerError
-from linkgauge.engine.plan import SECOND_NS, End, Peer, Plan, Settings
-from linkgauge.engine.run import Run, open_run
-from linkgauge.engine.samples import Event, Reason, Sampled
+from linkgauge.engine.model.errors import WorkerError
+from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, End, Plan, Settings
+from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.workers.fork_client import Hold
+from linkgauge.engine.workers.pool import Pool
 
 from .workers import children_of, starters_of, workers_of
 
@@ -130,7 +131,7 @@ async def test_a_starter_that_cannot_run_says_why(monkeypatch: pytest.MonkeyPatc
 
 async def test_a_starter_that_never_answers_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that does not get round to it: an error after the deadline, and nothing is left."""
-    monkeypatch.setattr("linkgauge.engine.dataplane.pool.START_DEADLINE_S", 0.3)
+    monkeypatch.setattr("linkgauge.engine.workers.pool.START_DEADLINE_S", 0.3)
     before = children_of(ME)
     async with asyncio.timeout(DEADLINE_S), Hold():
         while not starters_of(ME):  # noqa: ASYNC110 - only looking tells of another process
@@ -150,7 +151,7 @@ async def test_one_more_pipe_than_there_may_be_is_an_error_and_no_wait(monkeypat
 
     async with asyncio.timeout(DEADLINE_S):
         with monkeypatch.context() as patched:
-            patched.setattr("linkgauge.engine.dataplane.starting.os.pipe", none_left)
+            patched.setattr("linkgauge.engine.workers.fork_client.os.pipe", none_left)
             async with Hold() as hold:
                 with pytest.raises(WorkerError, match=r"no worker process could be started: .*Too many open files"):
                     await hold.start(0, 0, 0)

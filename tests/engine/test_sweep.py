@@ -4,21 +4,14 @@ import random
 from collections.abc import Callable
 
 import pytest
-from linkgauge.engine.codec import decode, encode
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.interval import Steady
-from linkgauge.engine.knee import best, knees
-from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Workload
-from linkgauge.engine.samples import (
-    CpuSummary,
-    Expectation,
-    Measured,
-    Reason,
-    RunEnd,
-    Summary,
-    TcpSummary,
-)
-from linkgauge.engine.sweep import MAX_POINTS, Cell, Point, Sweep
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.events import Expectation, Reason, RunEnd
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Workload
+from linkgauge.engine.model.serialization import decode, encode
+from linkgauge.engine.results.confidence import Steady
+from linkgauge.engine.results.saturation import best, knees
+from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
+from linkgauge.engine.results.sweep import MAX_POINTS, Cell, Point, Sweep
 
 K = 1024
 WINDOWS = (16 * K, 32 * K, 64 * K, 128 * K, 256 * K)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from linkgauge.engine.dataplane.sockets import granted_window, prepare, read_facts
-from linkgauge.engine.plan import Direction, End, Mode, SocketOptions
-from linkgauge.engine.tcpinfo import parse_tcp_info, read_tcp_info
+from linkgauge.engine.host.tcp_info import parse_tcp_info, read_tcp_info
+from linkgauge.engine.model.plan import Direction, End, Mode, SocketOptions
+from linkgauge.engine.workloads.sockets import granted_window, prepare, read_facts
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="struct tcp_info is Linux's")
 SND_WND_OFFSET = 228  # of struct tcp_info, since Linux 5.4

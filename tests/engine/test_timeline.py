@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.samples import Changed, Expectation, Expected, Sample
-from linkgauge.engine.timeline import Timeline
+from linkgauge.engine.model.events import Changed, Expectation, Expected
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import Sample
+from linkgauge.engine.near.timeline import Timeline
 
 FIRST = Settings(Direction.OUT, 1)
 SECOND = Settings(Direction.IN, 2)

@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 
 import pytest
 import trustme
-from linkgauge.engine.auth import Access, Key
-from linkgauge.engine.connect import probe
-from linkgauge.engine.endpoint import Endpoint, listen
-from linkgauge.engine.errors import PeerForeign, PeerRefused, PeerUntrusted
-from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
-from linkgauge.engine.samples import Reason
-from linkgauge.engine.tls import Certificate, TlsProblem
+from linkgauge.engine.control.tls import Certificate
+from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.model.access import Access, Key
+from linkgauge.engine.model.errors import PeerForeign, PeerRefused, PeerUntrusted, TlsProblem
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.near.connect import probe
 
 pytestmark = pytest.mark.anyio
 

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.auth import Tickets
-from linkgauge.engine.dataplane import connects
-from linkgauge.engine.dataplane.accepts import ConnectAnswerer, listen_beside
-from linkgauge.engine.dataplane.connects import ConnectAsker
-from linkgauge.engine.dataplane.counters import Counters, Field, latency_base
-from linkgauge.engine.dataplane.opening import Opening, meet
-from linkgauge.engine.dataplane.readiness import readiness
-from linkgauge.engine.dataplane.session import Payload, Place, Supplies
-from linkgauge.engine.document import document
-from linkgauge.engine.latency import BUCKETS
-from linkgauge.engine.meter import replay
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Mode, Peer, Plan, Settings, SocketOptions, Workload
-from linkgauge.engine.run import Run
-from linkgauge.engine.samples import Event, Opened, Reason, Sampled
+from linkgauge.engine.metering.shared_counters import Counters, Field, latency_base
+from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
+from linkgauge.engine.model.latency_histogram import BUCKETS
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, Workload
+from linkgauge.engine.near.run import Run
+from linkgauge.engine.protocol.auth import Tickets
+from linkgauge.engine.results.json_document import document
+from linkgauge.engine.results.meter import replay
+from linkgauge.engine.workloads import connect_request_response as connects
+from linkgauge.engine.workloads.connect_request_response import ConnectAnswerer, ConnectAsker, listen_beside
+from linkgauge.engine.workloads.readiness import readiness
+from linkgauge.engine.workloads.session import Payload, Place, Supplies
+from linkgauge.engine.workloads.session_handshake import Opening, meet
 
 pytestmark = pytest.mark.anyio
 

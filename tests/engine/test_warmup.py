@@ -3,11 +3,12 @@
 import random
 
 import pytest
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.samples import Expectation, Sample, SessionSample
-from linkgauge.engine.timeline import Timeline
-from linkgauge.engine.warmup import CALM_INTERVALS, SettleWatch, settled_after
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.near.timeline import Timeline
+from linkgauge.engine.near.warmup import CALM_INTERVALS, SettleWatch, settled_after
 
 TICK = SECOND_NS // 4
 

@@ -1,9 +1,9 @@
 """What a person is told about windows the kernel did not grant: once for each end and buffer."""
 
 import pytest
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.plan import Direction, End, Workload
-from linkgauge.engine.warnings import WindowWatch
+from linkgauge.engine.model.plan import Direction, End, Workload
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.near.link_checks import WindowWatch
 
 
 def facts(end: End, direction: Direction, granted: int | None, session: int = 1) -> SocketFacts:

@@ -13,7 +13,7 @@ def children_of(pid: int) -> list[int]:
 
 def starters_of(pid: int) -> list[int]:
     """Return what starts workers for a process."""
-    return [one for one in children_of(pid) if b"dataplane.starter" in _command(one)]
+    return [one for one in children_of(pid) if b"workers.fork_server" in _command(one)]
 
 
 def workers_of(pid: int) -> list[int]:

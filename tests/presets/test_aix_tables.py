@@ -4,9 +4,9 @@ import csv
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.plan import Direction, Settings
+from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expect import expectation
+from linkgauge.presets.expectation import expectation
 
 TABLES = Path(__file__).with_name("tables")
 COLUMNS = ("payload_mbit_s", "payload_mib_s", "peak_mbit_s", "peak_mib_s")

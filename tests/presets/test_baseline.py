@@ -9,22 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.errors import LinkgaugeError, PlanError
-from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings, Workload
-from linkgauge.engine.samples import (
-    CpuSummary,
-    Expectation,
-    Measured,
-    Reason,
-    RunEnd,
-    Stretch,
-    Summary,
-    TcpSummary,
-)
+from linkgauge.engine.model.errors import LinkgaugeError, PlanError
+from linkgauge.engine.model.events import Expectation, Reason, RunEnd
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.results.summary import CpuSummary, Measured, Stretch, Summary, TcpSummary
 from linkgauge.presets.baseline import baseline_toml
 from linkgauge.presets.catalog import Catalog, load_catalog
-from linkgauge.presets.expect import expectation
-from linkgauge.presets.model import LinkFacts
+from linkgauge.presets.expectation import expectation
+from linkgauge.presets.preset import LinkFacts
 from linkgauge.presets.schema import Problem, read_content
 
 CPU = CpuSummary(None, None, None, None)

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.errors import LinkgaugeError
-from linkgauge.presets.catalog import Catalog, UnknownPreset, load_catalog
+from linkgauge.engine.model.errors import LinkgaugeError, UnknownPreset
+from linkgauge.presets.catalog import Catalog, load_catalog
 
 HEAD = '[source]\nid = "mine"\ntitle = "my notes"\n'
 GOOD = '[[preset]]\nid = "{id}"\nname = "Mine"\nfamily = "Ethernet"\nlink = {{ framing = "ethernet" }}\n'

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.codec import decode
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Workload
-from linkgauge.engine.samples import NicCounts, NicFacts, TcpFacts
+from linkgauge.engine.model.host_info import NicFacts, TcpFacts
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Workload
+from linkgauge.engine.model.samples import NicCounts
+from linkgauge.engine.model.serialization import decode
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose, findings_json, read_findings
 from linkgauge.presets.diagnosis.evidence import (

@@ -3,24 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.samples import (
-    Changed,
-    CoreTimes,
-    Expectation,
-    Expected,
-    HostFacts,
-    NicCounts,
-    Opened,
-    Sample,
-    Sampled,
-    SessionSample,
-    Started,
-)
+from linkgauge.engine.model.events import Changed, Expectation, Expected, Opened, Sampled, Started
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import CoreTimes, NicCounts, Sample, SessionSample
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.presets.diagnosis.collect import Gatherer
 from linkgauge.presets.diagnosis.finding import Finding
-from linkgauge.presets.diagnosis.gather import Gatherer
-from linkgauge.presets.diagnosis.watch import Steady, Watch
+from linkgauge.presets.diagnosis.live import Steady, Watch
 
 QUARTER_NS = SECOND_NS // 4
 HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")

@@ -1,11 +1,11 @@
 """The link that a lab builds for a preset is the preset's, to the byte; and bad only as asked."""
 
 import pytest
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.lab.link import FRAME_HEADER_BYTES, RELAY_MAX_BIT_S
+from linkgauge.engine.lab.link_spec import FRAME_HEADER_BYTES, RELAY_MAX_BIT_S
+from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.emulate import Faults, link_plan
-from linkgauge.presets.model import Preset
+from linkgauge.presets.lab_link import Faults, link_plan
+from linkgauge.presets.preset import Preset
 from linkgauge.presets.wire import derive
 
 PRESETS = {preset.id: preset for preset in load_catalog().presets}

@@ -5,11 +5,11 @@ from enum import StrEnum
 from typing import Any, cast
 
 import pytest
-from linkgauge.engine.plan import Direction, Settings, Workload
-from linkgauge.engine.samples import Expectation
+from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.plan import Direction, Settings, Workload
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expect import as_json, expectation
-from linkgauge.presets.model import LinkFacts, Preset, Rate, Row, Source, Table
+from linkgauge.presets.expectation import as_json, expectation
+from linkgauge.presets.preset import LinkFacts, Preset, Rate, Row, Source, Table
 from linkgauge.presets.wire import Variant
 
 STAIRS = Preset(

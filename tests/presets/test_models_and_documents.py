@@ -2,8 +2,8 @@
 
 import pytest
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expect import off_model_percent
-from linkgauge.presets.model import Preset, Rate
+from linkgauge.presets.expectation import off_model_percent
+from linkgauge.presets.preset import Preset, Rate
 from linkgauge.presets.wire import Variant, derive
 
 CATALOG = load_catalog()

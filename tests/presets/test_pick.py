@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.plan import Direction, Settings
-from linkgauge.engine.samples import NicFacts
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.host_info import NicFacts
+from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.presets.auto_select import Picked, pick
 from linkgauge.presets.catalog import Catalog, load_catalog
-from linkgauge.presets.expect import expectation
-from linkgauge.presets.pick import Picked, pick
+from linkgauge.presets.expectation import expectation
 from linkgauge.presets.wire import PLAIN
 
 GBIT_S = 1_000_000_000

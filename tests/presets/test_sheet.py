@@ -1,9 +1,9 @@
 """A preset's sheet: what is known of it, said so that it can be followed."""
 
 import pytest
-from linkgauge.engine.errors import PlanError
+from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.model import Preset
+from linkgauge.presets.preset import Preset
 from linkgauge.presets.sheet import Section, Sheet, sheet
 from linkgauge.presets.wire import Variant
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.plan import Direction, Settings
+from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expect import as_json, expectation
+from linkgauge.presets.expectation import as_json, expectation
 from linkgauge.presets.wire import derive
 
 TABLES = Path(__file__).with_name("tables")

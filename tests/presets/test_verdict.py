@@ -3,18 +3,10 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.plan import SECOND_NS, Plan
-from linkgauge.engine.samples import (
-    CpuSummary,
-    Expectation,
-    Expected,
-    Measured,
-    Reason,
-    RunEnd,
-    Summary,
-    TcpSummary,
-)
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.events import Expectation, Expected, Reason, RunEnd
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
 
 CPU = CpuSummary(None, None, None, None)

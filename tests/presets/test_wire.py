@@ -6,8 +6,8 @@ from typing import Any, get_args
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from linkgauge.engine.errors import PlanError
-from linkgauge.presets.model import Framing, LinkFacts, Tunnel
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.presets.preset import Framing, LinkFacts, Tunnel
 from linkgauge.presets.wire import PLAIN, Derivation, Variant, derive
 
 GIGABIT = LinkFacts("ethernet", 1_000_000_000, 1500, "full")

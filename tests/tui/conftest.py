@@ -19,40 +19,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.errors import PeerError
-from linkgauge.engine.granted import SocketFacts
-from linkgauge.engine.latency import bucket_of
-from linkgauge.engine.meter import Meter
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, End, Peer, Plan, Settings, sender_of
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import (
-    Changed,
-    CoreTimes,
-    Ended,
-    Event,
-    HostFacts,
-    LatencyCounts,
-    Opened,
-    ProbeSample,
-    Reason,
-    RunEnd,
-    Sample,
-    Sampled,
-    SessionSample,
-    Started,
-)
+from linkgauge.engine.model.errors import PeerError
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.latency_histogram import bucket_of
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
+from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, ProbeSample, Sample, SessionSample
+from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.results.meter import Meter
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import link_evidence
-from linkgauge.presets.diagnosis.watch import Watch
-from linkgauge.presets.expect import expectation
-from linkgauge.presets.model import Preset
+from linkgauge.presets.diagnosis.live import Watch
+from linkgauge.presets.expectation import expectation
+from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import PLAIN
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.conduct import run_document
-from linkgauge.tui.later import Later
-from linkgauge.tui.preferences import Found, Preferences, keep_preferences
+from linkgauge.tui.services.preferences import Found, Preferences, keep_preferences
+from linkgauge.tui.services.run_session import run_document
+from linkgauge.tui.widgets.common.debounce import Later
 from textual.pilot import Pilot
 
 INTERVAL_NS = SECOND_NS // 4

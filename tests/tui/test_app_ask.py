@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from linkgauge.engine.plan import Peer
+from linkgauge.engine.model.peer import Peer
 
 pytestmark = pytest.mark.anyio
 

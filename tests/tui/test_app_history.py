@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from linkgauge.tui.actions import Place, actions_of
-from linkgauge.tui.screens.cockpit import CockpitScreen
-from linkgauge.tui.screens.compare import CompareScreen
-from linkgauge.tui.screens.confirm import ConfirmScreen
-from linkgauge.tui.screens.history import HistoryScreen
-from linkgauge.tui.screens.stored import StoredScreen
-from linkgauge.tui.widgets.run_table import RunTable
+from linkgauge.tui.screens.dialogs.confirm import ConfirmScreen
+from linkgauge.tui.screens.history.compare import CompareScreen
+from linkgauge.tui.screens.history.history import HistoryScreen
+from linkgauge.tui.screens.history.saved_run import StoredScreen
+from linkgauge.tui.screens.run.cockpit import CockpitScreen
+from linkgauge.tui.widgets.history.run_table import RunTable
 from textual.widgets import Input
 
 pytestmark = pytest.mark.anyio

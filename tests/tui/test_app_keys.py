@@ -6,20 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.plan import SECOND_NS, Direction, Peer, Plan, Settings
-from linkgauge.engine.samples import Reason
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.tui.actions import ACTIONS, Place, actions_of
-from linkgauge.tui.screens.ask import AskScreen
-from linkgauge.tui.screens.cockpit import CockpitScreen
-from linkgauge.tui.screens.compare import CompareScreen
-from linkgauge.tui.screens.endpoint import EndpointScreen
-from linkgauge.tui.screens.export import ExportScreen
-from linkgauge.tui.screens.help import HelpScreen
-from linkgauge.tui.screens.history import HistoryScreen
-from linkgauge.tui.screens.presets import PresetScreen
-from linkgauge.tui.screens.stored import StoredScreen
-from linkgauge.tui.screens.sweep import SweepScreen
-from linkgauge.tui.widgets.values import Phase
+from linkgauge.tui.screens.dialogs.ask import AskScreen
+from linkgauge.tui.screens.dialogs.export import ExportScreen
+from linkgauge.tui.screens.dialogs.help import HelpScreen
+from linkgauge.tui.screens.dialogs.presets import PresetScreen
+from linkgauge.tui.screens.endpoint.endpoint import EndpointScreen
+from linkgauge.tui.screens.history.compare import CompareScreen
+from linkgauge.tui.screens.history.history import HistoryScreen
+from linkgauge.tui.screens.history.saved_run import StoredScreen
+from linkgauge.tui.screens.run.cockpit import CockpitScreen
+from linkgauge.tui.screens.sweep.sweep import SweepScreen
+from linkgauge.tui.state.instrument_values import Phase
 from textual.widgets import Input
 
 pytestmark = pytest.mark.anyio

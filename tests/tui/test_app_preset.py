@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.plan import LOOPBACK, Peer
-from linkgauge.presets.catalog import UnknownPreset, load_catalog
-from linkgauge.tui.cli.app_preset import named_preset, picked_preset
+from linkgauge.engine.model.errors import UnknownPreset
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.services.preset_choice import named_preset, picked_preset
 
 pytestmark = pytest.mark.anyio
 CATALOG = load_catalog()

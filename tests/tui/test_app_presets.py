@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.screens.presets import PresetScreen
-from linkgauge.tui.widgets.page import Page
-from linkgauge.tui.widgets.preset_list import PresetList, by_family, finds, has_words, shortened
+from linkgauge.tui.screens.dialogs.presets import PresetScreen
+from linkgauge.tui.widgets.common.preset_list import PresetList, by_family, finds, has_words, shortened
+from linkgauge.tui.widgets.common.text_page import Page
 from rich.cells import cell_len
 from textual.widgets import Input
 

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import pytest
-from linkgauge.engine.errors import (
+from linkgauge.engine.model.errors import (
     PeerForeign,
     PeerRefused,
     PeerUnreachable,
@@ -12,11 +12,13 @@ from linkgauge.engine.errors import (
     PeerWantsKey,
     WorkerError,
 )
-from linkgauge.engine.plan import SECOND_NS, Peer, Plan, Settings, Workload
-from linkgauge.engine.samples import HostFacts, Reason, Started, Warned
-from linkgauge.tui.widgets.session_table import SessionTable
-from linkgauge.tui.widgets.values import Phase
-from linkgauge.tui.widgets.verdict_panel import VerdictPanel
+from linkgauge.engine.model.events import Reason, Started, Warned
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, Workload
+from linkgauge.tui.state.instrument_values import Phase
+from linkgauge.tui.widgets.run.session_table import SessionTable
+from linkgauge.tui.widgets.run.verdict_panel import VerdictPanel
 from textual.widgets import Input
 
 pytestmark = pytest.mark.anyio

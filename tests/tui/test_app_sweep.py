@@ -6,18 +6,18 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Plan
-from linkgauge.engine.runlog import RunLog
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.auto_select import Picked
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.pick import Picked
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.app_sweeps import KeptSweeps
-from linkgauge.tui.cli.standing import Standing
-from linkgauge.tui.cli.terminal_app import World
-from linkgauge.tui.screens.ask import AskScreen
-from linkgauge.tui.screens.sweep import SweepScreen
-from linkgauge.tui.screens.sweep_form import SweepForm
-from linkgauge.tui.widgets.field import Field
+from linkgauge.tui.cli.terminal_app import KeptSweeps, World
+from linkgauge.tui.screens.dialogs.ask import AskScreen
+from linkgauge.tui.screens.sweep.sweep import SweepScreen
+from linkgauge.tui.screens.sweep.sweep_form import SweepForm
+from linkgauge.tui.services.far_end_keeper import Standing
+from linkgauge.tui.widgets.common.input_line import Field
 from textual.pilot import Pilot
 
 pytestmark = pytest.mark.anyio

@@ -1,8 +1,8 @@
 """How payload is carried, in words: only what is not as always."""
 
 import pytest
-from linkgauge.engine.plan import Mode, Plan, SocketOptions, Workload
-from linkgauge.tui.carried_text import carried
+from linkgauge.engine.model.plan import Mode, Plan, SocketOptions, Workload
+from linkgauge.tui.text.plan import carried
 
 
 @pytest.mark.parametrize(

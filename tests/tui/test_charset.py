@@ -1,7 +1,7 @@
 """What terminals without the screen's characters get instead: one cell for one cell."""
 
 import pytest
-from linkgauge.tui.charset import Plainer, table_for
+from linkgauge.tui.rendering.charset import Plainer, table_for
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color

@@ -60,8 +60,8 @@ def test_a_command_that_opens_no_app_does_not_load_the_libraries_of_the_app(argu
 
 def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
     """Sessions live in workers; a worker is small and starts at once."""
-    loaded = loaded_by("import linkgauge.engine.dataplane.starter")
-    assert "linkgauge.engine.dataplane.worker" in loaded
+    loaded = loaded_by("import linkgauge.engine.workers.fork_server")
+    assert "linkgauge.engine.workers.worker" in loaded
     assert not loaded & {"textual", "rich", "typer", "platformdirs", "plotext", "linkgauge.tui"}
 
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.ceiling import load_ceiling
-from linkgauge.engine.plan import Mode
+from linkgauge.engine.model.plan import Mode
+from linkgauge.engine.results.ceiling import load_ceiling
 from linkgauge.tui.cli.main import run_command_line
 
 

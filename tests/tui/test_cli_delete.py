@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import Ended, Reason, RunEnd
+from linkgauge.engine.model.events import Ended, Reason, RunEnd
+from linkgauge.engine.results.run_log import RunLog
 
 DEADLINE_S = 30.0
 RUN_ID = "20261121-014629-7f3a"

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import Ended, Reason, RunEnd
+from linkgauge.engine.model.events import Ended, Reason, RunEnd
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
 
 RUNS = (("20261121-014629-7f3a", "gbe-fd-1500", "db-02", "pass"), ("20261121-015000-k2m4", "", "loopback", "none"))

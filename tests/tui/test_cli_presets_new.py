@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Plan, Settings
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import Event
+from linkgauge.engine.model.events import Event
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 
 DEADLINE_S = 40.0

@@ -3,29 +3,16 @@
 import io
 
 import pytest
-from linkgauge.engine.meter import Interval
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.samples import (
-    CoreTimes,
-    CpuSummary,
-    Expectation,
-    Expected,
-    HostFacts,
-    Measured,
-    Reason,
-    RunEnd,
-    Sample,
-    Sampled,
-    SessionSample,
-    Started,
-    Stretch,
-    Summary,
-    TcpSummary,
-)
+from linkgauge.engine.model.events import Expectation, Expected, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.results.meter import Interval
+from linkgauge.engine.results.summary import CpuSummary, Measured, Stretch, Summary, TcpSummary
 from linkgauge.presets.verdict import Verdict, Word, judge
-from linkgauge.tui.cli.live import live_text
-from linkgauge.tui.cli.status import status_of_test
-from linkgauge.tui.cli.summary_text import summary_parts
+from linkgauge.tui.cli.exit_status import status_of_test
+from linkgauge.tui.cli.live_line import live_text
+from linkgauge.tui.cli.render.summary import summary_parts
 from rich.console import Console
 
 UNKNOWN_CPU = CpuSummary(None, None, None, None)

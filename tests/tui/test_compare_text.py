@@ -5,23 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.compare import Difference, Figure
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import (
-    Ended,
-    Event,
-    Expectation,
-    HostFacts,
-    Reason,
-    RunEnd,
-    Sample,
-    Sampled,
-    SessionSample,
-    Started,
-)
+from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.results.comparison import Difference, Figure
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.compare_text import difference_words, figure_name, value_words
+from linkgauge.tui.text.comparison import difference_words, figure_name, value_words
 
 ONE = Settings()
 HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")

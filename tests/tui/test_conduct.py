@@ -6,12 +6,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.errors import PlanError, WorkerError
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Peer, Plan, Settings
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import Changed, Ended, Reason, Sampled, Started
+from linkgauge.engine.model.errors import PlanError, WorkerError
+from linkgauge.engine.model.events import Changed, Ended, Reason, Sampled, Started
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.conduct import conduct, open_log
+from linkgauge.tui.services.run_session import conduct, open_log
 
 pytestmark = pytest.mark.anyio
 

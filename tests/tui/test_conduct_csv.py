@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.export import COLUMNS
-from linkgauge.tui.csv_file import open_csv
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.results.csv_export import COLUMNS
+from linkgauge.tui.services.csv_file import open_csv
 
 HEADER = (",".join(COLUMNS) + "\r\n").encode()
 

@@ -1,8 +1,8 @@
 """On which cores workers keep, in words."""
 
 import pytest
-from linkgauge.engine.plan import Plan
-from linkgauge.tui.cores_text import cores
+from linkgauge.engine.model.plan import Plan
+from linkgauge.tui.text.plan import cores
 
 
 @pytest.mark.parametrize(

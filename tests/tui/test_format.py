@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.plan import Direction, Plan, Settings, Workload
-from linkgauge.engine.samples import Expected, Reason
-from linkgauge.tui import format as words
+from linkgauge.engine.model.events import Expected, Reason
+from linkgauge.engine.model.plan import Direction, Plan, Settings, Workload
+from linkgauge.tui.text import numbers as words
 
 SECOND_NS = 1_000_000_000
 

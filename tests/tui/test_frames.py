@@ -4,7 +4,7 @@ import random
 
 import pyte
 import pytest
-from linkgauge.tui.frames import Frames, pen_of
+from linkgauge.tui.rendering.screen_diff import Frames, pen_of
 from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.segment import Segment

@@ -1,8 +1,8 @@
 """Which of the kept runs a filter leaves."""
 
 import pytest
-from linkgauge.engine.runlog import RunRow
-from linkgauge.tui.kept_rows import KeptRun, RowFilter
+from linkgauge.engine.results.run_log import RunRow
+from linkgauge.tui.text.run_list import KeptRun, RowFilter
 
 
 def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRow:

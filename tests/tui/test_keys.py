@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.auth import Access, Key, KeyProblem
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.plan import LOOPBACK, Peer
-from linkgauge.tui.keys import key_of_environment, read_fingerprint, read_key_file, with_access
+from linkgauge.engine.model.access import Access, Key, KeyProblem
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.tui.services.credentials import key_of_environment, read_fingerprint, read_key_file, with_access
 
 DB = Peer("db-02")
 SHA = "ab" * 32

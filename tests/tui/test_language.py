@@ -1,8 +1,8 @@
 """Which language presets are named in."""
 
 import pytest
-from linkgauge.engine.errors import PlanError
-from linkgauge.tui.language import language
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.tui.text.language import language
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """What a person types for the rate of a line."""
 
 import pytest
-from linkgauge.engine.errors import PlanError
-from linkgauge.tui.cli.parse import line_rate_bit_s
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.tui.text.parsing import line_rate_bit_s
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """How often the screen is drawn."""
 
-from linkgauge.engine.plan import SECOND_NS
-from linkgauge.tui.pace import Pace
+from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.tui.state.refresh_pacer import Pace
 
 
 def test_frames_are_four_times_as_far_apart_where_the_host_has_no_time_for_them() -> None:

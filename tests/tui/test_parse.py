@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.errors import PlanError
-from linkgauge.engine.plan import SECOND_NS, Peer
-from linkgauge.engine.ssh_address import Ssh
-from linkgauge.tui.cli import parse
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import Peer, Ssh
+from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.tui.text import parsing as parse
 
 ABSURD = ["", " ", "-1", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "½", "٣", "9" * 5_000, "1\n2", "ten"]
 

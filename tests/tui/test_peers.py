@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.errors import PeerUnreachable
-from linkgauge.engine.plan import Peer
-from linkgauge.engine.runlog import RunRow
-from linkgauge.tui.peers import known_peers, read_ssh_config, recent_peers, ssh_hosts
-from linkgauge.tui.screens.ask import AskScreen
-from linkgauge.tui.screens.cockpit import CockpitScreen
+from linkgauge.engine.model.errors import PeerUnreachable
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.results.run_log import RunRow
+from linkgauge.tui.screens.dialogs.ask import AskScreen
+from linkgauge.tui.screens.run.cockpit import CockpitScreen
+from linkgauge.tui.services.known_peers import known_peers, read_ssh_config, recent_peers, ssh_hosts
 from textual.widgets import Input, OptionList
 
 CONFIG = """

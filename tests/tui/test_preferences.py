@@ -4,17 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.tui.cli.told import kept_pass_mark
-from linkgauge.tui.format import Unit
-from linkgauge.tui.preferences import (
+from linkgauge.engine.model.errors import NotKept
+from linkgauge.tui.cli.user_settings import kept_pass_mark
+from linkgauge.tui.services.preferences import (
     FILE_NAME,
     NOTHING_KEPT,
     THEMES,
-    NotKept,
     Preferences,
     keep_preferences,
     read_preferences,
 )
+from linkgauge.tui.text.numbers import Unit
 
 SET = Preferences("monochrome", Unit.MIB, 2.5, 90.0)
 

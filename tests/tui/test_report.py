@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.runlog import RunLog
-from linkgauge.engine.samples import Warned
+from linkgauge.engine.model.events import Warned
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.exports import export_runs
-from linkgauge.tui.report.page import MOST_RUNS, report
+from linkgauge.tui.report.run_page import MOST_RUNS, report
+from linkgauge.tui.services.exports import export_runs
 
 FIRST, SHORT, CHANGED, LOST = (
     "20261118-091200-a2b3",
@@ -188,9 +188,9 @@ def test_the_app_has_reports_made_by_another_process(world: Any, kept: RunLog, t
 def test_matplotlib_and_textual_stay_out_of_each_others_way() -> None:
     """The app starts without the plots of reports, and a report is made without the app."""
     script = (
-        "import sys; import linkgauge.tui.app, linkgauge.tui.cli.terminal_app, linkgauge.tui.exports; "
+        "import sys; import linkgauge.tui.app, linkgauge.tui.cli.terminal_app, linkgauge.tui.services.exports; "
         "assert 'matplotlib' not in sys.modules"
     )
-    other = "import sys; import linkgauge.tui.report.write; assert 'textual' not in sys.modules"
+    other = "import sys; import linkgauge.tui.report.file; assert 'textual' not in sys.modules"
     for code in (script, other):
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from linkgauge.engine.journal import Entry
-from linkgauge.engine.limits import Limits
-from linkgauge.engine.plan import SECOND_NS, Direction, Settings, Workload
-from linkgauge.engine.serving import ClientNow, RunNow, ServingNow
+from linkgauge.engine.far.event_log import Entry
+from linkgauge.engine.far.status import ClientNow, RunNow, ServingNow
+from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings, Workload
 from linkgauge.tui.endpoint_app import EndpointApp
-from linkgauge.tui.serving import Facts, Journal, Readings, Totals
+from linkgauge.tui.state.endpoint import Facts, Journal, Readings, Totals
 from textual.pilot import Pilot
 
 COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"

@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from linkgauge.engine.errors import PeerUnreachable
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Peer, Plan, Settings, Workload
-from linkgauge.engine.samples import Warned
+from linkgauge.engine.model.errors import PeerUnreachable
+from linkgauge.engine.model.events import Warned
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 FAR = Peer("db-02")

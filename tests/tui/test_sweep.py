@@ -11,28 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.errors import PlanError, StoreError
-from linkgauge.engine.interval import Steady
-from linkgauge.engine.knee import Knee
-from linkgauge.engine.plan import LOOPBACK, SECOND_NS, Direction, Plan
-from linkgauge.engine.samples import (
-    CpuSummary,
-    Expectation,
-    Expected,
-    Measured,
-    Reason,
-    RunEnd,
-    Summary,
-    TcpSummary,
-)
-from linkgauge.engine.sweep import Cell, Point, Sweep
+from linkgauge.engine.model.errors import PlanError, StoreError
+from linkgauge.engine.model.events import Expectation, Expected, Reason, RunEnd
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.results.confidence import Steady
+from linkgauge.engine.results.saturation import Knee
+from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
+from linkgauge.engine.results.sweep import Cell, Point, Sweep
 from linkgauge.presets.wire import Variant
-from linkgauge.tui.cli import ranges
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.screens.sweep import SweepScreen
-from linkgauge.tui.sweep_report import check_report_path, write_report
-from linkgauge.tui.sweep_text import COLUMNS, grids, knee_words
-from linkgauge.tui.sweeping import find_sweep, keep_sweep
+from linkgauge.tui.report.sweep_page import check_report_path, write_report
+from linkgauge.tui.screens.sweep.sweep import SweepScreen
+from linkgauge.tui.services.sweeps import find_sweep, keep_sweep
+from linkgauge.tui.text import parsing as ranges
+from linkgauge.tui.text.sweep import COLUMNS, grids, knee_words
 
 K = 1024
 DEADLINE_S = 50.0
@@ -145,7 +138,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
 
 def test_a_figure_of_a_document_is_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its windows, message sizes and preset, from the catalogue."""
-    from linkgauge.tui.cli import sweep_run
+    from linkgauge.tui.cli import sweep_runner as sweep_run
 
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     asked: list[sweep_run.Asked] = []

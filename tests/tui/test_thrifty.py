@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.plan import Direction, Plan, Settings
-from linkgauge.tui import thrifty
-from linkgauge.tui.frames import Frames
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.tui.rendering import diff_compositor as thrifty
+from linkgauge.tui.rendering.screen_diff import Frames
 from textual._compositor import ChopsUpdate, LayoutUpdate  # what the terminal gets
 from textual.widget import Widget
 

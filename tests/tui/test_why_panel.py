@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from linkgauge.engine.plan import Peer, Plan
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Plan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.finding import Finding
-from linkgauge.presets.diagnosis.watch import Watch
+from linkgauge.presets.diagnosis.live import Watch
 from linkgauge.presets.wire import PLAIN
-from linkgauge.tui.cli.why_text import why_part
-from linkgauge.tui.desk import Desk
-from linkgauge.tui.widgets.why_panel import finding_lines
+from linkgauge.tui.cli.render.findings import why_part
+from linkgauge.tui.state.cockpit import Desk
+from linkgauge.tui.widgets.run.findings_panel import finding_lines
 from rich.console import Console
 
 SLOW = Finding("path-slow", 0.834, 0.85, "The path is slow.", "75 Mb/s got\x1b[2J through", "tc -s qdisc show")

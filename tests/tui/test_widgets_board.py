@@ -3,18 +3,12 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.samples import Expectation
-from linkgauge.tui.widgets.board import Board
-from linkgauge.tui.widgets.plot_columns import columns
-from linkgauge.tui.widgets.steps import (
-    DURATION_STEPS,
-    SESSION_STEPS,
-    WINDOW_STEPS,
-    next_duration,
-    stepped,
-)
-from linkgauge.tui.widgets.values import Leg, Point, leg_averages
+from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.tui.state.instrument_values import Leg, Point, leg_averages
+from linkgauge.tui.state.live_readings import Board
+from linkgauge.tui.state.plot_columns import columns
+from linkgauge.tui.state.setting_steps import DURATION_STEPS, SESSION_STEPS, WINDOW_STEPS, next_duration, stepped
 
 
 def play(world: Any, plan: Plan, drive: Any, preset: str = "10gbe-fd-1500") -> Board:

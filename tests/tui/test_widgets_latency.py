@@ -3,21 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.latency import Latency, bucket_of, latency_of
-from linkgauge.engine.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.samples import (
-    Changed,
-    Expectation,
-    HostFacts,
-    LatencyCounts,
-    ProbeSample,
-    Sample,
-    Sampled,
-    Started,
-)
-from linkgauge.tui.widgets.board import Board
-from linkgauge.tui.widgets.latency_bars import LogAxis, bar_lines, percentiles
-from linkgauge.tui.widgets.latency_reading import LatencyReading
+from linkgauge.engine.model.events import Changed, Expectation, Sampled, Started
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.latency_histogram import Latency, bucket_of, latency_of
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import LatencyCounts, ProbeSample, Sample
+from linkgauge.tui.state.latency_readings import LatencyReading
+from linkgauge.tui.state.live_readings import Board
+from linkgauge.tui.widgets.run.latency_bars import LogAxis, bar_lines, percentiles
 
 LOADED = Latency(9_000_000, 31_000_000, 33_000_000, 40_000_000, 41_000_000, 55_000_000)
 IDLE = Latency(300_000, 400_000, 450_000, 600_000, 600_000, 600_000)

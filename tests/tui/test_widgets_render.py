@@ -1,15 +1,15 @@
 """What single instruments draw, given values."""
 
 import pytest
-from linkgauge.engine.latency import Latency
-from linkgauge.engine.plan import Direction, End
-from linkgauge.engine.samples import Expected
-from linkgauge.tui.widgets.bar import bar
-from linkgauge.tui.widgets.cpu_panel import CpuPanel
-from linkgauge.tui.widgets.figures import FACES, Face, figures, right_aligned
-from linkgauge.tui.widgets.flow_gauge import FlowGauge
-from linkgauge.tui.widgets.rate_plot import ticks
-from linkgauge.tui.widgets.values import CpuReading, FlowReading
+from linkgauge.engine.model.events import Expected
+from linkgauge.engine.model.latency_histogram import Latency
+from linkgauge.engine.model.plan import Direction, End
+from linkgauge.tui.rendering.bar import bar
+from linkgauge.tui.rendering.big_digits import FACES, Face, figures, right_aligned
+from linkgauge.tui.state.instrument_values import CpuReading, FlowReading
+from linkgauge.tui.widgets.run.cpu_panel import CpuPanel
+from linkgauge.tui.widgets.run.flow_gauge import FlowGauge
+from linkgauge.tui.widgets.run.rate_plot import ticks
 from textual.app import App, ComposeResult
 
 EXPECTED = Expected(9_415_000_000, "documented", "AIX table 1")

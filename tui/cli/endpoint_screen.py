@@ -9,19 +9,18 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from ...engine.endpoint import Endpoint
-from ...engine.greeting import KEY_VARIABLE
-from ...engine.journal import Entry, Log
-from ...engine.loop import run
-from ...engine.plan import Peer
-from ...engine.serving import ServingNow
-from ...engine.tls import in_words
+from ...engine.control.handshake import KEY_VARIABLE
+from ...engine.control.tls import in_words
+from ...engine.far.endpoint import Endpoint
+from ...engine.far.event_log import Entry, Log
+from ...engine.far.status import ServingNow
+from ...engine.host.event_loop import run
+from ...engine.model.peer import Peer
 from ..endpoint_app import EndpointApp
-from ..paths import config_dir
-from ..preferences import keep_preferences, read_preferences
-from ..serving import Facts, Journal
-from .entrance import Entrance, drain, open_entrance, reload
-from .service import Service
+from ..services.config import config_dir
+from ..services.preferences import keep_preferences, read_preferences
+from ..state.endpoint import Facts, Journal
+from .endpoint_service import Entrance, Service, drain, open_entrance, reload
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -12,11 +12,15 @@ import typer
 from typer.exceptions import TyperException
 
 from ... import __version__
-from ...engine.errors import LinkgaugeError
-from . import commands, commands_ceiling, commands_lab, commands_presets, commands_runs, commands_sweep
-from .groups import AppGroup
+from ...engine.model.errors import LinkgaugeError
+from .command_groups import AppGroup
+from .commands import ceiling, lab, presets, runs, sweep
+from .commands.app import open_app
+from .commands.endpoint import endpoint
+from .commands.run import check, run
+from .exit_status import status_of
+from .options import with_options
 from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, say
-from .status import status_of
 
 EPILOG: Final = (
     "PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the far end there, and nothing is "
@@ -54,12 +58,15 @@ def root(
     """
 
 
-commands.add_to(app)
-commands_lab.add_to(app)
-commands_sweep.add_to(app)
-commands_ceiling.add_to(app)
-app.add_typer(commands_presets.app, name="presets")
-app.add_typer(commands_runs.app, name="runs")
+app.command("app")(with_options(open_app))
+app.command("check")(with_options(check))
+app.command("run")(with_options(run))
+app.command("endpoint")(endpoint)
+lab.add_to(app)
+sweep.add_to(app)
+ceiling.add_to(app)
+app.add_typer(presets.app, name="presets")
+app.add_typer(runs.app, name="runs")
 
 
 def run_command_line(arguments: Sequence[str]) -> int:

@@ -1,20 +1,69 @@
 """The options of the commands, as Typer wants them: each once, in the same words everywhere."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ...engine.errors import PlanError
-from ...engine.plan import Direction, Mode, Plan, Settings, SocketOptions, Workload
-from . import parse
-from .ssh_options import SshOptions
+from ...engine.model.errors import PlanError
+from ...engine.model.peer import Peer, check_port
+from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions, Workload
+from ..text import parsing as parse
+
+# MERGED FROM tui/cli/ssh_options:
+# The options of a far end that ssh starts, as Typer wants them.
+
+_PANEL: Final = "Where PEER is ssh://[USER@]HOST[:PORT]"
+
+
+def _ssh_option(kind: Any, help_: str, name: str, metavar: str, *, default: Any = None) -> Any:
+    option = typer.Option(name, metavar=metavar, show_default=False, help=help_, rich_help_panel=_PANEL)
+    return field(default=default, metadata={"option": Annotated[kind, option]})
+
+
+@dataclass(frozen=True, slots=True)
+class SshOptions:
+    """How a far end is started through ssh, as typed: each field is an option of the commands with a PEER."""
+
+    ssh_command: str | None = _ssh_option(
+        str | None, "The ssh to use: 'ssh -i key'; or LINKGAUGE_SSH_COMMAND.", "--ssh-command", "TEXT"
+    )
+    data_port: str | None = _ssh_option(
+        str | None, "The TCP port for data there, where a firewall lets only some through.", "--data-port", "N"
+    )
+    via_ssh: bool = _ssh_option(
+        bool,
+        "Have ssh carry the data too: measures what ssh lets through.",
+        "--via-ssh",
+        "",
+        default=False,
+    )
+
+    def of(self, peer: Peer) -> Peer:
+        """Return the peer with these options; raise PlanError where they are not for it."""
+        if peer.ssh is None:
+            given = {"ssh command": self.ssh_command, "data port": self.data_port, "via ssh": self.via_ssh or None}
+            for name, value in given.items():
+                if value is not None:
+                    raise PlanError(name, value, f"it is for a peer such as ssh://{peer.host}")
+            return peer
+        ssh = replace(
+            peer.ssh,
+            command=self.ssh_command,
+            data_port=None if self.data_port is None else _port(self.data_port),
+            is_through=self.via_ssh,
+        )
+        return replace(peer, ssh=ssh)
+
+
+def _port(text: str) -> int:
+    return check_port(parse.whole(text, "data port", "give a number from 1 to 65535"))
+
 
 if TYPE_CHECKING:
-    from ...engine.plan import Peer
     from ...presets.wire import Variant
 
 _TEST: Final = "What is tested"
@@ -112,7 +161,7 @@ class AccessOptions:
 
     def peer(self, text: str) -> "Peer":
         """Return the peer that a person named, with what there is to bring to it."""
-        from ..keys import read_fingerprint, with_access
+        from ..services.credentials import read_fingerprint, with_access
 
         pinned = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
         return with_access(parse.peer(text), key_file=self.key_file, may_be_open=self.open_, fingerprint=pinned)

@@ -3,33 +3,37 @@
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-from ...engine.connect import probe
-from ...engine.dataplane.starting import Hold
-from ...engine.errors import StoreError
-from ...engine.loop import run
-from ...engine.plan import Peer, Plan
-from ...engine.runlog import RunLog
-from ...engine.samples import HostFacts, Reason
+from ...engine.host.event_loop import run
+from ...engine.model.errors import PlanError, StoreError
+from ...engine.model.events import Reason
+from ...engine.model.host_info import HostFacts
+from ...engine.model.peer import Peer
+from ...engine.model.plan import Plan
+from ...engine.near.connect import probe
+from ...engine.results.run_log import RunLog
+from ...engine.results.sweep import Cell, Point, Sweep
+from ...engine.workers.fork_client import Hold
+from ...presets.auto_select import AUTO, Picked
 from ...presets.catalog import Catalog
-from ...presets.model import Preset
-from ...presets.pick import AUTO, Picked
+from ...presets.preset import Preset
 from ...presets.wire import PLAIN, Variant
 from ..app import LinkgaugeApp
-from ..conduct import Conducted, conduct, open_log
-from ..exports import export_runs
-from ..known import known_presets, problem_lines
-from ..paths import config_dir
-from ..ports import Form
-from ..preferences import keep_preferences, read_preferences
-from .app_preset import named_preset, picked_preset
-from .app_sweeps import KeptSweeps
+from ..interfaces import Form
+from ..report.sweep_page import check_report_path
+from ..services.config import config_dir
+from ..services.exports import export_runs, make_page
+from ..services.far_end_keeper import Standing
+from ..services.preferences import keep_preferences, read_preferences
+from ..services.preset_choice import named_preset, picked_preset
+from ..services.run_session import Conducted, conduct, open_log
+from ..services.sweeps import find_sweep, keep_sweep, kept_cells
+from ..services.user_presets import known_presets, problem_lines
 from .output import say
-from .standing import Standing
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _END_DEADLINE_S: Final = 5.0
@@ -190,3 +194,62 @@ def _left_on_signals(app: LinkgaugeApp, world: World) -> Generator[None]:
             loop.remove_signal_handler(number)
         for task in leaving:
             task.cancel()
+
+
+# MERGED FROM tui/cli/app_sweeps:
+# The app's sweeps, for real: kept beside the run log, with the app's own far end.
+
+
+class StartInGroup(Protocol):
+    """Opens a run that is one of a group."""
+
+    def __call__(
+        self,
+        plan: Plan,
+        preset: Preset | None,
+        peer: Peer,
+        *,
+        group: str | None = None,
+        variant: Variant | None = None,
+    ) -> AbstractAsyncContextManager[Conducted]:
+        """Return the context of one run."""
+        ...
+
+
+class KeptSweeps:
+    """Keeps, finds and carries out; see ports.Sweeps."""
+
+    def __init__(self, log: RunLog, start: StartInGroup, picked: Picked) -> None:
+        self._log = log
+        self._start = start
+        self._picked = picked
+        self._variants: dict[str, Variant] = {}
+
+    def begin(self, sweep: Sweep) -> Sequence[Cell]:
+        """Keep a definition, and return what was measured of it already; one that is kept stays as it is."""
+        try:
+            _, variant = find_sweep(sweep.group)
+        except PlanError:
+            # A preset that was picked is had with the options of this link; another one is taken as it stands.
+            variant = self._picked.variant if sweep.preset == self._picked.preset.id else PLAIN
+            keep_sweep(sweep, variant)
+        self._variants[sweep.group] = variant
+        return kept_cells(self._log, sweep)
+
+    def find(self, group: str) -> tuple[Sweep, Sequence[Cell]]:
+        """Return a sweep with what was measured of it."""
+        sweep, _ = find_sweep(group)
+        return sweep, kept_cells(self._log, sweep)
+
+    def run(
+        self, sweep: Sweep, point: Point, preset: Preset | None, peer: Peer
+    ) -> AbstractAsyncContextManager[Conducted]:
+        """Return the context of a point's run."""
+        variant = self._variants.get(sweep.group, PLAIN)
+        return self._start(point.plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
+
+    def report(self, sweep: Sweep, path: Path) -> Path:
+        """Have the page of a sweep made by a process of its own."""
+        check_report_path(path)
+        make_page(self._log, ["linkgauge.tui.report.sweep_page", sweep.group, str(path)])
+        return path

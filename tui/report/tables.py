@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 
-from ...engine.latency import Latency
-from ...engine.plan import SECOND_NS, Direction
-from ...engine.samples import CpuSummary, Expected, HostFacts, Measured, Summary, TcpSummary
+from ...engine.model.events import Expected
+from ...engine.model.host_info import HostFacts
+from ...engine.model.latency_histogram import Latency
+from ...engine.model.plan import SECOND_NS, Direction
+from ...engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from .. import format as words
-from ..comparing import MARKS, Beside
-from ..cores_text import cores
-from ..run_rows import run_line
-from ..stored import StoredRun
+from ..services.run_comparison import MARKS, Beside
+from ..services.stored_run import StoredRun
+from ..text import numbers as words
+from ..text.plan import cores
+from ..text.run_list import run_line
 from .html import Content, Markup, element, facts, joined, table
 from .traces import Traces
 

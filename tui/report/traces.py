@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from ...engine.latency import latency_of, merge
-from ...engine.plan import MIB, SECOND_NS, Direction, End, Plan, sender_of
-from ...engine.samples import Event, Sample, Sampled, Started
+from ...engine.model.events import Event, Sampled, Started
+from ...engine.model.latency_histogram import latency_of, merge
+from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, sender_of
+from ...engine.model.samples import Sample
 
 _MAX_POINTS = 1_200  # twice what a plot of a page's width can show
 

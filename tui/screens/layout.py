@@ -5,8 +5,8 @@ from typing import Any, cast
 from textual.app import App
 from textual.screen import Screen
 
-from ..preferences import Preferences
-from ..thrifty import ThriftyScreen
+from ..rendering.diff_compositor import ThriftyScreen
+from ..services.preferences import Preferences
 
 
 def app_of(screen: Screen[Any]) -> App[None]:

@@ -1,0 +1,183 @@
+"""The control connection on an event loop: a thin adapter between a transport and the protocol machine."""
+
+import asyncio
+import contextlib
+import socket
+import time
+from typing import Final, cast
+
+from ..model.errors import LimitReached, LinkClosed, LinkgaugeError
+from ..model.limits import Bucket, Limits
+from ..model.plan import End
+from ..protocol.messages import Message, Ping, Pong
+from ..protocol.state_machine import Control
+
+_LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
+
+_IPV4_PARTS: Final = 2
+
+
+class ControlLink(asyncio.Protocol):
+    """One end of a control connection. Pings are answered here; all else is the caller's to `receive`.
+
+    `opening` is what was read of the connection before it got here; `binding` the fingerprint of the far
+    end's certificate, where there is one.
+    """
+
+    def __init__(self, end: End, opening: bytes = b"", binding: bytes = b"") -> None:
+        self._machine = Control(end)
+        self.binding = binding
+        self._machine.receive_data(opening)
+        self._transport: asyncio.Transport | None = None
+        self._inbox: asyncio.Queue[Message | LinkgaugeError] = asyncio.Queue()
+        self._closed = asyncio.get_running_loop().create_future()
+        self._is_choked = False
+        self._bucket: Bucket | None = None
+        self._most_messages_s = 0
+        self.heard_ns = time.monotonic_ns()
+        self.agreed = b""  # what both ends, and nobody else, know of this conversation, where they have a key
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Set the socket up and send what the machine has to say."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
+        sock: socket.socket | None = transport.get_extra_info("socket")
+        if sock is not None:  # ssh has it where the connection goes through that
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _LOW_DELAY)
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the machine."""
+        self.heard_ns = time.monotonic_ns()
+        self._machine.receive_data(data)
+        for message in self._machine.messages_received():
+            if self._bucket is not None and not self._bucket.take(self.heard_ns):
+                text, most = "it says more than it may in a second", self._most_messages_s
+                self._machine.fail(LimitReached(text, "messages_s", most))
+                break
+            if isinstance(message, Ping):
+                if not self._is_choked:  # who asks and does not listen gets no answers piled up
+                    self.try_send(Pong(message.serial))
+            elif not isinstance(message, Pong):
+                self._inbox.put_nowait(message)
+        self._flush()
+        if self._machine.error is not None:
+            self._inbox.put_nowait(self._machine.error)
+            self.close()
+
+    def limit_messages(self, limits: Limits) -> None:
+        """Hold the other end to what an endpoint allows."""
+        self._machine.limit_messages(limits.message_bytes)
+        self._most_messages_s = limits.messages_s
+        self._bucket = Bucket(limits.messages_s, self.heard_ns)
+
+    def pause_writing(self) -> None:
+        """Take note that the other end does not take what it is sent."""
+        self._is_choked = True
+
+    def resume_writing(self) -> None:
+        """Take note that it does again."""
+        self._is_choked = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell whoever waits for a message that none will come."""
+        self._machine.receive_eof()
+        reason = "it closed the connection" if exc is None else str(exc)
+        self._inbox.put_nowait(self._machine.error or LinkClosed(reason))
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    def send(self, message: Message) -> None:
+        """Send a message; LocalProtocolError where the conversation does not allow it now."""
+        self._machine.send(message)
+        self._flush()
+
+    def try_send(self, message: Message) -> bool:
+        """Send a message if the conversation allows it now, and return whether it did."""
+        if not self._machine.may_send(type(message)) or self.is_closing:
+            return False
+        self.send(message)
+        return True
+
+    async def receive(self) -> Message:
+        """Return the next message; raise what ended the conversation where there will be none."""
+        item = await self._inbox.get()
+        if isinstance(item, LinkgaugeError):
+            self._inbox.put_nowait(item)  # for whoever asks again
+            raise item
+        return item
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether nothing more can be sent."""
+        return self._transport is None or self._transport.is_closing()
+
+    @property
+    def transcript(self) -> bytes:
+        """What was said before anything had to be proved, to the byte."""
+        return self._machine.transcript
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The other end's certificate (DER); None without TLS."""
+        assert self._transport is not None  # noqa: S101 - asked for after connecting
+        tls = self._transport.get_extra_info("ssl_object")
+        return None if tls is None else tls.getpeercert(binary_form=True)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What is queued because the other end does not take it."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
+    def peer_address(self) -> tuple[str | int, ...]:
+        """The other end's socket address."""
+        return self._extra("peername")
+
+    @property
+    def local_address(self) -> tuple[str | int, ...]:
+        """This end's socket address."""
+        return self._extra("sockname")
+
+    @property
+    def data_address(self) -> tuple[str | int, ...]:
+        """Where the run's data connections go: to the same port, unless control has a way of its own."""
+        return self._extra("data_address") or self.peer_address
+
+    @property
+    def family(self) -> int:
+        """The address family of the data connections: an IPv6 socket address has four parts, an IPv4 one two."""
+        return socket.AF_INET6 if len(self.data_address) > _IPV4_PARTS else socket.AF_INET
+
+    @property
+    def ip_version(self) -> int:
+        """4 or 6, as the packets are."""
+        is_mapped = str(self.data_address[0]).startswith("::ffff:") if self.data_address else False
+        return 6 if self.family == socket.AF_INET6 and not is_mapped else 4
+
+    def _extra(self, name: str) -> tuple[str | int, ...]:
+        assert self._transport is not None  # noqa: S101 - asked for after connecting
+        return self._transport.get_extra_info(name) or ()
+
+    def close(self) -> None:
+        """Close once what is queued is sent."""
+        if self._transport is not None:
+            self._transport.close()
+
+    async def aclose(self, deadline_s: float = 1.0) -> None:
+        """Close and wait for it; cut the connection where the peer does not take what is queued."""
+        self.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline_s):
+                await asyncio.shield(self._closed)
+                return
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _flush(self) -> None:
+        if self._transport is None:
+            return  # not connected yet: the machine keeps what it has to say
+        data = self._machine.data_to_send()
+        if data and not self._transport.is_closing():
+            self._transport.write(data)

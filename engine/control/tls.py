@@ -1,0 +1,99 @@
+"""TLS for the control connection, where an endpoint has a certificate: the near end knows it by its fingerprint.
+
+No authority is asked: a fingerprint that a person carried from one host to the other says more than a name. What
+the certificate is goes into the proofs of the key as well (`binding`, auth.py). Data connections are without.
+"""
+
+import asyncio
+import hashlib
+import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from ..model.errors import PeerForeign, PeerUntrusted, TlsProblem
+from ..model.peer import Peer
+from ..model.plan import End
+from ..protocol.auth import is_same
+from .connection import ControlLink
+
+CLIENT_HELLO: Final = b"\x16"  # the first byte of a TLS connection (RFC 8446, section 5.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What an endpoint shows: `fingerprint` is the SHA-256 of it, as the near end must know it."""
+
+    context: ssl.SSLContext
+    fingerprint: bytes
+
+    @classmethod
+    def load(cls, certificate: Path, key: Path) -> Self:
+        """Read PEM files; raise TlsProblem where they are none, or do not belong together."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        try:
+            context.load_cert_chain(certificate, key, password=_no_password)
+            first = certificate.read_text(encoding="ascii").partition(ssl.PEM_FOOTER)[0]
+            pem = ssl.PEM_HEADER + first.partition(ssl.PEM_HEADER)[2] + ssl.PEM_FOOTER
+            return cls(context, hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest())
+        except (OSError, ValueError) as error:  # ssl's errors are OSErrors
+            why = getattr(error, "strerror", None) or getattr(error, "reason", None) or str(error)
+            raise TlsProblem(f"the certificate {certificate} with the key {key} cannot be used: {why}") from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password; an endpoint takes one without")
+
+
+def in_words(fingerprint: bytes) -> str:
+    """Return a fingerprint as it is printed and typed."""
+    return fingerprint.hex()
+
+
+async def is_client_hello(sock: socket.socket) -> bool:
+    """Wait for the first byte of an accepted connection, leave it there, and return whether it is TLS's."""
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        # Here and not below: uvloop still has its hands on the descriptor for the rest of the turn, and a
+        # transport that is made in it would hear nothing.
+        loop.remove_reader(sock)
+        if not readable.done():
+            readable.set_result(None)
+
+    loop.add_reader(sock, ready)
+    try:
+        await readable
+    except asyncio.CancelledError:
+        loop.remove_reader(sock)
+        raise
+    return sock.recv(1, socket.MSG_PEEK) == CLIENT_HELLO
+
+
+async def secured(sock: socket.socket, peer: Peer, fingerprint: bytes) -> ControlLink:
+    """Return a control connection by TLS over a connected socket; raise PeerUntrusted for another certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # the fingerprint is looked at instead, below
+    try:
+        _transport, link = await asyncio.get_running_loop().create_connection(
+            lambda: ControlLink(End.NEAR), sock=sock, ssl=context, server_hostname=""
+        )
+    except (ssl.SSLError, ConnectionError) as error:
+        raise PeerForeign(
+            f"{peer} does not speak TLS ({getattr(error, 'reason', None) or error}): start its endpoint with "
+            "--tls-cert and --tls-key, or leave the fingerprint out"
+        ) from error
+    shown = link.certificate
+    found = b"" if shown is None else hashlib.sha256(shown).digest()
+    if not is_same(fingerprint, found):
+        await link.aclose()
+        raise PeerUntrusted(
+            f"{peer} cannot be trusted: its certificate's fingerprint is {in_words(found)}, not the one given"
+        )
+    link.binding = found
+    return link

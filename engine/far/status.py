@@ -1,0 +1,40 @@
+"""What an endpoint does at one moment, as values: without a session, a socket or a clock in them. Pure."""
+
+from dataclasses import dataclass
+
+from ..model.limits import Limits
+from ..model.plan import Settings, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class RunNow:
+    """A run that goes on. Bytes are payload as this end counts it; a duration of None has no end."""
+
+    workload: Workload
+    settings: Settings
+    duration_ns: int | None
+    elapsed_ns: int
+    received_bytes: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientNow:
+    """A client that was let in: `number` is never another's. It has a run, or has not asked for one."""
+
+    number: int
+    address: str
+    hostname: str | None
+    since_ns: int
+    run: RunNow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServingNow:
+    """Everything at `at_ns` of the endpoint's monotonic clock; `pending` have not said yet who they are."""
+
+    at_ns: int
+    clients: tuple[ClientNow, ...]
+    pending: int
+    limits: Limits
+    is_closed: bool = False

@@ -1,0 +1,46 @@
+"""An endpoint as a service: a listening socket that is handed over, and words for who manages it (systemd)."""
+
+import contextlib
+import os
+import socket
+from collections.abc import MutableMapping
+from typing import Final
+
+from ..model.errors import EndpointError
+
+_FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
+
+
+def inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:
+    """Return the listening socket that this process was started with; None where there is none.
+
+    What tells of it is taken out of the environment. Raises EndpointError where it is no listening TCP socket,
+    or more than one.
+    """
+    pid, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
+    environment.pop("LISTEN_FDNAMES", None)
+    if pid != str(os.getpid()) or not count.isdigit() or int(count) < 1:
+        return None
+    if int(count) > 1:
+        raise EndpointError(f"{count} sockets were handed over: an endpoint listens on one, of both families")
+    try:
+        listener = socket.socket(fileno=_FIRST_FD)
+        is_listening = bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    except OSError as error:
+        raise EndpointError(f"the socket that was handed over cannot be used: {error.strerror}") from error
+    is_tcp = listener.family in {socket.AF_INET, socket.AF_INET6} and listener.type == socket.SOCK_STREAM
+    if not (is_listening and is_tcp):
+        listener.detach()
+        raise EndpointError("what was handed over is no listening TCP socket: it takes ListenStream=PORT")
+    listener.set_inheritable(False)
+    return listener
+
+
+def notify(state: str, address: str | None) -> None:
+    """Tell who manages this service how it is, where somebody asked (sd_notify(3)): `address` is NOTIFY_SOCKET."""
+    if not address:
+        return
+    name = "\0" + address[1:] if address.startswith("@") else address
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.setblocking(False)
+        sock.sendto(state.encode(), name)

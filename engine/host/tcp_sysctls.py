@@ -1,0 +1,45 @@
+"""What this kernel lets TCP have: the sysctls that bound windows and options. Linux; unknown elsewhere.
+
+/proc/sys/net shows the network namespace of the process that reads it; where a namespace lacks an entry, as
+net.core.rmem_max once did, that one is unknown.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from ..model.host_info import TcpFacts
+
+_NET: Final = Path("/proc/sys/net")
+
+
+def read_tcp_facts(root: Path = _NET) -> TcpFacts | None:
+    """Return the limits in force; None where nothing tells."""
+    facts = TcpFacts(
+        rmem_max_bytes=_number(root / "core/rmem_max"),
+        wmem_max_bytes=_number(root / "core/wmem_max"),
+        tcp_rmem_max_bytes=_number(root / "ipv4/tcp_rmem"),
+        tcp_wmem_max_bytes=_number(root / "ipv4/tcp_wmem"),
+        window_scaling=_switch(root / "ipv4/tcp_window_scaling"),
+        timestamps=_switch(root / "ipv4/tcp_timestamps"),
+        congestion=_word(root / "ipv4/tcp_congestion_control"),
+    )
+    return None if facts == TcpFacts() else facts
+
+
+def _word(path: Path) -> str | None:
+    """Return the last word of an entry: of least, default and most that is the most."""
+    try:
+        words = path.read_text(encoding="ascii", errors="replace").split()
+    except OSError:
+        return None
+    return words[-1][:64] if words else None
+
+
+def _number(path: Path) -> int | None:
+    word = _word(path)
+    return int(word) if word is not None and word.isdecimal() and int(word) > 0 else None
+
+
+def _switch(path: Path) -> bool | None:
+    word = _word(path)
+    return None if word is None else word != "0"

@@ -1,0 +1,9 @@
+"""`python -m linkgauge.engine.lab.endpoint ADDRESS`: the endpoint at the far end of a lab."""
+
+import sys
+
+from ..far.loopback import serve_until_stdin_ends
+from ..host.event_loop import run
+
+if __name__ == "__main__":
+    run(serve_until_stdin_ends(sys.argv[1]))

@@ -1,0 +1,219 @@
+"""Counters to samples: one end's readings, each on that end's own monotonic clock."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from ..host.cpu import elapsed_cores, read_cores
+from ..host.nic_counters import elapsed_counts, read_nic_counts
+from ..model.latency_histogram import latency_of, merge, risen
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
+from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
+from ..protocol.peer_validation import LEAST_SHARE
+from .shared_counters import NO_LATENCY, Counters, Slot
+
+_Key = tuple[Direction, int]
+_Counts = dict[int, int]
+
+IDLE_NS: Final = SECOND_NS  # how long latency is measured before payload flows
+_SHORTEST_SLEEP_NS: Final = 1_000_000
+
+
+class Sampler:
+    """Takes the samples of one end of one run. `nic` names the interface that carries it, where that is known."""
+
+    def __init__(self, end: End, plan: Plan, counters: Counters, nic: str | None = None) -> None:
+        self._end = end
+        self._interval_ns = plan.interval_ns
+        self._counters = counters
+        self._started_ns = 0
+        self._elapsed_ns = 0
+        self._index = -1
+        self._slots: dict[_Key, Slot] = {}
+        self._asked = [
+            flow
+            for flow in Direction.DUPLEX.flows
+            if plan.workload.is_transactional and sender_of(flow, plan.workload) is end.other
+        ]
+        # Of whole answers the count says it all: bytes that were read a moment earlier would disagree with it.
+        self._answer_bytes = plan.sizes[1] if not plan.workload.is_streaming else None
+        self._latency: dict[_Key, bytes] = {}
+        self._probe = ProbeReader(counters) if plan.probe and end is End.NEAR else None
+        self._cores: tuple[CoreTimes, ...] | None = None
+        self._process_ns = 0
+        self._workers_ns: list[int] = []
+        self._nic = nic
+        self._nic_counts: NicCounts | None = None
+
+    def start(self) -> None:
+        """Take the first reading: everything before it is not part of the run."""
+        self._started_ns = time.monotonic_ns()
+        self._slots, self._latency = self._read_counters()
+        if self._probe is not None:
+            self._probe.take()
+        self._cores = read_cores()
+        self._nic_counts = read_nic_counts(self._nic)
+        self._workers_ns = self._counters.workers_cpu_ns()
+        self._process_ns = time.process_time_ns() + sum(self._workers_ns)
+
+    async def rest(self) -> ProbeSample | None:
+        """Return what the probe finds before payload flows; None where the plan has none."""
+        return None if self._probe is None else await self._probe.rest()
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Time since the start."""
+        return time.monotonic_ns() - self._started_ns
+
+    async def run(self, on_sample: Callable[[Sample], None], until_ns: int | None) -> None:
+        """Take a sample each interval and hand it over, until a time since the start is up."""
+        while until_ns is None or self.elapsed_ns < until_ns:
+            least_ns = self._elapsed_ns + self._interval_ns // LEAST_SHARE
+            tick = (least_ns // self._interval_ns + 1) * self._interval_ns
+            await self._sleep_until(tick if until_ns is None else min(tick, until_ns))
+            sample = self.take()
+            if sample is not None:
+                on_sample(sample)
+
+    async def _sleep_until(self, target_ns: int) -> None:
+        """Sleep at least once. uvloop's timers are early by up to a millisecond: a sample would be a sliver."""
+        is_early = True
+        while is_early:
+            left_ns = target_ns - self.elapsed_ns
+            await asyncio.sleep(max(left_ns, _SHORTEST_SLEEP_NS) / SECOND_NS)
+            is_early = self.elapsed_ns < target_ns
+
+    def take(self) -> Sample | None:
+        """Read everything now; None where next to no time has passed since the last reading."""
+        elapsed_ns = self.elapsed_ns
+        interval_ns = elapsed_ns - self._elapsed_ns
+        if interval_ns < self._interval_ns // LEAST_SHARE:  # its rate would be noise
+            return None
+        slots, latency = self._read_counters()
+        cores, workers_ns = read_cores(), self._counters.workers_cpu_ns()
+        process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
+        counts = {key: risen(self._latency.get(key, NO_LATENCY), words) for key, words in latency.items()}
+        # Where this process was held up, the index skips, so that both ends' samples stay aligned in time.
+        self._index = max(self._index + 1, round(elapsed_ns / self._interval_ns) - 1)
+        sample = Sample(
+            end=self._end,
+            index=self._index,
+            elapsed_ns=elapsed_ns,
+            interval_ns=interval_ns,
+            sessions=tuple(
+                _difference(self._slots.get(key), slot, counts.get(key), self._answer_bytes)
+                for key, slot in slots.items()
+                if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
+            ),
+            cores=elapsed_cores(self._cores, cores),
+            process_cpu_ns=max(0, process_ns - self._process_ns),
+            latency=tuple(_merged(flow, counts) for flow in self._asked),
+            busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
+            nic=elapsed_counts(self._nic_counts, nic_counts),
+            probe=None if self._probe is None else self._probe.take(),
+        )
+        self._latency = latency
+        self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
+        self._workers_ns, self._nic_counts = workers_ns, nic_counts
+        return sample
+
+    def _read_counters(self) -> tuple[dict[_Key, Slot], dict[_Key, bytes]]:
+        """Return each slot and, right behind it, its latency: what comes between is in one of the two only."""
+        slots: dict[_Key, Slot] = {}
+        latency: dict[_Key, bytes] = {}
+        for direction in (Direction.OUT, Direction.IN):
+            for session in self._counters.used(direction):
+                slot = self._counters.read(direction, session)
+                if slot is None:
+                    continue
+                slots[direction, session] = slot
+                if direction in self._asked:
+                    latency[direction, session] = self._counters.read_latency(direction, session)
+        return slots, latency
+
+
+def _merged(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
+    """Return the latency of all sessions of a direction together."""
+    merged: _Counts = {}
+    for (direction, _), one in counts.items():
+        if direction is flow:
+            merge(merged, one.items())
+    buckets = sorted(merged)
+    return LatencyCounts(flow, tuple(buckets), tuple(merged[bucket] for bucket in buckets))
+
+
+def _bytes_of(slot: Slot | None) -> int:
+    return 0 if slot is None else slot.bytes
+
+
+def _rise(before: int | None, after: int | None) -> int | None:
+    return None if after is None else max(0, after - (before or 0))
+
+
+def _difference(
+    before: Slot | None, after: Slot, counts: _Counts | None, answer_bytes: int | None
+) -> SessionSample:
+    """Return what a slot did between two readings; a slot that was not there before started from nothing.
+
+    `counts` are its transactions by latency, None where this end does not ask for any; `answer_bytes` are
+    those of each, where bytes are counted by whole answers.
+    """
+    latency = latency_of(counts or {})
+    transactions = None if counts is None else sum(counts.values())
+    bytes_ = max(0, after.bytes - _bytes_of(before))
+    if transactions is not None and answer_bytes is not None:
+        bytes_ = transactions * answer_bytes
+    return SessionSample(
+        direction=after.direction,
+        session=after.session,
+        bytes=bytes_,
+        retransmits=_rise(before and before.retransmits, after.retransmits),
+        rtt_us=after.rtt_us,
+        cwnd_bytes=after.cwnd_bytes,
+        mss_bytes=after.mss_bytes,
+        busy_us=_rise(before and before.busy_us, after.busy_us),
+        rwnd_limited_us=_rise(before and before.rwnd_limited_us, after.rwnd_limited_us),
+        sndbuf_limited_us=_rise(before and before.sndbuf_limited_us, after.sndbuf_limited_us),
+        transactions=transactions,
+        latency_p50_ns=latency and latency.p50_ns,
+        latency_p99_ns=latency and latency.p99_ns,
+        bytes_retrans=_rise(before and before.bytes_retrans, after.bytes_retrans),
+        min_rtt_us=after.min_rtt_us,
+        pacing_bit_s=after.pacing_bit_s,
+        delivery_bit_s=after.delivery_bit_s,
+        peer_window_bytes=after.peer_window_bytes,
+        out_of_order=_rise(before and before.out_of_order, after.out_of_order),
+        rcv_space_bytes=after.rcv_space_bytes,
+    )
+
+
+# MERGED FROM engine/probe_reader:
+# The probe's counters to samples, at the near end, which asks.
+
+
+class ProbeReader:
+    """Reads what the probe found since the last reading."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._words = NO_LATENCY
+        self._read_ns = time.monotonic_ns()
+
+    def take(self) -> ProbeSample:
+        """Read everything now."""
+        now_ns = time.monotonic_ns()
+        words = self._counters.read_latency(Direction.OUT, PROBE_SESSION)
+        slot = self._counters.read(Direction.OUT, PROBE_SESSION)
+        counts = risen(self._words, words)
+        buckets = sorted(counts)
+        latency = LatencyCounts(Direction.OUT, tuple(buckets), tuple(counts[bucket] for bucket in buckets))
+        sample = ProbeSample(latency, now_ns - self._read_ns, None if slot is None else slot.rtt_us)
+        self._words, self._read_ns = words, now_ns
+        return sample
+
+    async def rest(self) -> ProbeSample:
+        """Return what the probe finds while every session is open and none carries payload."""
+        self.take()
+        await asyncio.sleep(IDLE_NS / SECOND_NS)
+        return self.take()

@@ -1,0 +1,177 @@
+"""What an endpoint allows: one table of limits, where they come from, and what they are told as.
+
+Pure. Every limit has a value; an operator changes one by its name, on the command line or in a TOML file.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
+from functools import cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any, Final, Literal, Self, cast
+
+from .errors import LimitProblem
+from .plan import MAX_SESSIONS
+
+Network = IPv4Network | IPv6Network
+Unit = Literal["", "s", "bytes", "bit/s", "per second", "networks"]
+
+_WHOLE: Final = re.compile(r"\d{1,15}", re.ASCII)
+_SCALED: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([kmgt]?)(?:b(?:it)?(?:/s|ps)?)?", re.ASCII | re.IGNORECASE)
+_BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is said of a limit, and which values it may have."""
+
+    unit: Unit
+    low: int
+    high: int
+    about: str
+
+
+def _limit(default: int, unit: Unit, low: int, high: int, about: str) -> Any:
+    return field(default=default, metadata={"rule": Rule(unit, low, high, about)})
+
+
+def _networks(about: str) -> Any:
+    return field(default=(), metadata={"rule": Rule("networks", 0, 0, about)})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Everything that an endpoint limits."""
+
+    clients: int = _limit(64, "", 1, 4_096, "near ends that are connected at once")
+    clients_per_address: int = _limit(16, "", 1, 4_096, "of these, from one address")
+    pending: int = _limit(512, "", 16, 65_536, "connections that have not said yet what they are; older ones go")
+    sessions: int = _limit(MAX_SESSIONS, "", 1, MAX_SESSIONS, "sessions of a run in each direction")
+    duration_s: int = _limit(14_400, "s", 1, 86_400, "how long a run may last; one without an end is ended then")
+    rate_bit_s: int = _limit(
+        400 * 10**9, "bit/s", 10**6, 10**15, "no new run while all that go on carry more than this together"
+    )
+    handshake_s: int = _limit(5, "s", 1, 60, "until a connection has said who it is, and proved the key")
+    idle_s: int = _limit(60, "s", 1, 3_600, "until a client that was let in asks for a run")
+    message_bytes: int = _limit(16_384, "bytes", 4_096, 16_384, "the longest message of a client")
+    messages_s: int = _limit(100, "per second", 10, 10_000, "messages of a client, and twice as many at once")
+    drain_s: int = _limit(30, "s", 0, 3_600, "how long runs may go on once the endpoint is told to end")
+    allow: tuple[str, ...] = _networks("only addresses in these networks are served; none stands for all")
+    deny: tuple[str, ...] = _networks("addresses in these networks are not served, whatever is allowed")
+
+    def __post_init__(self) -> None:
+        """Refuse a value that a limit cannot have."""
+        for name, rule in rules().items():
+            value = getattr(self, name)
+            if rule.unit == "networks":
+                for text in value:
+                    read_network(name, text)
+            elif not rule.low <= value <= rule.high:
+                raise LimitProblem(f"limit {name}: {value} is not possible; give {rule.low} to {rule.high}")
+
+    def changed(self, given: Mapping[str, object]) -> Self:
+        """Return these limits with some changed, by name, as read from a file or typed."""
+        return replace(self, **{name: _read(name, value) for name, value in given.items()})
+
+    def values(self) -> dict[str, int | list[str]]:
+        """Return every limit's value by its name."""
+        found: dict[str, int | list[str]] = {}
+        for name in rules():
+            value: int | tuple[str, ...] = getattr(self, name)
+            found[name] = list(value) if isinstance(value, tuple) else value
+        return found
+
+    @classmethod
+    def widest(cls) -> Self:
+        """Return the limits of a far end that serves only who started it: the widest there are, and deadlines."""
+        kept = {"pending", "handshake_s", "idle_s", "drain_s"}
+        wide: dict[str, object] = {
+            name: rule.high for name, rule in rules().items() if rule.unit != "networks" and name not in kept
+        }
+        return cls().changed(wide)
+
+    @classmethod
+    def of_toml(cls, text: str) -> Self:
+        """Read a file of limits, `NAME = VALUE` each; what is not in it is as it always is."""
+        try:
+            return cls().changed(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise LimitProblem(f"it is not TOML: {error}") from error
+
+
+def rules() -> dict[str, Rule]:
+    """Return every limit's rule by its name, in the order in which they are shown."""
+    return {each.name: each.metadata["rule"] for each in fields(Limits)}
+
+
+def read_network(name: str, text: str) -> Network:
+    """Read a network of either family, or a single address."""
+    try:
+        return ip_network(text, strict=False)
+    except ValueError as error:
+        raise LimitProblem(
+            f"limit {name}: {text[:60]!r} is no network; give 192.0.2.0/24 or 2001:db8::/32"
+        ) from error
+
+
+def is_within(address: str, networks: tuple[str, ...]) -> bool:
+    """Return whether an address is in one of some networks; IPv4 that is written as IPv6 is what it is."""
+    found = ip_address(address.partition("%")[0])
+    found = getattr(found, "ipv4_mapped", None) or found
+    return any(found in _network(network) for network in networks)
+
+
+@cache
+def _network(text: str) -> Network:
+    return ip_network(text, strict=False)
+
+
+def _read(name: str, value: object) -> int | tuple[str, ...]:
+    rule = rules().get(name)
+    if rule is None:
+        raise LimitProblem(f"there is no limit {name[:40]!r}; there are {', '.join(rules())}")
+    if rule.unit == "networks":
+        return _read_networks(name, value)
+    number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, str):
+        number = _read_number(value, rule.unit)
+    if number is None:
+        example = " such as 10G" if rule.unit == "bit/s" else ""
+        raise LimitProblem(f"limit {name}: {str(value)[:40]!r} is no number{example}")
+    return number
+
+
+def _read_networks(name: str, value: object) -> tuple[str, ...]:
+    texts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple):
+        raise LimitProblem(f"limit {name}: give a list of networks such as 192.0.2.0/24")
+    listed = [str(text).strip() for text in cast("list[object]", texts)]
+    return tuple(str(read_network(name, text)) for text in listed if text)
+
+
+def _read_number(text: str, unit: Unit) -> int | None:
+    if unit == "bit/s" and (match := _SCALED.fullmatch(text.strip())):
+        return int(Decimal(match[1]) * _BIT_S[match[2].lower()])
+    return int(text) if _WHOLE.fullmatch(text.strip()) else None
+
+
+class Bucket:
+    """How often something may happen: a rate, and twice as many at once after a pause. Time is an argument."""
+
+    __slots__ = ("_left", "_rate_s", "_then_ns")
+
+    def __init__(self, rate_s: int, now_ns: int) -> None:
+        self._rate_s = rate_s
+        self._left = 2.0 * rate_s
+        self._then_ns = now_ns
+
+    def take(self, now_ns: int) -> bool:
+        """Take one; return whether there was one left."""
+        self._left = min(2.0 * self._rate_s, self._left + (now_ns - self._then_ns) * self._rate_s / 1e9)
+        self._then_ns = now_ns
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

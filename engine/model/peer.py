@@ -1,0 +1,137 @@
+"""`ssh://[user@]host[:port]`: a host on which the far end is started, and how that is done.
+
+Pure.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from dataclasses import field as attribute
+from typing import Final, Self
+
+from .access import NO_ACCESS, Access, Key
+from .errors import PlanError
+
+SCHEME: Final = "ssh://"
+_ALLOWED: Final = "give ssh://[user@]host[:port]"
+# What starts with a dash would be an option of ssh's; the rest is what no name of a user or a host has.
+_USER: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,254}")
+_HOST: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,252}")
+_IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.]{1,15})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """How a far end is started through ssh; None is as ssh itself has it.
+
+    `port` is ssh's own. `command` is the program with its options, as a shell would split it. `data_port` is where
+    the far end listens for data connections, a free port where None; `is_through` has ssh carry those as well.
+    """
+
+    user: str | None = None
+    port: int | None = None
+    command: str | None = None
+    data_port: int | None = None
+    is_through: bool = False
+
+
+def is_ssh(text: str) -> bool:
+    """Return whether a peer is written as one to be started through ssh."""
+    return text.strip().lower().startswith(SCHEME)
+
+
+def split_address(text: str) -> tuple[str, Ssh]:
+    """Return host and how to get there; raise PlanError where the text is no such address."""
+    rest = text.strip()[len(SCHEME) :].removesuffix("/")
+    user, at, place = rest.rpartition("@")
+    if at and _USER.fullmatch(user) is None:
+        raise PlanError("peer", repr(text), f"{_ALLOWED}; ssh asks for a password itself")
+    if place.startswith("["):
+        host, bracket, port = place[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")) or _IPV6.fullmatch(host) is None:
+            raise PlanError("peer", repr(text), "write an IPv6 address as ssh://[address] or ssh://[address]:port")
+        port = port[1:]
+    else:
+        host, _, port = place.partition(":")
+        if _HOST.fullmatch(host) is None or not host.isprintable():
+            raise PlanError("peer", repr(text), _ALLOWED)
+    if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and 1 <= int(port) <= 65_535):
+        raise PlanError("port", repr(port), "give a number from 1 to 65535")
+    return host, Ssh(user or None, int(port) if port else None)
+
+
+def written(host: str, ssh: Ssh) -> str:
+    """Return the address as a person writes it."""
+    user = f"{ssh.user}@" if ssh.user else ""
+    port = f":{ssh.port}" if ssh.port else ""
+    return f"{SCHEME}{user}{f'[{host}]' if ':' in host else host}{port}"
+
+
+DEFAULT_PORT: Final = 5820
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Where the far end is: a host name or address, and a TCP port. `loopback` means an embedded endpoint.
+
+    `access` is what this end brings there; None where nobody has looked for any. With `ssh` it is not there yet: it
+    is started on that host, and chooses its port itself.
+    """
+
+    host: str
+    port: int = DEFAULT_PORT
+    access: Access | None = attribute(default=None, compare=False, repr=False)
+    ssh: Ssh | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be an address."""
+        if not self.host or any(c.isspace() or not c.isprintable() for c in self.host) or len(self.host) > 253:
+            raise PlanError("peer", repr(self.host), "give HOST, HOST:PORT, [IPv6]:PORT or loopback")
+        check_port(self.port)
+
+    def __str__(self) -> str:
+        """`host:port`, an IPv6 address in brackets; `ssh://…` as it was given."""
+        if self.ssh is not None:
+            return written(self.host, self.ssh)
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the run's own embedded endpoint is meant."""
+        return self.host == "loopback" and self.ssh is None
+
+    def with_key(self, key: Key) -> Self:
+        """Return this peer with a key to bring there."""
+        return replace(self, access=replace(self.access or NO_ACCESS, key=key))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `host`, `host:port`, an IPv6 address, `[address]:port`, `ssh://…` or `loopback`.
+
+        Raises PlanError where the text is none of these.
+        """
+        if is_ssh(text):
+            host, ssh = split_address(text)
+            return cls(host, ssh=ssh)
+        host, port = text.strip(), ""
+        if host.startswith("["):
+            host, bracket, rest = host[1:].partition("]")
+            if not bracket or (rest and not rest.startswith(":")):
+                raise PlanError("peer", repr(text), "write an IPv6 address with a port as [address]:port")
+            port = rest[1:]
+        elif host.count(":") == 1:
+            host, _, port = host.partition(":")
+        if not port:
+            return cls(host)
+        if not (port.isascii() and port.isdigit()):
+            raise PlanError("port", repr(port), "give a number from 1 to 65535")
+        return cls(host, int(port))
+
+
+def check_port(port: int) -> int:
+    """Return the port; raise PlanError where it is no TCP port."""
+    if not 1 <= port <= 65_535:
+        raise PlanError("port", port, "give a number from 1 to 65535")
+    return port
+
+
+LOOPBACK: Final = Peer("loopback")

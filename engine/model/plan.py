@@ -1,0 +1,281 @@
+"""The plan of a run: frozen, validated, the only way into the engine.
+
+Pure. Base units inside: bytes, nanoseconds, bits per second. Every limit that a person can meet is
+here, so that the command line, the app and the far end refuse the same things in the same words.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, Literal, Self
+
+from .errors import PlanError
+
+SECOND_NS: Final = 1_000_000_000
+MIB: Final = 1_048_576
+MAX_SESSIONS: Final = 128
+PROBE_SESSION: Final = 0  # the probe's number, below those of the sessions that carry payload
+MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket(7) are a little above it
+MAX_WINDOW_BYTES: Final = 1 << 30  # TCP's largest window: 65,535 << 14 (RFC 7323, section 2.3)
+MAX_DURATION_NS: Final = 86_400 * SECOND_NS
+MIN_DURATION_NS: Final = SECOND_NS // 2
+MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
+MAX_INTERVAL_NS: Final = 10 * SECOND_NS
+_LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
+MIN_BLOCK_BYTES: Final = 64
+MAX_BLOCK_BYTES: Final = 16 * MIB
+MIN_MSS_BYTES: Final = 88  # TCP_MIN_MSS of Linux
+MAX_MSS_BYTES: Final = 32_767  # MAX_TCP_WINDOW of Linux
+MAX_WORKERS: Final = 64
+MAX_CORES: Final = 1_024
+MAX_REQUEST_BYTES: Final = 16 * MIB
+MAX_RESPONSE_BYTES: Final = 1 << 30
+MIN_CRR_REQUEST_BYTES: Final = 32  # its first bytes say whose it is: a ticket
+MAX_BURST: Final = 1_024
+_CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
+
+
+class Workload(StrEnum):
+    """What a session carries.
+
+    `stream` is payload one way, without end. In the others one end asks and the other answers: `rr` over and
+    over on one connection, `crr` on a new connection each time, and `fetch` asks with little for much.
+    """
+
+    STREAM = "stream"
+    RR = "rr"
+    CRR = "crr"
+    FETCH = "fetch"
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it is made of transactions: a request and its answer."""
+        return self is not Workload.STREAM
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether payload is what counts; of the others it is transactions, each the work of one end at a time."""
+        return self in {Workload.STREAM, Workload.FETCH}
+
+
+# Bytes of a request and of its answer, as the z/VM report has them.
+SIZES: Final = {
+    Workload.STREAM: (0, 0),
+    Workload.RR: (200, 1_000),
+    Workload.CRR: (64, 8_192),
+    Workload.FETCH: (20, 20_000_000),
+}
+
+
+class Mode(StrEnum):
+    """How payload gets into the sender's kernel and out of the receiver's.
+
+    `copy` copies on both sides, as send(2) and recv(2) do. `sendfile` saves the sender's copy: the kernel takes the
+    pages of a memory file. `discard` saves the receiver's: its kernel drops the payload (MSG_TRUNC, tcp(7)),
+    so that it measures the path and not what an application there could read.
+    """
+
+    COPY = "copy"
+    SENDFILE = "sendfile"
+    DISCARD = "discard"
+
+
+class Direction(StrEnum):
+    """Who sends a stream, or asks in a transaction: `out` the near end, `in` the far end, `duplex` both at once."""
+
+    OUT = "out"
+    IN = "in"
+    DUPLEX = "duplex"
+
+    @property
+    def flows(self) -> tuple["Direction", ...]:
+        """The single directions it is made of."""
+        return (Direction.OUT, Direction.IN) if self is Direction.DUPLEX else (self,)
+
+
+class End(StrEnum):
+    """`near` is where the person sits, `far` is the other."""
+
+    NEAR = "near"
+    FAR = "far"
+
+    @property
+    def other(self) -> "End":
+        """The opposite end."""
+        return End.FAR if self is End.NEAR else End.NEAR
+
+
+def sender_of(flow: Direction, workload: Workload) -> End:
+    """Return the end that sends a single direction's payload; the other one receives, and counts the truth.
+
+    The payload of transactions is their answers: who is asked sends it, and who asks receives it.
+    """
+    starter = End.NEAR if flow is Direction.OUT else End.FAR
+    return starter.other if workload.is_transactional else starter
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person can change while a run goes on.
+
+    `sessions` counts each direction: a duplex run of 5 has five TCP connections out and five in, as the
+    AIX tables count them (Table 2, note 1). `window_bytes` None leaves the buffers to the kernel.
+    """
+
+    direction: Direction = Direction.OUT
+    sessions: int = 1
+    window_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can have."""
+        if not 1 <= self.sessions <= MAX_SESSIONS:
+            raise PlanError("sessions", self.sessions, f"a run has 1 to {MAX_SESSIONS}")
+        window = self.window_bytes
+        if window is not None and not MIN_WINDOW_BYTES <= window <= MAX_WINDOW_BYTES:
+            raise PlanError("window", f"{window} bytes", "give auto, or 2K to 1G")
+
+    @property
+    def connections(self) -> int:
+        """How many data connections there are, of all directions."""
+        return self.sessions * len(self.direction.flows)
+
+    def changed(
+        self,
+        *,
+        direction: Direction | None = None,
+        sessions: int | None = None,
+        window_bytes: int | Literal["auto"] | None = None,
+    ) -> Self:
+        """Return these settings with what is given changed; window `"auto"` takes a window away."""
+        window = self.window_bytes if window_bytes is None else window_bytes
+        return replace(
+            self,
+            direction=self.direction if direction is None else direction,
+            sessions=self.sessions if sessions is None else sessions,
+            window_bytes=None if window == "auto" else window,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SocketOptions:
+    """How every data connection is set up, at both ends; None leaves a thing to the kernel.
+
+    `congestion` names a congestion control, `mss_bytes` is TCP_MAXSEG, `nodelay` TCP_NODELAY (tcp(7)); `dscp` is
+    the six bits of RFC 2474. `source` and `device` bind the near end's side to an address and an interface.
+    """
+
+    congestion: str | None = None
+    mss_bytes: int | None = None
+    dscp: int | None = None
+    nodelay: bool = False
+    source: str | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no socket can have."""
+        name = self.congestion
+        if name is not None and not _CONGESTION_NAME.fullmatch(name):
+            raise PlanError("congestion control", repr(name), "give a name such as cubic, reno or bbr (tcp(7))")
+        if self.mss_bytes is not None and not MIN_MSS_BYTES <= self.mss_bytes <= MAX_MSS_BYTES:
+            raise PlanError("MSS", f"{self.mss_bytes} bytes", f"give {MIN_MSS_BYTES} to {MAX_MSS_BYTES}")
+        if self.dscp is not None and not 0 <= self.dscp <= 63:
+            raise PlanError("DSCP", self.dscp, "give 0 to 63 (RFC 2474)")
+        for field, text in (("source", self.source), ("device", self.device)):
+            if text is not None and not (0 < len(text) <= 64 and text.isprintable() and " " not in text):
+                raise PlanError(field, repr(text), "give an address, or an interface's name")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run, as asked for.
+
+    `duration_ns` None runs until it is stopped. Warm-up is the first part of the duration, is shown and
+    logged, and is left out of what was measured; None stands for a fifth of the duration, at most a second.
+    With `warmup_auto` it lasts until the rates have settled (warmup.py), at most half of the duration.
+    `mode` None is copy, but for a command that knows from a ceiling what is faster here.
+    `workers` processes host the sessions of each end, None stands for as many as help; they are pinned to
+    `near_cores` and `far_cores` in turn where these are given.
+    `request_bytes` and `response_bytes` None are the workload's own; `burst` requests are in flight at once
+    on each connection of `rr`. `probe` has the near end ask small things beside a stream, to know what the load
+    does to latency.
+    """
+
+    settings: Settings = Settings()
+    workload: Workload = Workload.STREAM
+    duration_ns: int | None = 10 * SECOND_NS
+    warmup_ns: int | None = None
+    interval_ns: int = SECOND_NS // 4
+    block_bytes: int = MIB
+    mode: Mode | None = None
+    socket: SocketOptions = SocketOptions()
+    workers: int | None = None
+    near_cores: tuple[int, ...] | None = None
+    far_cores: tuple[int, ...] | None = None
+    request_bytes: int | None = None
+    response_bytes: int | None = None
+    burst: int = 1
+    probe: bool = False
+    warmup_auto: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can have."""
+        duration = self.duration_ns
+        if duration is not None and not MIN_DURATION_NS <= duration <= MAX_DURATION_NS:
+            raise PlanError("duration", f"{duration / SECOND_NS:g} s", "a run lasts 0.5 s to 86400 s")
+        if not MIN_INTERVAL_NS <= self.interval_ns <= MAX_INTERVAL_NS:
+            raise PlanError("interval", f"{self.interval_ns / SECOND_NS:g} s", "give 0.05 s to 10 s")
+        if self.warmup_ns is not None and not 0 <= self.warmup_ns <= (duration or MAX_DURATION_NS) * 0.9:
+            raise PlanError(
+                "warm-up", f"{self.warmup_ns / SECOND_NS:g} s", "give 0 s to 90 % of the run's duration"
+            )
+        if self.warmup_auto and self.warmup_ns is not None:
+            raise PlanError("warm-up", f"auto and {self.warmup_ns / SECOND_NS:g} s", "give one of them")
+        if not MIN_BLOCK_BYTES <= self.block_bytes <= MAX_BLOCK_BYTES:
+            raise PlanError("block size", f"{self.block_bytes} bytes", "give 64 bytes to 16M")
+        if self.workers is not None and not 1 <= self.workers <= MAX_WORKERS:
+            raise PlanError("workers", self.workers, f"give 1 to {MAX_WORKERS}")
+        for core in (*(self.near_cores or ()), *(self.far_cores or ())):
+            if not 0 <= core < MAX_CORES:
+                raise PlanError("core", core, f"give 0 to {MAX_CORES - 1}")
+        self._check_transactions()
+
+    def _check_transactions(self) -> None:
+        least = MIN_CRR_REQUEST_BYTES if self.workload is Workload.CRR else 1
+        for field, size, lowest, most in (
+            ("request", self.request_bytes, least, MAX_REQUEST_BYTES),
+            ("response", self.response_bytes, 1, MAX_RESPONSE_BYTES),
+        ):
+            if size is None:
+                continue
+            if not self.workload.is_transactional:
+                raise PlanError(field, f"{size} bytes", "a stream asks nothing: choose rr, crr or fetch")
+            if not lowest <= size <= most:
+                raise PlanError(field, f"{size} bytes", f"give {lowest} bytes to {most // MIB}M")
+        if not 1 <= self.burst <= MAX_BURST:
+            raise PlanError("burst", self.burst, f"give 1 to {MAX_BURST} requests in flight")
+        if self.probe and self.workload.is_transactional:
+            raise PlanError("probe", self.workload, "it goes beside a stream; transactions tell their own latency")
+        if self.burst > 1 and self.workload is not Workload.RR:
+            raise PlanError("burst", self.burst, "only rr has more than one request in flight")
+        if self.burst * self.sizes[0] > MAX_REQUEST_BYTES:
+            raise PlanError("burst", self.burst, "all requests in flight together are at most 16M")
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of a request and of its answer; the workload's own where none were given."""
+        request, response = SIZES[self.workload]
+        return self.request_bytes or request, self.response_bytes or response
+
+    @property
+    def is_as_documented(self) -> bool:
+        """Whether its transactions are the documents' own, so that their rates can be expected of it."""
+        return self.sizes == SIZES[self.workload] and self.burst == 1
+
+    @property
+    def settle_ns(self) -> int:
+        """The warm-up in force, at the start and again after each change of settings; the longest one with auto."""
+        if self.warmup_ns is not None:
+            return self.warmup_ns
+        if self.warmup_auto:
+            return min(_LONGEST_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
+        return SECOND_NS if self.duration_ns is None else min(SECOND_NS, self.duration_ns // 5)

@@ -1,0 +1,181 @@
+"""Dataclasses to JSON values and back, strict about every type.
+
+Pure. What crosses the control connection and what the run log keeps goes through here, so that a peer's
+or a file's wrong type, unknown key or absurd number is one clear error and never an object with a surprise
+in it. Unions of dataclasses are told apart by a `type` key. The standard library has no such thing, and the
+engine travels without packages.
+"""
+
+import types
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from sys import float_info
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from .errors import DecodeError
+
+T = TypeVar("T")
+
+# Counters are 64 bits wide; JSON numbers of any length would let a peer make us compute with huge integers. What
+# is counted here is never below nothing: shares, medians and sums are made of it.
+_MAX_INT = 2**63 - 1
+_MAX_TEXT = 4_096
+
+_Reader = Callable[[Any, str], Any]
+
+
+def encode(value: object) -> Any:
+    """Return a dataclass, enum, tuple or plain value as JSON values; a field `in_` is written `in`."""
+    if is_dataclass(value):
+        return {f.name.rstrip("_"): encode(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in cast("tuple[object, ...]", value)]
+    # What is written can be read again: a worker's last words or a host's name may be anything.
+    return printable(value[:_MAX_TEXT]) if isinstance(value, str) else value
+
+
+def encode_tagged(value: object) -> dict[str, Any]:
+    """Return a member of a union of dataclasses as JSON values, its class named under `type`."""
+    return {"type": type(value).__name__, **encode(value)}
+
+
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object's pairs as a dict, for `json.loads`; ValueError where a key comes more than once.
+
+    Which of the two counts is anybody's guess, and a message is not to be guessed at.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key that comes more than once")
+    return found
+
+
+def decode(kind: type[T], value: object) -> T:
+    """Return the JSON value as `kind`, a dataclass; raise DecodeError where anything in it does not fit.
+
+    Unknown keys are errors, and so are missing ones that have no default. A dataclass's own checks pass
+    through unchanged where they raise PlanError; a ValueError of theirs becomes DecodeError.
+    """
+    return cast("T", _reader(kind)(value, ""))
+
+
+def decode_tagged(kinds: tuple[type[T], ...], value: object) -> T:
+    """Return the JSON object as the one of `kinds` that its `type` key names."""
+    if not isinstance(value, dict):
+        raise DecodeError("", "an object", value)
+    body = dict(cast("dict[str, object]", value))
+    name = body.pop("type", None)
+    for kind in kinds:
+        if kind.__name__ == name:
+            return cast("T", _reader(kind)(body, kind.__name__))
+    raise DecodeError("type", "one of " + ", ".join(k.__name__ for k in kinds), name)
+
+
+@cache
+def _reader(kind: Any) -> _Reader:
+    """Return the function that reads one kind of value; made once for each kind."""
+    if is_dataclass(kind):
+        return _object_reader(cast("type[Any]", kind))
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in {Union, types.UnionType}:
+        return _optional_reader(arguments)
+    if origin is tuple:
+        return _tuple_reader(arguments)
+    if origin is Literal:
+        return _choice_reader(arguments)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return _choice_reader(tuple(kind), kind)
+    plain: dict[Any, _Reader] = {int: _read_int, str: _read_text, bool: _read_bool, float: _read_float}
+    return plain[kind]
+
+
+def _object_reader(kind: type[Any]) -> _Reader:
+    hints = get_type_hints(kind)
+    known = {f.name.rstrip("_"): (f.name, _reader(hints[f.name])) for f in fields(kind) if f.init}
+
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, dict):
+            raise DecodeError(where, "an object", value)
+        given = cast("dict[str, object]", value)
+        values: dict[str, Any] = {}
+        for key, item in given.items():
+            if key not in known:
+                raise DecodeError(f"{where}.{printable(key[:40])}", f"one of {', '.join(known)}", "an unknown key")
+            name, reader = known[key]
+            values[name] = reader(item, f"{where}.{key}")
+        try:
+            return kind(**values)
+        except TypeError as error:
+            missing = ", ".join(key for key in known if key not in given)
+            raise DecodeError(where, f"an object with {missing}", "without") from error
+        except ValueError as error:
+            raise DecodeError(where, "what can be", str(error)) from error
+
+    return read
+
+
+def _optional_reader(arguments: tuple[Any, ...]) -> _Reader:
+    present = [a for a in arguments if a is not type(None)]
+    if len(present) != 1 or len(present) == len(arguments):
+        raise TypeError(f"only X | None is read, not {arguments}")
+    reader = _reader(present[0])
+    return lambda value, where: None if value is None else reader(value, where)
+
+
+def _tuple_reader(arguments: tuple[Any, ...]) -> _Reader:
+    item, more = arguments
+    if more is not Ellipsis:
+        raise TypeError(f"only tuple[X, ...] is read, not {arguments}")
+    reader = _reader(item)
+
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, list):
+            raise DecodeError(where, "a list", value)
+        return tuple(reader(one, where) for one in cast("list[object]", value))
+
+    return read
+
+
+def _choice_reader(choices: tuple[Any, ...], make: Callable[[Any], Any] = lambda value: value) -> _Reader:
+    def read(value: Any, where: str) -> Any:
+        # To Python true is 1, and so is 1.0: a number must be one of those that are whole.
+        if not (isinstance(value, str) or type(value) is int) or value not in choices:
+            raise DecodeError(where, "one of " + ", ".join(map(str, choices)), value)
+        return make(value)
+
+    return read
+
+
+def _read_int(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_INT:
+        raise DecodeError(where, "a whole number of 64 bits", value)
+    return value
+
+
+def _read_float(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DecodeError(where, "a number", value)
+    if not -float_info.max <= value <= float_info.max:  # no number, infinite, or a whole number beyond it
+        raise DecodeError(where, "a finite number", value)
+    return float(value)
+
+
+def _read_bool(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise DecodeError(where, "true or false", value)
+    return value
+
+
+def _read_text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or len(value) > _MAX_TEXT:
+        raise DecodeError(where, f"text of at most {_MAX_TEXT} characters", value)
+    return printable(value)
+
+
+def printable(text: str) -> str:
+    """Return text from elsewhere without control characters, so that it cannot drive a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

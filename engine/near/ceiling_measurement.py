@@ -1,0 +1,72 @@
+"""Measures the ceiling of this machine: short runs over loopback, one for each mode and number of sessions."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from ..far.loopback import embedded_endpoint
+from ..model.peer import Peer
+from ..model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
+from ..results.ceiling import Ceiling, CeilingRate, this_machine
+from ..results.meter import Meter
+from .run import open_run
+
+_INTERVAL_NS: Final = SECOND_NS // 10
+_MARGIN_S: Final = 60.0
+_KNOWN: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_UNPACED: Final = ("cubic", "reno")
+
+
+async def measure_ceiling(
+    seconds: float = 2.0, tell: Callable[[CeilingRate], None] = lambda _rate: None
+) -> Ceiling:
+    """Return the ceiling of this machine, having told each rate; PeerError or WorkerError where a run fails."""
+    machine = this_machine()
+    congestion = unpaced_congestion()
+    rates: list[CeilingRate] = []
+    async with embedded_endpoint() as peer:
+        for sessions in (1, max(2, machine.cores)):
+            for mode in Mode:
+                rate = await _measure(peer, mode, sessions, seconds, congestion)
+                if rate is not None:
+                    rates.append(rate)
+                    tell(rate)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Ceiling(machine, now, congestion, tuple(rates))
+
+
+async def _measure(
+    peer: Peer, mode: Mode, sessions: int, seconds: float, congestion: str | None
+) -> CeilingRate | None:
+    plan = Plan(
+        settings=Settings(sessions=sessions),
+        duration_ns=round(seconds * SECOND_NS),
+        interval_ns=_INTERVAL_NS,
+        mode=mode,
+        socket=SocketOptions(congestion=congestion),
+    )
+    meter = Meter()
+    async with asyncio.timeout(seconds + _MARGIN_S), open_run(plan, peer) as run:
+        async for event in run:
+            meter.feed(event)
+    meter.flush()
+    found = meter.summary().total
+    if found is None:
+        return None
+    steady = found.steady
+    ends = (None, None) if steady is None else (round(steady.low), round(steady.high))
+    return CeilingRate(mode, sessions, round(found.bit_s), *ends)
+
+
+def unpaced_congestion() -> str | None:
+    """Return a congestion control that does not pace: bbr does, which on loopback halves what a machine can do.
+
+    None leaves it to the kernel, where it does not tell which it has.
+    """
+    try:
+        known = _KNOWN.read_text(encoding="ascii").split()
+    except OSError:
+        return None
+    return next((name for name in _UNPACED if name in known), None)

@@ -1,0 +1,116 @@
+"""Which sessions a run should have open, seen from the near end, which opens all of them."""
+
+import asyncio
+from typing import Final
+
+from ..control.connection import ControlLink
+from ..model.errors import PeerUnreachable
+from ..model.plan import PROBE_SESSION, Direction, Settings
+from ..model.serialization import decode
+from ..model.socket_info import SocketFacts
+from ..protocol.auth import RunSecret
+from ..protocol.messages import Change
+from ..workers.ipc import Message as WorkerEvent
+from ..workers.pool import Pool
+
+_Key = tuple[Direction, int]
+_PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
+
+
+class NearSessions:
+    """Opens, closes and reopens the sessions of a run so that they are those of its settings.
+
+    Each connection carries the generation of settings it was opened under; a new window lets go of all that
+    are older. What happens to a connection that was let go of was meant to happen. A probe stays, whatever changes.
+    """
+
+    def __init__(self, pool: Pool, link: ControlLink, settings: Settings, *, has_probe: bool = False) -> None:
+        self._pool = pool
+        self._has_probe = has_probe
+        self._link = link
+        self._settings = settings
+        self._secret: RunSecret | None = None
+        self._asked: dict[_Key, int] = {}
+        self._waiting: set[_Key] = set()
+        self._all_open: asyncio.Future[None] | None = None
+        self._order = asyncio.Lock()
+        self._generation = 0
+        self._oldest_generation = 0
+
+    async def open_first(self, token: str) -> None:
+        """Open all sessions and wait until each is; raise PeerUnreachable where one cannot be.
+
+        `token` is what the far end told of this run.
+        """
+        self._secret = RunSecret(self._link.agreed, bytes.fromhex(token))
+        self._all_open = asyncio.get_running_loop().create_future()
+        self._waiting = set(self._wanted())
+        async with self._order:
+            await self._open_missing()
+        try:
+            await self._all_open
+        finally:
+            self._all_open = None
+
+    async def change(self, settings: Settings) -> None:
+        """Open and close what the new settings ask for."""
+        async with self._order:
+            self._generation += 1
+            if settings.window_bytes != self._settings.window_bytes:
+                self._oldest_generation = self._generation
+            self._settings = settings
+            wanted = set(self._wanted())
+            self._asked = {
+                key: generation
+                for key, generation in self._asked.items()
+                if key == _PROBE or (key in wanted and generation >= self._oldest_generation)
+            }
+            change = Change(settings, self._generation, self._oldest_generation)
+            self._pool.keep(change)
+            self._link.try_send(change)
+            await self._open_missing()
+
+    def opened(self, event: WorkerEvent) -> SocketFacts:
+        """Take in that a session is open; return what the kernel granted it."""
+        facts = decode(SocketFacts, event["facts"])
+        self._waiting.discard((facts.direction, facts.session))
+        if not self._waiting and self._all_open is not None and not self._all_open.done():
+            self._all_open.set_result(None)
+        return facts
+
+    def is_wanted(self, direction: Direction, session: int, generation: int) -> bool:
+        """Return whether a connection is one that should be open."""
+        return self._asked.get((direction, session)) == generation
+
+    def fail(self, why: str) -> bool:
+        """End the wait for the first sessions, if there is one; return whether there was."""
+        if self._all_open is None:
+            return False
+        if not self._all_open.done():
+            self._all_open.set_exception(PeerUnreachable(why))
+        return True
+
+    async def _open_missing(self) -> None:
+        secret = self._secret
+        assert secret is not None  # noqa: S101 - nothing is changed before the first are open
+        for direction, session in self._wanted():
+            if (direction, session) in self._asked:
+                continue
+            self._asked[direction, session] = self._generation
+            command: WorkerEvent = {
+                "command": "open",
+                "generation": self._generation,
+                "window_bytes": None if session == PROBE_SESSION else self._settings.window_bytes,
+                "address": self._link.data_address,
+                "family": self._link.family,
+                "run": secret.name.hex(),
+                "secret": secret.of_session(direction, session, self._generation).hex(),
+            }
+            await self._pool.command(direction, session, command)
+
+    def _wanted(self) -> list[_Key]:
+        settings = self._settings
+        return [
+            *([_PROBE] if self._has_probe else []),
+            *((flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows),
+        ]

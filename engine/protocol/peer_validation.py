@@ -1,0 +1,119 @@
+"""Whether what a far end counts can be so: its clock against this end's, its bytes against any wire's.
+
+Pure: time is an argument. The receiver is the truth, and the far end may be the receiver. What it says is
+believed only as far as a run can have had it: what cannot be ends the run, what is unlikely is a warning.
+"""
+
+from typing import Final
+
+from ..model.errors import RemoteProtocolError
+from ..model.plan import SECOND_NS, End, Plan, sender_of
+from ..model.samples import Sample
+
+LEAST_SHARE: Final = 20  # of an interval: no end takes a sample that is shorter than that
+_AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and the word that it did may be long on its way
+_DRIFT_PERCENT: Final = 2  # crystals differ by 0.01 %, clocks of virtual machines by more
+_MOST_BYTES_NS: Final = 12_500  # 100 Tb/s
+_MOST_CORES: Final = 65_536
+_BUFFERS_BYTES: Final = 1 << 30
+_SETTLED_NS: Final = 2 * SECOND_NS
+_SETTLED_INTERVALS: Final = 4
+_MOST_NEWS: Final = 1_024  # a setting's 256 sessions are opened and closed, and reopened once more
+_MOST_NOTICES: Final = 64
+
+
+class FarWatch:
+    """Holds what the far end of one run says against what can be; raises RemoteProtocolError where it cannot."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._workload = plan.workload
+        self._interval_ns = plan.interval_ns
+        self._index = -1
+        self._elapsed_ns = 0
+        self._bytes = 0
+        self._cpu_ns = 0
+        self._received = {End.NEAR: 0, End.FAR: 0}
+        self._sent = {End.NEAR: 0, End.FAR: 0}
+        self._news_left = _MOST_NEWS
+        self._notices_left = _MOST_NOTICES
+
+    def near(self, sample: Sample) -> None:
+        """Take a sample of this end in."""
+        self._count(sample)
+
+    def far(self, sample: Sample, now_ns: int) -> None:
+        """Take a sample of the far end in, which came at `now_ns` after this end's start."""
+        if sample.index <= self._index:
+            raise RemoteProtocolError(f"sample {sample.index} came after sample {self._index}")
+        if sample.elapsed_ns - sample.interval_ns < self._elapsed_ns:
+            raise RemoteProtocolError("its clock went backwards")
+        if sample.interval_ns < self._interval_ns // LEAST_SHARE:
+            raise RemoteProtocolError(f"a sample of {sample.interval_ns} ns is far shorter than was asked for")
+        if sample.elapsed_ns > now_ns + now_ns * _DRIFT_PERCENT // 100 + _AHEAD_NS:
+            raise RemoteProtocolError(
+                f"its clock counts {_seconds(sample.elapsed_ns)} of a run that has lasted {_seconds(now_ns)} here"
+            )
+        if sample.index > sample.elapsed_ns * LEAST_SHARE // self._interval_ns + 1:
+            raise RemoteProtocolError(f"a run of {_seconds(sample.elapsed_ns)} has no sample {sample.index}")
+        self._index, self._elapsed_ns = sample.index, sample.elapsed_ns
+        self._bytes += sum(session.bytes for session in sample.sessions)
+        self._cpu_ns += sample.process_cpu_ns or 0
+        if self._bytes > self._elapsed_ns * _MOST_BYTES_NS + _BUFFERS_BYTES:
+            raise RemoteProtocolError(
+                f"it counts {self._bytes} bytes in {_seconds(self._elapsed_ns)}, more than any link carries"
+            )
+        if self._cpu_ns > self._elapsed_ns * _MOST_CORES:
+            raise RemoteProtocolError("it counts more processor time than any host has")
+        self._count(sample)
+
+    def changed(self) -> None:
+        """Take note that the settings changed: there will be news of more sessions."""
+        self._news_left += _MOST_NEWS
+
+    def news(self) -> None:
+        """Take note of a session that was opened or closed; they come into the log, and have an end."""
+        self._news_left -= 1
+        if self._news_left < 0:
+            raise RemoteProtocolError("it tells of more sessions than were asked for")
+
+    def notice(self) -> None:
+        """Take note of a text for a person."""
+        self._notices_left -= 1
+        if self._notices_left < 0:
+            raise RemoteProtocolError("it has more to say than a person would read")
+
+    def at_end(self, now_ns: int) -> list[str]:
+        """Return what is unlikely of a run that ended in order, `now_ns` after its start, all samples told."""
+        found = [self._clocks(now_ns), self._claims(now_ns)]
+        return [text for text in found if text is not None]
+
+    def _clocks(self, now_ns: int) -> str | None:
+        difference_ns = abs(now_ns - self._elapsed_ns)
+        if difference_ns <= _SETTLED_NS + now_ns * _DRIFT_PERCENT // 100:
+            return None
+        return (
+            f"clocks: the far end's counted {_seconds(self._elapsed_ns)} of a run that took {_seconds(now_ns)} "
+            "here; what the far end received is a rate by its own clock"
+        )
+
+    def _claims(self, now_ns: int) -> str | None:
+        sent, received = self._sent[End.NEAR], self._received[End.FAR]
+        # A short run's last acknowledgements are read after its last bytes.
+        if now_ns < max(_SETTLED_NS, _SETTLED_INTERVALS * self._interval_ns):
+            return None
+        if received <= 2 * sent + _BUFFERS_BYTES // 16:
+            return None
+        return (
+            f"bytes: the far end says that it received {received}, and its kernel acknowledged {sent}; "
+            "its figures cannot be right"
+        )
+
+    def _count(self, sample: Sample) -> None:
+        end = sample.end
+        for session in sample.sessions:
+            counts = self._sent if sender_of(session.direction, self._workload) is end else self._received
+            counts[end] += session.bytes
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / SECOND_NS:.1f} s"

@@ -1,0 +1,72 @@
+"""What every connection opens with: a preamble of fixed size, and where it carries data whose it is.
+
+Pure. So one TCP port serves control and data, and an accepted socket can be handed to a worker with not one byte of
+payload read from it. Workers need this of the protocol and no more.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from ..model.errors import RemoteProtocolError
+from ..model.plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction
+from .auth import TOKEN_BYTES
+
+PROTOCOL_VERSION: Final = 1
+MAGIC: Final = b"linkgauge"
+CONTROL_KIND: Final = b"C"
+DATA_KIND: Final = b"D"
+DATA_ACCEPTED: Final = b"\x06"  # the far end's one byte before a session's payload: sockets are set up
+
+_PREAMBLE: Final = struct.Struct(">9sBcc")
+PREAMBLE_BYTES: Final = _PREAMBLE.size
+_DATA_HELLO: Final = struct.Struct(f">{TOKEN_BYTES}s{TOKEN_BYTES}scBII")
+DATA_HELLO_BYTES: Final = _DATA_HELLO.size
+_FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
+
+
+def preamble(kind: bytes) -> bytes:
+    """Return the first bytes of a connection, `CONTROL_KIND` or `DATA_KIND`."""
+    return _PREAMBLE.pack(MAGIC, PROTOCOL_VERSION, kind, b"\n")
+
+
+def read_preamble(data: bytes) -> tuple[int, bytes] | None:
+    """Return (protocol version, kind) of `PREAMBLE_BYTES` bytes, None where they are no preamble."""
+    magic, version, kind, end = _PREAMBLE.unpack(data)
+    if magic != MAGIC or end != b"\n" or kind not in {CONTROL_KIND, DATA_KIND}:
+        return None
+    return version, kind
+
+
+@dataclass(frozen=True, slots=True)
+class DataHello:
+    """What a data connection says of itself after its preamble: whose it is and how to set it up.
+
+    `run` names the run, and `token` is good for this one connection of it.
+    """
+
+    run: bytes
+    token: bytes
+    direction: Direction
+    session: int
+    generation: int
+    window_bytes: int | None
+
+    def pack(self) -> bytes:
+        """Return the `DATA_HELLO_BYTES` bytes that say so."""
+        flow = _FLOW_CODES[self.direction]
+        rest = (flow, self.session, self.generation, self.window_bytes or 0)
+        return _DATA_HELLO.pack(self.run, self.token, *rest)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "DataHello":
+        """Read `DATA_HELLO_BYTES` bytes; raise RemoteProtocolError where a field is out of range."""
+        run, token, flow, session, generation, window = _DATA_HELLO.unpack(data)
+        direction = next((d for d, code in _FLOW_CODES.items() if code == flow), None)
+        window_bytes: int | None = window or None
+        is_probe = session == PROBE_SESSION and direction is Direction.OUT
+        if direction is None or not (is_probe or 1 <= session <= MAX_SESSIONS):
+            raise RemoteProtocolError("a data connection names no possible session")
+        if window_bytes is not None and not MIN_WINDOW_BYTES <= window_bytes <= MAX_WINDOW_BYTES:
+            raise RemoteProtocolError("a data connection asks for an impossible window")
+        return cls(run, token, direction, session, generation, window_bytes)

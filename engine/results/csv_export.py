@@ -1,0 +1,296 @@
+"""A run as rows of CSV.
+
+The same writer serves a run that goes on and one from the log. Rows are RFC 4180: a header, commas, CRLF.
+An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's figures the sender's.
+"""
+
+import contextlib
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from statistics import median
+from typing import Final, Self, TextIO
+
+from ..model.errors import PlanError, StoreError
+from ..model.events import Event, Expected, Sampled
+from ..model.latency_histogram import latency_of
+from ..model.plan import MIB, SECOND_NS, Direction, End, Workload
+from ..model.samples import SessionSample
+from ..model.serialization import printable
+from .json_document import document, percent_of, short
+from .meter import Interval, Meter, latency_counts
+from .summary import Measured
+
+__all__ = ["ALL", "COLUMNS", "CsvWriter", "document", "interval_rows"]
+
+COLUMNS: Final[tuple[str, ...]] = (
+    "run_id",
+    "started_utc",
+    "preset",
+    "workload",
+    "direction",
+    "session",
+    "sessions",
+    "window_bytes",
+    "elapsed_s",
+    "interval_s",
+    "warmup",
+    "bytes",
+    "mbit_s",
+    "mib_s",
+    "expected_mbit_s",
+    "percent_of_expected",
+    "transactions_s",
+    "latency_p50_us",
+    "latency_p99_us",
+    "near_cpu_percent",
+    "near_hottest_core_percent",
+    "far_cpu_percent",
+    "far_hottest_core_percent",
+    "near_cpu_msec_per_mib",
+    "far_cpu_msec_per_mib",
+    "retransmits",
+    "rtt_us",
+    "cwnd_bytes",
+)
+ALL: Final = "all"
+
+_Cell = str | int | float | Decimal | None
+_Row = dict[str, _Cell]
+
+
+class CsvWriter:
+    """Writes rows as intervals complete, each lot flushed, so that a file can be followed while it grows.
+
+    The header is written at once: a path that cannot be written is found out before a test starts.
+    `header` False leaves it out, for a stream that has it already.
+    """
+
+    def __init__(self, stream: TextIO, name: str = "the output", *, header: bool = True) -> None:
+        self._stream = stream
+        self._name = name
+        self._writer = csv.writer(stream, lineterminator="\r\n")
+        self._write([COLUMNS] if header else [])
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Create or empty a file and write the header; raise PlanError where that cannot be done."""
+        stream: TextIO | None = None
+        try:
+            stream = path.open("w", encoding="utf-8", newline="")
+            return cls(stream, str(path))
+        except (OSError, StoreError) as error:
+            if stream is not None:
+                _close_quietly(stream)
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise PlanError("CSV file", path, f"{why}: name a file that can be written") from error
+
+    def write(self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str) -> None:
+        """Write the rows of intervals that a meter released, and flush them.
+
+        Raises StoreError where they cannot be written, with the OSError as its cause; what was written
+        until then stays.
+        """
+        rows = [row for interval in intervals for row in interval_rows(meter, interval)]
+        started = meter.started
+        common: _Row = {
+            "run_id": run_id,
+            "preset": preset,
+            "started_utc": started.started_utc if started else None,
+            "workload": (started.plan.workload if started else Workload.STREAM).value,
+        }
+        if rows:
+            whole = [{**common, **row} for row in rows]
+            self._write([[_cell(row.get(column)) for column in COLUMNS] for row in whole])
+
+    def write_run(self, events: Iterable[Event], *, run_id: str, preset: str) -> Meter:
+        """Write all rows of a run from its events; return the meter that has seen them."""
+        meter = Meter()
+        for event in events:
+            intervals = meter.feed(event)
+            if intervals:
+                self.write(meter, intervals, run_id=run_id, preset=preset)
+        self.write(meter, meter.flush(), run_id=run_id, preset=preset)
+        return meter
+
+    def close(self) -> None:
+        """Close the file. What could not be written was said by `write` already."""
+        _close_quietly(self._stream)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, rows: Sequence[Sequence[str]]) -> None:
+        try:
+            self._writer.writerows(rows)
+            self._stream.flush()
+        except OSError as error:
+            raise StoreError(f"cannot write CSV to {self._name}: {error.strerror or error}") from error
+
+
+def _close_quietly(stream: TextIO) -> None:
+    # Closing flushes again what `write` has already failed to flush, and said so.
+    with contextlib.suppress(OSError):
+        stream.close()
+
+
+def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
+    """Yield an interval's rows: for each direction the sum of its sessions, then each session."""
+    ends = _end_cells(interval)
+    cost = _cost_cells(interval)
+    for flow in interval.flows:
+        receiver, sender = interval.receiver(flow), interval.sender(flow)
+        sampled = receiver or sender
+        if sampled is None:
+            continue
+        base: _Row = {
+            "direction": flow.value,
+            "sessions": sampled.settings.sessions,
+            "window_bytes": sampled.settings.window_bytes,
+            "warmup": int(sampled.warmup),
+            **_time_cells(receiver),
+            **ends,
+        }
+        received, sent = _sessions(receiver, flow), _sessions(sender, flow)
+        expectation = meter.expectation(sampled.settings)
+        expected = expectation.out if flow is Direction.OUT else expectation.in_
+        whole = None if receiver is None else sum(part.bytes for part in received.values())
+        yield {
+            **base,
+            "session": ALL,
+            **_rate_cells(whole, receiver, expected),
+            **_all_transactions(receiver, flow),
+            **_probe_cells(interval.near),
+            **cost,
+            **_tcp_cells(list(sent.values())),
+        }
+        for number in sorted({**received, **sent}):
+            count = received[number].bytes if number in received else None
+            tcp = _tcp_cells([sent[number]] if number in sent else [])
+            asked = _transactions(received.get(number), receiver)
+            yield {**base, "session": number, **_rate_cells(count, receiver, None), **asked, **tcp}
+
+
+def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, SessionSample]:
+    sessions: dict[int, SessionSample] = {}
+    for session in sampled.sample.sessions if sampled else ():
+        if session.direction is flow:
+            before = sessions.get(session.session)
+            # A peer that tells one twice must not make the rows' sum differ from the summary's.
+            told = session if before is None else replace(session, bytes=session.bytes + before.bytes)
+            sessions[session.session] = told
+    return sessions
+
+
+def _time_cells(receiver: Sampled | None) -> _Row:
+    if receiver is None:
+        return {}
+    sample = receiver.sample
+    return {"elapsed_s": _seconds(sample.elapsed_ns), "interval_s": _seconds(sample.interval_ns)}
+
+
+def _all_transactions(receiver: Sampled | None, flow: Direction) -> _Row:
+    """Return the transactions of all sessions; the percentiles are of all together."""
+    if receiver is None or all(one.direction is not flow for one in receiver.sample.latency):
+        return {}
+    counts = latency_counts(receiver.sample, flow)
+    latency = latency_of(counts)
+    return _transaction_cells(
+        sum(counts.values()), receiver, latency and latency.p50_ns, latency and latency.p99_ns
+    )
+
+
+def _probe_cells(near: Sampled | None) -> _Row:
+    """Return the latency under load, where a probe went beside the streams: the near end's, of any direction."""
+    if near is None or near.sample.probe is None:
+        return {}
+    told = near.sample.probe.latency
+    latency = latency_of(dict(zip(told.buckets, told.counts, strict=True)))
+    if latency is None:
+        return {}
+    return {"latency_p50_us": short(latency.p50_ns / 1_000), "latency_p99_us": short(latency.p99_ns / 1_000)}
+
+
+def _transactions(session: SessionSample | None, receiver: Sampled | None) -> _Row:
+    if session is None or receiver is None or session.transactions is None:
+        return {}
+    return _transaction_cells(session.transactions, receiver, session.latency_p50_ns, session.latency_p99_ns)
+
+
+def _transaction_cells(count: int, receiver: Sampled, p50_ns: int | None, p99_ns: int | None) -> _Row:
+    return {
+        "transactions_s": short(count * SECOND_NS / receiver.sample.interval_ns),
+        "latency_p50_us": None if p50_ns is None else short(p50_ns / 1_000),
+        "latency_p99_us": None if p99_ns is None else short(p99_ns / 1_000),
+    }
+
+
+def _rate_cells(count: int | None, receiver: Sampled | None, expected: Expected | None) -> _Row:
+    row: _Row = {"bytes": count}
+    if expected is not None:
+        row["expected_mbit_s"] = short(expected.bit_s / 1e6)
+    if count is not None and receiver is not None:
+        measured = Measured(count, receiver.sample.interval_ns)
+        row["mbit_s"] = short(measured.bit_s / 1e6)
+        row["mib_s"] = short(measured.bit_s / 8 / MIB)
+        row["percent_of_expected"] = percent_of(measured, expected)
+    return row
+
+
+def _end_cells(interval: Interval) -> _Row:
+    row: _Row = {}
+    for end in End:
+        sampled = interval.of(end)
+        shares = [core.busy_fraction * 100 for core in (sampled.sample.cores or ())] if sampled else []
+        if shares:
+            row[f"{end.value}_cpu_percent"] = short(sum(shares) / len(shares))
+            row[f"{end.value}_hottest_core_percent"] = short(max(shares))
+    return row
+
+
+def _cost_cells(interval: Interval) -> _Row:
+    """CPU of each end's own processes for each MiB of payload that arrived at either end."""
+    counts = [interval.received_bytes(flow) for flow in interval.flows]
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts) or not sum(known):
+        return {}
+    row: _Row = {}
+    for end in End:
+        sampled = interval.of(end)
+        cpu_ns = sampled.sample.process_cpu_ns if sampled else None
+        if cpu_ns is not None:
+            row[f"{end.value}_cpu_msec_per_mib"] = short(cpu_ns / 1e6 / (sum(known) / MIB))
+    return row
+
+
+def _tcp_cells(sessions: list[SessionSample]) -> _Row:
+    retransmits = [s.retransmits for s in sessions if s.retransmits is not None]
+    rtts = [s.rtt_us for s in sessions if s.rtt_us is not None]
+    cwnds = [s.cwnd_bytes for s in sessions if s.cwnd_bytes is not None]
+    return {
+        "retransmits": sum(retransmits) if retransmits else None,
+        "rtt_us": round(median(rtts)) if rtts else None,
+        "cwnd_bytes": sum(cwnds) if cwnds else None,
+    }
+
+
+def _seconds(ns: int) -> Decimal:
+    """Return nanoseconds as seconds, exactly."""
+    return Decimal(ns) / SECOND_NS
+
+
+def _cell(value: _Cell) -> str:
+    """Return a value as text: numbers without exponent or trailing zeros, text that no spreadsheet runs."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = printable(value)
+        return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    if isinstance(value, int):
+        return str(value)
+    return format(Decimal(str(value)).normalize(), "f")

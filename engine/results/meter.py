@@ -1,0 +1,240 @@
+"""Events of a run to intervals and a summary: joins what the two ends counted.
+
+Pure. Each end numbers its intervals on its own clock; the receiver's sample of an interval is the truth for
+bytes and the sender's one tells what TCP did. A far sample may come seconds late, through a control
+connection that shares the link with the flood: an interval waits for it, however long that takes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ..model.events import Changed, Ended, Event, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
+from ..model.latency_histogram import merge
+from ..model.plan import Direction, End, Plan, Settings, Workload, sender_of
+from ..model.samples import Sample
+from .accumulators import (
+    CpuSum,
+    ProbeSum,
+    StretchSum,
+    TcpSum,
+    Warnings,
+    mean_expectation,
+    measured_flow,
+    measured_total,
+)
+from .confidence import Steady
+from .summary import Summary
+
+_CUT_OFF: Final = RunEnd(Reason.FAILED, "the run was cut off before it told why")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What both ends counted of one interval; None for an end that passed it over."""
+
+    index: int
+    near: Sampled | None
+    far: Sampled | None
+    workload: Workload = Workload.STREAM
+
+    def of(self, end: End) -> Sampled | None:
+        """Return one end's sample."""
+        return self.near if end is End.NEAR else self.far
+
+    def sender(self, flow: Direction) -> Sampled | None:
+        """Return the sample of the end that sends a single direction."""
+        return self.of(sender_of(flow, self.workload))
+
+    def receiver(self, flow: Direction) -> Sampled | None:
+        """Return the sample of the end that receives a single direction: the truth for its bytes."""
+        return self.of(sender_of(flow, self.workload).other)
+
+    @property
+    def flows(self) -> tuple[Direction, ...]:
+        """The single directions that ran.
+
+        These are the settings' own, and in a warm-up also one that a change ended and that still had bytes
+        on their way. What drains is shown, and never measured.
+        """
+        return tuple(flow for flow in Direction.DUPLEX.flows if self._has(flow))
+
+    def received_bytes(self, flow: Direction) -> int | None:
+        """Return the payload that arrived in a single direction; None where the receiver did not tell."""
+        receiver = self.receiver(flow)
+        return None if receiver is None else bytes_of(receiver.sample, flow)
+
+    def _has(self, flow: Direction) -> bool:
+        receiver = self.receiver(flow)
+        sampled = receiver or self.sender(flow)
+        if sampled is None:
+            return False
+        if flow in sampled.settings.direction.flows:
+            return True
+        return receiver is not None and receiver.warmup and bytes_of(receiver.sample, flow) > 0
+
+
+def bytes_of(sample: Sample, flow: Direction) -> int:
+    """Return the bytes of all sessions of a single direction in one sample."""
+    return sum(session.bytes for session in sample.sessions if session.direction is flow)
+
+
+def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
+    """Return how many transactions of a single direction took how long, by bucket (latency.py)."""
+    for one in sample.latency:
+        if one.direction is flow:
+            return dict(zip(one.buckets, one.counts, strict=True))
+    return {}
+
+
+class Meter:
+    """Takes a run's events in order, and can say at any time what the run measured so far.
+
+    Memory stays bounded: intervals that wait for an end are kept, everything else is sums.
+    """
+
+    def __init__(self) -> None:
+        self.started: Started | None = None
+        self._end: RunEnd | None = None
+        self._waiting: dict[int, dict[End, Sampled]] = {}
+        self._newest: dict[End, int] = {End.NEAR: -1, End.FAR: -1}
+        self._stretches: list[StretchSum] = []
+        self._expectations: dict[Settings, Expectation] = {}
+        self._cpu = {End.NEAR: CpuSum(), End.FAR: CpuSum()}
+        self._tcp = TcpSum()
+        self._probe = ProbeSum()
+        self._warnings = Warnings()
+
+    def feed(self, event: Event) -> list[Interval]:
+        """Take an event in; return the intervals that are complete now, in order of index.
+
+        An interval is complete when each end has told its sample or gone past it. Call `flush` after the
+        last event for those that an end never told.
+        """
+        match event:
+            case Sampled():
+                return self._sampled(event)
+            case Started():
+                self.started = event
+                self._tcp.workload = event.plan.workload
+                self._probe.idle(event.idle)
+                self._new_stretch(0, event.plan.settings, event.expectation)
+            case Changed():
+                self._tcp.changed(event.settings)
+                self._new_stretch(event.elapsed_ns, event.settings, event.expectation)
+            case Opened():
+                self._tcp.opened(event)
+            case Warned():
+                self._warnings.add(event.text)
+            case Ended():
+                self._end = event.end
+                if event.end.reason in {Reason.PEER_LOST, Reason.SESSION_LOST}:
+                    for stretch in self._stretches[-1:]:
+                        stretch.leave_silence_out()
+        return []
+
+    def flush(self) -> list[Interval]:
+        """Return the intervals that still wait for an end, in order of index; none waits after that."""
+        return self._release(max(self._newest.values()))
+
+    def expectation(self, settings: Settings) -> Expectation:
+        """Return what is expected under settings that the run has or had; nothing for any others."""
+        return self._expectations.get(settings, Expectation())
+
+    def steady(self, direction: Direction | None = None) -> Steady | None:
+        """Return the rate of the newest stretch so far with its error, of one direction or of all that run.
+
+        None where too little was measured to tell.
+        """
+        if not self._stretches:
+            return None
+        newest = self._stretches[-1]
+        flow = None if direction is None else newest.flows.get(direction)
+        return newest.total.steady if flow is None else flow.steady
+
+    def summary(self) -> Summary:
+        """Return what was measured so far; a run that has not ended counts as cut off."""
+        out = measured_flow(self._stretches, Direction.OUT)
+        in_ = measured_flow(self._stretches, Direction.IN)
+        total = measured_total(self._stretches)
+        payload_bytes = total.bytes if total else 0
+        transactions = (total.transactions if total else None) or 0
+        return Summary(
+            plan=self.started.plan if self.started else Plan(),
+            out=out,
+            in_=in_,
+            total=total,
+            expectation=mean_expectation(self._stretches),
+            stretches=tuple(part.stretch for part in self._stretches),
+            near_cpu=self._cpu[End.NEAR].summary(payload_bytes, transactions),
+            far_cpu=self._cpu[End.FAR].summary(payload_bytes, transactions),
+            tcp=self._tcp.summary,
+            warnings=self._warnings.texts,
+            end=self._end or _CUT_OFF,
+            probe=self._probe.summary,
+        )
+
+    def _new_stretch(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
+        self._expectations[settings] = expectation
+        if not self._stretches or self._stretches[-1].settings != settings:
+            self._stretches.append(StretchSum(settings, expectation, start_ns, self._workload.is_transactional))
+
+    def _sampled(self, event: Sampled) -> list[Interval]:
+        sample = event.sample
+        if sample.index <= self._newest[sample.end] or sample.interval_ns <= 0:
+            # Neither counted nor released: the sums and the rows must not disagree.
+            self._warnings.add(f"a sample of the {sample.end} end was out of order and is left out")
+            return []
+        self._newest[sample.end] = sample.index
+        self._waiting.setdefault(sample.index, {})[sample.end] = event
+        if not event.warmup:
+            self._add(event)
+        return self._release(min(self._newest.values()))
+
+    def _add(self, event: Sampled) -> None:
+        sample = event.sample
+        self._cpu[sample.end].add(sample)
+        self._probe.loaded(sample.probe)
+        for flow in event.settings.direction.flows:
+            if sender_of(flow, self._workload) is sample.end:
+                self._tcp.add(sample, flow)
+            else:
+                stretch = self._stretch_of(event)
+                stretch.add(sample, flow, bytes_of(sample, flow))
+                merge(stretch.flows[flow].latency, latency_counts(sample, flow).items())
+
+    def _stretch_of(self, event: Sampled) -> StretchSum:
+        """Return the stretch a sample belongs to, however late: the newest of its settings that had begun."""
+        same = [part for part in reversed(self._stretches) if part.settings == event.settings]
+        for part in same:
+            if part.start_ns < event.sample.elapsed_ns:
+                return part
+        if not same:
+            self._stretches.append(
+                StretchSum(
+                    event.settings,
+                    self.expectation(event.settings),
+                    event.sample.elapsed_ns,
+                    self._workload.is_transactional,
+                )
+            )
+            return self._stretches[-1]
+        return same[-1]
+
+    def _release(self, newest: int) -> list[Interval]:
+        ready = sorted(index for index in self._waiting if index <= newest)
+        ends = ((index, self._waiting.pop(index)) for index in ready)
+        return [Interval(index, both.get(End.NEAR), both.get(End.FAR), self._workload) for index, both in ends]
+
+    @property
+    def _workload(self) -> Workload:
+        return self.started.plan.workload if self.started else Workload.STREAM
+
+
+def replay(events: Iterable[Event]) -> Meter:
+    """Return a meter that has seen a whole run, a crashed one too."""
+    meter = Meter()
+    for event in events:
+        meter.feed(event)
+    meter.flush()
+    return meter

@@ -1,0 +1,163 @@
+"""The run log's SQLite file: where it is, what is in it, and what can be wrong with it, told once.
+
+Write-ahead logging lets one process write a run while others read; `synchronous = NORMAL` is enough for what
+was committed to survive the death of the process, and does not make the disk wait for each sample.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+from ..model.errors import StoreError
+
+FILE_NAME: Final = "runs.sqlite3"
+SCHEMA_VERSION: Final = 1
+_APPLICATION_ID: Final = 0x6C_67_61_75  # "lgau"
+_BUSY_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
+
+_TABLES: Final = (
+    """CREATE TABLE runs (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        preset TEXT NOT NULL,
+        peer TEXT NOT NULL,
+        label TEXT,
+        owner TEXT NOT NULL,
+        started_utc TEXT,
+        reason TEXT,
+        detail TEXT,
+        verdict TEXT,
+        document TEXT,
+        note TEXT,
+        grp TEXT
+    )""",
+    """CREATE TABLE events (
+        run_id TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        event TEXT NOT NULL,
+        UNIQUE (run_id, seq)
+    )""",
+)
+
+# What version 1 has gained: columns that a file may lack, and gets when it is next written to.
+_GAINED: Final = ("note", "grp")
+
+_REMEDIES: Final = {
+    sqlite3.SQLITE_NOTADB: "it is no run log; move it away, or choose another data directory",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or choose another data directory",
+    sqlite3.SQLITE_READONLY: "make it writable, or choose another data directory",
+    sqlite3.SQLITE_PERM: "make it readable, or choose another data directory",
+    sqlite3.SQLITE_CANTOPEN: "make it and its directory writable, or choose another data directory",
+    sqlite3.SQLITE_FULL: "make room on the disk, or choose another data directory",
+    sqlite3.SQLITE_IOERR: "look after the disk and its free space, or choose another data directory",
+    sqlite3.SQLITE_BUSY: "another process keeps it locked; end that one and try again",
+}
+
+
+def explained(path: Path, error: Exception) -> str:
+    """Return what is wrong with the file, and what to do, for a person."""
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", None)  # errors made by the Python module have none
+        remedy = _REMEDIES.get(code & 0xFF) if isinstance(code, int) else None
+        return f"{path}: {error}" + (f"; {remedy}" if remedy else "")
+    if isinstance(error, OSError):
+        return f"{path}: {error.strerror or error}; make it writable, or choose another data directory"
+    return f"{path}: {error}"
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Generator[None]:
+    """Turn what SQLite and the system raise into StoreError."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"the run log cannot be used: {explained(path, error)}") from error
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Return a connection that commits only where it is told to; for one thread."""
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Generator[sqlite3.Connection]:
+    """Give a connection for a moment."""
+    with translated(path), contextlib.closing(connect(path)) as connection:
+        yield connection
+
+
+def prepare(path: Path, *, create: bool) -> None:
+    """Make sure that the file is a run log that this version can use; make it where it is missing.
+
+    Without `create` it is only looked at, and a missing one stays missing. Raises StoreError.
+    """
+    if create:
+        with translated(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+    elif not _exists(path):
+        return
+    with reading(path) as connection:
+        _check(path, connection)
+        if create:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")  # one process makes the tables; a read-only file is found out
+            if _check(path, connection):
+                for name in missing_columns(connection):
+                    connection.execute(f"ALTER TABLE runs ADD COLUMN {name} TEXT")
+            else:
+                for statement in _TABLES:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+
+
+def _check(path: Path, connection: sqlite3.Connection) -> bool:
+    """Return whether the tables are there; raise StoreError where others are."""
+    if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+        return False
+    if _pragma(connection, "application_id") != _APPLICATION_ID:
+        raise StoreError(f"{path} is another program's database; choose another data directory")
+    version = _pragma(connection, "user_version")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was made by a newer linkgauge (its format is {version}, this one reads "
+            f"{SCHEMA_VERSION}); upgrade linkgauge, or choose another data directory"
+        )
+    return True
+
+
+def missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the columns of `runs` that a file of an older linkgauge lacks; nothing is known in them."""
+    there = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
+    return tuple(name for name in _GAINED if name not in there)
+
+
+def has_tables(path: Path) -> bool:
+    """Return whether there is anything to read."""
+    if not _exists(path):
+        return False
+    with reading(path) as connection:
+        return _check(path, connection)
+
+
+def _exists(path: Path) -> bool:
+    with translated(path):
+        try:
+            path.stat()
+        except FileNotFoundError:
+            return False
+        return True
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)

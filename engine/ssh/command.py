@@ -1,0 +1,112 @@
+"""The command lines of ssh: what a person's own ssh is asked, and what it is asked to do.
+
+Its configuration, agent, jump hosts and known hosts are the person's; what is set here is only what must not be, or
+what keeps a dead connection from lasting.
+"""
+
+import asyncio
+import contextlib
+import os
+import shlex
+from dataclasses import dataclass
+from typing import Final
+
+from ..model.errors import PeerUnreachable, PlanError
+from ..model.peer import Peer, Ssh
+from .bundle import REMOTE_COMMAND
+
+COMMAND_VARIABLE: Final = "LINKGAUGE_SSH_COMMAND"
+_ASK_DEADLINE_S: Final = 5.0
+_CONNECT_S: Final = 5
+_ALIVE_S: Final = 10
+_LOOPBACK: Final = "127.0.0.1"
+# No terminal, no X11, none of what the configuration may do with the host beside what is asked for here. A master
+# connection that is there is used; one that is begun here would outlive it and hold its standard error open.
+_ALWAYS: Final = ("-T", "-x", "-o", "RemoteCommand=none", "-o", "ControlMaster=no")
+# Ctrl-C in the terminal is for this end's process, which ends the run in order; ssh sees its standard input end.
+_SHIELD: Final = ("/bin/sh", "-c", 'trap "" INT HUP QUIT; exec "$@"', "sh")
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A port of this host's loopback that ssh forwards to one of the far host's."""
+
+    near_port: int
+    far_port: int
+
+
+async def configuration_of(peer: Peer) -> dict[str, str]:
+    """Return how ssh itself is configured for a host (`ssh -G`); empty where this ssh does not tell."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *_program(peer),
+            "-G",
+            *_destination(peer),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise PeerUnreachable(f"{peer}: {_program(peer)[0]} cannot be run: {error.strerror or error}") from error
+    try:
+        async with asyncio.timeout(_ASK_DEADLINE_S):
+            out, _ = await process.communicate()
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+        if isinstance(error, TimeoutError):
+            return {}
+        raise
+    lines = out.decode(errors="replace").splitlines()
+    return {key: value for key, _, value in (line.partition(" ") for line in lines)}
+
+
+def is_proxied(configuration: dict[str, str]) -> bool:
+    """Return whether ssh gets to the host by way of another one, or of a program."""
+    return any(configuration.get(key, "none") != "none" for key in ("proxyjump", "proxycommand"))
+
+
+def login_command(peer: Peer, configuration: dict[str, str], forward: Forward | None) -> list[str]:
+    """Return the command that logs in and starts the far end."""
+    options = list(_ALWAYS)
+    # By way of a jump host the time would run while a person types that one's password.
+    if configuration.get("connecttimeout") == "none" and not is_proxied(configuration):
+        options += ["-o", f"ConnectTimeout={_CONNECT_S}"]
+    if configuration.get("serveraliveinterval") == "0":
+        options += ["-o", f"ServerAliveInterval={_ALIVE_S}"]
+    if forward is None:
+        options += ["-o", "ClearAllForwardings=yes"]
+    else:
+        # A master connection would keep the forwarding when this one ends.
+        where = f"{_LOOPBACK}:{forward.near_port}:{_LOOPBACK}:{forward.far_port}"
+        options += ["-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes", "-L", where]
+    return [*_SHIELD, *_program(peer), *options, *_destination(peer), REMOTE_COMMAND]
+
+
+def words_of(peer: Peer) -> str:
+    """Return the command by which a person tries the same login."""
+    return shlex.join([*_program(peer), *(each for each in _destination(peer) if each != "--")])
+
+
+def _program(peer: Peer) -> list[str]:
+    text = _ssh(peer).command or os.environ.get(COMMAND_VARIABLE) or "ssh"
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise PlanError("ssh command", repr(text), f"it is split as a shell does: {error}") from error
+    if not words:
+        raise PlanError("ssh command", repr(text), "give a program and its options, such as 'ssh -i key'")
+    return words
+
+
+def _destination(peer: Peer) -> list[str]:
+    ssh = _ssh(peer)
+    port = [] if ssh.port is None else ["-p", str(ssh.port)]
+    user = [] if ssh.user is None else ["-l", ssh.user]
+    return [*port, *user, "--", peer.host]
+
+
+def _ssh(peer: Peer) -> Ssh:
+    assert peer.ssh is not None  # noqa: S101 - only such peers come here
+    return peer.ssh

@@ -1,0 +1,169 @@
+"""The far end that ssh starts: control comes over standard input and output, data over a TCP port of its own.
+
+It lasts as long as its standard input, and is gone a moment after that whatever holds it up. Where nothing tells it
+of that end, as with a cable that is pulled, it ends when nothing has come from there for a while (liveness.py).
+What anything else prints goes to standard error, which ssh passes on.
+"""
+
+import asyncio
+import io
+import json
+import os
+import signal
+import socket
+import stat
+import sys
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from ..control.connection import ControlLink
+from ..control.keepalive import TETHER_LOOK_S, TETHER_NS, TETHER_PING_S, Liveness, Tether
+from ..control.multiplexer import Channel, Mux
+from ..far.endpoint import Endpoint, listen
+from ..host.event_loop import run
+from ..host.nic import prepare as prepare_nic
+from ..model.errors import DecodeError, EndpointError
+from ..model.limits import Limits
+from ..model.plan import SECOND_NS, End
+from ..model.serialization import decode, encode
+from .bundle import MARK
+
+MAX_LINE_BYTES: Final = 4_096
+_LOCALLY: Final = "127.0.0.1"
+_END_DEADLINE_S: Final = 1.5
+_LATE_END_DEADLINE_S: Final = 0.3  # where a near end has been silent before
+_TOLD_DEADLINE_S: Final = 60  # from the start until it is told what is wanted of it
+_CONNECTION_PARTS: Final = 4
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Near, one line of JSON: where to listen for data connections; 0 takes a free port.
+
+    `is_through`: only for those that ssh itself forwards.
+    """
+
+    data_port: int
+    is_through: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """Far, one line of JSON after the mark: it listens there, or it cannot, and ends."""
+
+    port: int = 0
+    host: str | None = None
+    problem: str | None = None
+
+
+def main() -> None:
+    """Be the far end of whoever is at the other end of standard input and output."""
+    signal.alarm(_TOLD_DEADLINE_S)
+    streams = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    _say(streams[1], "ready")
+    line = io.FileIO(streams[0], closefd=False).readline(MAX_LINE_BYTES)
+    try:
+        wanted = decode(Wanted, json.loads(line))
+        listener, host = _listen(wanted)
+    except (EndpointError, DecodeError, ValueError) as error:
+        _say(streams[1], "up", Up(problem=str(error)))
+        sys.exit(3)
+    signal.alarm(0)
+    _say(streams[1], "up", Up(listener.getsockname()[1], host))
+    run(_serve(listener, streams, is_through=wanted.is_through))
+
+
+def _say(fd: int, word: str, up: Up | None = None) -> None:
+    os.write(fd, f"{MARK} {word} {'' if up is None else json.dumps(encode(up))}\n".encode())
+
+
+def _listen(wanted: Wanted) -> tuple[socket.socket, str | None]:
+    """Listen where the near end came to, or wherever that is not an address of this host (it is translated)."""
+    came_to = _came_over()[1]
+    if wanted.is_through:
+        return listen(_LOCALLY, wanted.data_port, option="--data-port"), None
+    if came_to is not None:
+        try:
+            return listen(came_to[0], wanted.data_port, option="--data-port"), came_to[0]
+        except EndpointError:
+            pass
+    return listen(None, wanted.data_port, option="--data-port"), None
+
+
+def _came_over() -> tuple[Address | None, Address | None]:
+    """Return the near and the far address of the ssh connection, as sshd tells them."""
+    parts = os.environ.get("SSH_CONNECTION", "").split()
+    if len(parts) != _CONNECTION_PARTS or not (parts[1] + parts[3]).isdecimal():
+        return None, None
+    return (parts[0], int(parts[1])), (parts[2], int(parts[3]))
+
+
+async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_through: bool) -> None:
+    prepare_nic()  # in a zip that takes near a second, and a near end is on its way
+    stop = asyncio.Event()
+    peer, own = _came_over()
+    async with Endpoint(listener, takes_control=False, limits=Limits.widest()) as endpoint:
+
+        def accept(_channel: Channel) -> asyncio.Protocol:
+            link = ControlLink(End.FAR)
+            endpoint.serve(link)
+            return link
+
+        def lost() -> None:
+            _end_within(_END_DEADLINE_S)
+            stop.set()
+
+        mux = Mux(accept, lost, extra={"peername": peer or (), "sockname": own or ()})
+        await _attach(mux, *streams)
+        watching = asyncio.create_task(_watch(mux, endpoint, is_through=is_through))
+        await stop.wait()
+        watching.cancel()
+
+
+async def _attach(mux: Mux, reading: int, writing: int) -> None:
+    """Connect the streams: sshd makes them one socket, or two pipes, or what else the system has."""
+    loop = asyncio.get_running_loop()
+    found = os.fstat(reading)
+    if stat.S_ISSOCK(found.st_mode) and found.st_ino == os.fstat(writing).st_ino:
+        # As a pipe to write to it would be taken for closed as soon as there is something to read.
+        os.close(writing)
+        await loop.create_unix_connection(lambda: mux, sock=socket.socket(fileno=reading))
+        return
+    await loop.connect_write_pipe(lambda: mux, open(writing, "wb", 0))  # noqa: ASYNC230, SIM115 - the loop closes it
+    await loop.connect_read_pipe(lambda: mux, open(reading, "rb", 0))  # noqa: ASYNC230, SIM115
+
+
+def _end_within(seconds: float) -> None:
+    """Have the kernel end this process then, where something holds it up; its workers end with it."""
+    if signal.getitimer(signal.ITIMER_REAL)[0] == 0:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+async def _watch(mux: Mux, endpoint: Endpoint, *, is_through: bool) -> None:
+    """Say that this end is there, and end where the near one has vanished without a word.
+
+    While there is load it has to be heard of all the time. Else its host may be busy: a near end that is alive
+    but late is not to log in again. Where ssh carries the data, packets come from this host's own sshd.
+    """
+    now_ns = said_ns = time.monotonic_ns()
+    liveness, tether = Liveness(now_ns), Tether(now_ns)
+    while True:
+        await asyncio.sleep(TETHER_LOOK_S)
+        now_ns, total_bytes, loaded_ns = time.monotonic_ns(), endpoint.total_bytes(), endpoint.heard_ns()
+        if now_ns - said_ns >= TETHER_PING_S * SECOND_NS:
+            said_ns = now_ns
+            mux.say_alive()
+        packet_ns = 0 if is_through or loaded_ns is None else loaded_ns
+        silent_ns = tether.silent_ns(now_ns, max(mux.heard_ns, packet_ns), total_bytes)
+        if loaded_ns is not None and silent_ns > TETHER_NS:
+            _end_within(_LATE_END_DEADLINE_S)
+            mux.connection_lost(None)
+        elif liveness.lost_for_ns(now_ns, mux.heard_ns, total_bytes) is not None:
+            mux.connection_lost(None)

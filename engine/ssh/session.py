@@ -1,0 +1,299 @@
+"""A far end that is started through ssh, and lasts as long as it is wanted.
+
+One login carries any number of control connections, one after another or at once. Nothing is installed: where the
+host has no linkgauge of this protocol, the engine goes along and stays in memory. Data does not go through ssh,
+unless that is asked for: it goes from host to host, to a port that the far end chooses.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from ..control.connection import ControlLink
+from ..control.keepalive import TETHER_NS, TETHER_PING_S
+from ..control.multiplexer import Mux
+from ..host.event_loop import see_through
+from ..model.errors import DecodeError, PeerError, PeerUnreachable
+from ..model.peer import Peer
+from ..model.plan import End
+from ..model.serialization import decode, encode, printable
+from .askpass import asking
+from .bundle import MARK, OLDEST_PYTHON, baggage
+from .command import Forward, configuration_of, login_command, words_of
+from .data_path import Way, find_way, forward_for
+from .remote_main import MAX_LINE_BYTES, Up, Wanted
+
+Ask = Callable[[str], Awaitable[str | None]]
+"""Asks a person what ssh wants to know; None where they do not answer."""
+
+LOGIN_DEADLINE_S: Final = 120.0  # of a person who types a password; sshd's own LoginGraceTime is as long
+UNATTENDED_DEADLINE_S: Final = 30.0
+UP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is 0.2 MB
+_END_DEADLINE_S: Final = 3.0
+_KILL_DEADLINE_S: Final = 1.0
+_READ_BYTES: Final = 65_536
+_MOST_NOISE_BYTES: Final = 1 << 16  # what a login prints of its own
+_MOST_SAID_BYTES: Final = 4_096
+_SHOWN_LINES: Final = 3
+_SSH_FAILED: Final = 255
+
+
+class SshFarEnd:
+    """A far end that is up. `open_link` gives a control connection; `notes` is what a person should know of it."""
+
+    def __init__(self, peer: Peer, mux: Mux, way: Way) -> None:
+        self.peer = peer
+        self.way = way
+        self._mux = mux
+
+    def __str__(self) -> str:
+        return str(self.peer)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is still there."""
+        return not self._mux.is_lost
+
+    def open_link(self) -> ControlLink:
+        """Open a control connection; raise PeerUnreachable where the far end has gone."""
+        if self._mux.is_lost:
+            raise PeerUnreachable(f"{self.peer}: the connection of ssh has ended")
+        link = ControlLink(End.NEAR)
+        self._mux.open(link)
+        return link
+
+
+@asynccontextmanager
+async def ssh_far_end(peer: Peer, ask: Ask | None = None) -> AsyncGenerator[SshFarEnd]:
+    """Start a far end and give it for as long as the block lasts; raise PeerError where that cannot be done.
+
+    What ssh wants to know it asks on the terminal, or by `ask`.
+    """
+    async with AsyncExitStack() as stack:
+        environment = None if ask is None else await stack.enter_async_context(asking(ask))
+        configuration = await configuration_of(peer)
+        forward = await forward_for(peer)
+        login = _Login(peer, forward)
+        stack.push_async_callback(login.close)
+        await login.start(login_command(peer, configuration, forward), environment)
+        up = await login.until_up(is_attended=ask is not None or sys.stdin.isatty())
+        way = await find_way(peer, configuration, forward, (up.host, up.port))
+        mux = await login.join(way)
+        living = asyncio.create_task(login.live(mux))
+        stack.callback(living.cancel)
+        yield SshFarEnd(peer, mux, way)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Return whether a process has been stopped by a signal, as far as this system tells."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] == ["T"]
+
+
+class _Login:
+    """ssh as it runs, from its start to its end."""
+
+    def __init__(self, peer: Peer, forward: Forward | None) -> None:
+        self._peer = peer
+        self._forward = forward
+        self._process: asyncio.subprocess.Process | None = None
+        self._stream: socket.socket | None = None
+        self._errors: socket.socket | None = None
+        self._mux: Mux | None = None
+        self._buffer = b""
+        self._taken = 0
+        self._said = bytearray()
+        self._listening: asyncio.Task[None] | None = None
+        self._was_stopped = False
+
+    async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
+        """Start ssh. With an environment of its own it has no terminal: what it asks, it asks by that."""
+        self._stream, theirs = socket.socketpair()
+        # What ssh starts may hold its standard error open for longer than ssh is there: nobody waits for that.
+        self._errors, their_errors = socket.socketpair()
+        for each in (self._stream, self._errors):
+            each.setblocking(False)
+        with theirs, their_errors:
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    stderr=their_errors.fileno(),
+                    env=None if environment is None else os.environ | environment,
+                    start_new_session=environment is not None,
+                )
+            except OSError as error:
+                raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {error}") from error
+        self._listening = asyncio.create_task(self._listen(self._errors))
+
+    async def until_up(self, *, is_attended: bool) -> Up:
+        """Give the far end what it asks for until it listens; raise PeerError where it does not come to that."""
+        deadline_s = LOGIN_DEADLINE_S if is_attended else UNATTENDED_DEADLINE_S
+        try:
+            async with asyncio.timeout(deadline_s) as limit:
+                while (line := await self._next_line()) is not None:
+                    # From here on nobody types.
+                    limit.reschedule(asyncio.get_running_loop().time() + UP_DEADLINE_S)
+                    word, _, rest = line.partition(" ")
+                    if word == "up":
+                        return self._checked(rest)
+                    await self._answer(word, rest)
+                raise await self._why_ended()
+        except TimeoutError as error:
+            raise PeerUnreachable(
+                f"{self._peer} did not come up in time{self._quoted()}; does this work: {words_of(self._peer)}"
+            ) from error
+
+    async def join(self, way: Way) -> Mux:
+        """Return the streams as those of control connections."""
+        assert self._stream is not None  # noqa: S101 - it was started
+        mux = Mux(None, lambda: None, extra=way.extra, why_lost=self._why_lost)
+        mux.data_received(self._buffer)
+        await asyncio.get_running_loop().create_unix_connection(lambda: mux, sock=self._stream)
+        self._mux, self._stream = mux, None
+        return mux
+
+    async def live(self, mux: Mux) -> None:
+        """Tell the far end that this one is there, as long as both are.
+
+        An ssh that is stopped says nothing of it, and would keep the far end for as long as its network does. That
+        it is so at two looks tells it from one that was suspended together with this process, and goes on with it.
+        """
+        looks = 0
+        while not mux.is_lost:
+            await asyncio.sleep(TETHER_PING_S)
+            mux.say_alive()
+            process = self._process
+            looks = looks + 1 if process is not None and _is_stopped(process.pid) else 0
+            if process is not None and looks > 1:
+                self._was_stopped = True
+                process.kill()
+                mux.connection_lost(None)
+
+    async def close(self) -> None:
+        """Let the far end go, and ssh with it."""
+        await see_through(self._end())
+
+    async def _next_line(self) -> str | None:
+        """Return what the far end says next, None at its end. What has not its mark is the login's own."""
+        assert self._stream is not None  # noqa: S101 - it was started
+        loop = asyncio.get_running_loop()
+        while True:
+            while b"\n" in self._buffer:
+                line, _, self._buffer = self._buffer.partition(b"\n")
+                mark, _, rest = line.decode(errors="replace").strip().partition(" ")
+                if mark == MARK:
+                    return rest
+            try:
+                more = await loop.sock_recv(self._stream, _READ_BYTES)
+            except ConnectionError:
+                return None
+            if not more:
+                return None
+            self._buffer += more
+            self._taken += len(more)
+            if self._taken > _MOST_NOISE_BYTES:
+                raise PeerError(
+                    f"{self._peer}: its login prints too much of its own before anything can be run there; "
+                    "let its shell's start-up files print only where a terminal is"
+                )
+
+    async def _send(self, data: bytes) -> None:
+        assert self._stream is not None  # noqa: S101 - it was started
+        with contextlib.suppress(ConnectionError):  # reading tells of its end
+            await asyncio.get_running_loop().sock_sendall(self._stream, data)
+
+    async def _answer(self, word: str, rest: str) -> None:
+        oldest = ".".join(map(str, OLDEST_PYTHON))
+        if word == "engine":
+            self._said.clear()  # of a linkgauge there that is another one
+            await self._send(baggage())
+        elif word == "ready":
+            ssh, forward = self._peer.ssh, self._forward
+            assert ssh is not None  # noqa: S101 - it is such a peer
+            port = (ssh.data_port or 0) if forward is None else forward.far_port
+            wanted = json.dumps(encode(Wanted(port, forward is not None)))
+            assert len(wanted) < MAX_LINE_BYTES  # noqa: S101 - two small numbers
+            await self._send(wanted.encode() + b"\n")
+        elif word == "python":
+            found = f"its python3 is {printable(rest)}" if rest else "there is no python3 on its PATH"
+            raise PeerError(
+                f"{self._peer} cannot run the far end: {found}, and Python {oldest} or newer is needed; "
+                "install it, or linkgauge, there"
+            )
+
+    def _checked(self, text: str) -> Up:
+        try:
+            up = decode(Up, json.loads(text))
+        except (DecodeError, ValueError) as error:
+            raise PeerError(f"{self._peer} cannot be understood: {error}") from error
+        if up.problem is not None:
+            raise PeerError(f"{self._peer}: {up.problem}")
+        return up
+
+    async def _why_ended(self) -> PeerError:
+        """Return what there is to say of an ssh that ended before the far end was up."""
+        assert self._process is not None  # noqa: S101 - it was started
+        status = await self._process.wait()
+        if self._listening is not None:
+            await asyncio.wait([self._listening], timeout=_KILL_DEADLINE_S)
+        if status == _SSH_FAILED:
+            return PeerUnreachable(
+                f"ssh does not get to {self._peer}{self._quoted()}; this has to work: {words_of(self._peer)}"
+            )
+        return PeerError(f"{self._peer}: the far end could not be started (status {status}){self._quoted()}")
+
+    def _why_lost(self) -> str:
+        return "ssh was stopped by a signal" if self._was_stopped else f"ssh ended{self._quoted()}"
+
+    def _quoted(self) -> str:
+        """Return the last lines of what ssh said, harmless."""
+        lines = [printable(line.strip()) for line in self._said.decode(errors="replace").splitlines()]
+        last = [line for line in lines if line][-_SHOWN_LINES:]
+        return f": {' '.join(last)}".rstrip(".") if last else ""
+
+    async def _listen(self, errors: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while more := await loop.sock_recv(errors, _MOST_SAID_BYTES):
+            self._said += more
+            del self._said[:-_MOST_SAID_BYTES]
+
+    async def _end(self) -> None:
+        is_there = self._mux is not None and time.monotonic_ns() - self._mux.heard_ns < TETHER_NS
+        if self._mux is not None:
+            self._mux.close()
+        if self._stream is not None:
+            self._stream.close()
+        if self._process is not None:
+            await self._end_process(self._process, is_there=is_there)
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+        if self._errors is not None:
+            self._errors.close()
+
+    @staticmethod
+    async def _end_process(process: asyncio.subprocess.Process, *, is_there: bool) -> None:
+        """Wait for an ssh whose streams have ended; where no far end is there it may wait for ever."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_DEADLINE_S if is_there else 0):
+                await process.wait()
+                return
+        for act in (process.terminate, process.kill):
+            with contextlib.suppress(ProcessLookupError, TimeoutError):
+                act()
+                async with asyncio.timeout(_KILL_DEADLINE_S):
+                    await process.wait()
+                    return

@@ -1,0 +1,249 @@
+"""What every workload's sessions share: their connection, their place in the counters, how they end.
+
+Readiness callbacks rather than transports: one system call each time, into or out of a buffer that is made once,
+with the counter stored right after it.
+"""
+
+import asyncio
+import os
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ..host.tcp_info import TcpInfo, read_tcp_info
+from ..metering.shared_counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, latency_base
+from ..model.latency_histogram import bucket_of
+from ..model.plan import Mode
+from ..protocol.session_failure import CLOSED_THERE
+from .readiness import Readiness
+from .thread_io import Blocking
+
+# One system call moves a whole block out of the same piece of memory again and again: a piece stays in a core's own
+# cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
+# 0.19 ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
+PIECE_BYTES: Final = 64 * 1024
+
+
+def _pages(block: bytes) -> int:
+    """Return a descriptor of pages with the block in them, for sendfile(2); -1 where there can be none.
+
+    A disk's file system keeps what is written at once in one folio (ext4 on Linux 6.18), a memory file page by
+    page, and much of the kernel's work is by the folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
+    memory file, 16 rounds of each in turn.
+    """
+    import tempfile  # it takes 10 ms, of a worker that mostly starts without
+
+    try:
+        with tempfile.TemporaryFile(buffering=0) as file:
+            file.write(block)
+            return os.dup(file.fileno())
+    except OSError:  # no folder for it, no room in it
+        if not hasattr(os, "memfd_create"):
+            return -1
+        fd = os.memfd_create("linkgauge-payload", os.MFD_CLOEXEC)
+        os.pwrite(fd, block, 0)
+        return fd
+
+
+class Payload:
+    """The block a worker sends: random bytes, made once.
+
+    `pieces` add up to the `block`, for one gathering write; `fd` is a file with the same bytes, made where the
+    mode is sendfile, and -1 elsewhere. No compressor that looks back less than a piece finds anything in them.
+    """
+
+    def __init__(self, size_bytes: int, mode: Mode = Mode.COPY) -> None:
+        self.size_bytes = size_bytes
+        whole, rest = divmod(size_bytes, PIECE_BYTES)
+        piece = os.urandom(min(size_bytes, PIECE_BYTES))
+        self.pieces = [piece] * whole + ([piece[:rest]] if rest else [])
+        self.block = b"".join(self.pieces)
+        self.fd = _pages(self.block) if mode is Mode.SENDFILE else -1
+
+    def close(self) -> None:
+        """Give the file back."""
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+@dataclass(frozen=True, slots=True)
+class Supplies:
+    """What all sessions of a worker share: buffers that are made once, and what a transaction is.
+
+    `requests` holds as many requests as are in flight at once. Requests `pace_ns` apart are the probe's.
+    """
+
+    payload: Payload
+    buffer: memoryview
+    mode: Mode
+    requests: memoryview
+    readiness: Readiness
+    request_bytes: int = 0
+    response_bytes: int = 0
+    burst: int = 1
+    pace_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a session counts, and whom it tells. `on_lost(why)` is called once where it ends by itself."""
+
+    counters: Counters
+    slot: int
+    generation: int
+    on_lost: Callable[[str], None]
+
+
+class Session(ABC):
+    """A session's connection at one end."""
+
+    def __init__(self, sock: socket.socket, place: Place) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._fd = sock.fileno()
+        self._words = place.counters.words
+        self._base = place.slot * WORDS_PER_SLOT
+        self._bytes_at = self._base + Field.BYTES
+        self._latency_at = latency_base(place.slot)
+        self.generation = place.generation
+        self.heard_ns = 0  # when anything came, as far as the kernel tells
+        self._on_lost = place.on_lost
+        self._closed = False
+        self._is_alone = False
+        self._blocking: Blocking | None = None
+        # A reopened session counts on from where its last connection left off.
+        self._before = self._words[self._base : self._base + WORDS_PER_SLOT].tolist()
+        self._words[self._base + Field.OPEN_GENERATION] = place.generation + 1
+
+    def start(self, *, is_alone: bool = False) -> None:
+        """Let payload flow; `is_alone` where no other session shares the worker now."""
+        self._is_alone = is_alone
+        self.refresh()
+        self._watch()
+
+    def share(self) -> None:
+        """Make room for another session in this worker."""
+        self._is_alone = False
+
+    def close(self) -> None:
+        """Take the last counters, end the thread, if there is one, and abort the connection."""
+        if self._closed:
+            return
+        self._closed = True
+        self.refresh()  # before the thread is woken: by a FIN, and whoever acknowledges one acknowledges a byte
+        if self._blocking is not None:
+            self._blocking.stop()
+        self._words[self._base + Field.OPEN_GENERATION] = 0
+        self._loop.remove_reader(self._sock)
+        self._loop.remove_writer(self._sock)
+        self._sock.close()
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Bring the slot's TCP_INFO words up to date."""
+
+    @abstractmethod
+    def _watch(self) -> None:
+        """Register the readiness callback."""
+
+    def _lose(self, error: OSError | None) -> None:
+        self._lose_saying(CLOSED_THERE if error is None else error.strerror or str(error))
+
+    def _failed(self, error: OSError) -> None:
+        """End where a call failed for good; where there was only nothing to do for it, it is made again."""
+        if not isinstance(error, BlockingIOError | InterruptedError):
+            self._lose(error)
+
+    def _lose_saying(self, why: str) -> None:
+        if not self._closed:
+            self.close()
+            self._on_lost(why)
+
+    def _hear(self, info: TcpInfo | None) -> None:
+        if info is not None and info.silent_ms is not None:
+            self.heard_ns = time.monotonic_ns() - info.silent_ms * 1_000_000
+
+    def _look_for_end(self) -> None:
+        """Find out why there is something to read on a connection that carries nothing."""
+        try:
+            said = self._sock.recv(1)
+        except OSError as error:
+            self._failed(error)
+            return
+        if said:
+            self._lose_saying("the other end said something where it has nothing to say")
+        else:
+            self._lose(None)
+
+    def _store(self, field: Field, value: int | None) -> None:
+        self._words[self._base + field] = UNKNOWN if value is None else value
+
+    def _accumulate(self, field: Field, value: int | None) -> None:
+        before = self._before[field]
+        total = None if value is None else value + (0 if before == UNKNOWN else before)
+        self._store(field, total)
+
+    def _forget_tcp(self) -> None:
+        """Say of everything but the bytes that it is not known here."""
+        if self._words[self._base + Field.RTT_US] != UNKNOWN:
+            for field in Field:
+                if field not in {Field.OPEN_GENERATION, Field.BYTES}:
+                    self._store(field, None)
+
+
+class SendingSession(Session):
+    """A session at the end that sends payload: its bytes are those that the other end's kernel acknowledged."""
+
+    def __init__(self, sock: socket.socket, place: Place) -> None:
+        super().__init__(sock, place)
+        info = read_tcp_info(sock)
+        self._acked_at_start = 0 if info is None else info.bytes_acked or 0
+        self._handed_over = 0
+
+    def refresh(self) -> None:
+        """Store what the other end's kernel acknowledged, and how the connection fares."""
+        info = read_tcp_info(self._sock)
+        if info is None:
+            # Without TCP_INFO what was handed to the kernel is the best there is: too much by its buffer.
+            self._accumulate(Field.BYTES, self._handed_over)
+            self._forget_tcp()
+            return
+        self._store_info(info)
+
+    def _store_info(self, info: TcpInfo) -> None:
+        self._hear(info)
+        acked = self._handed_over if info.bytes_acked is None else info.bytes_acked - self._acked_at_start
+        self._accumulate(Field.BYTES, max(0, acked))
+        self._accumulate(Field.RETRANSMITS, info.retransmits)
+        self._accumulate(Field.BUSY_US, info.busy_us)
+        self._accumulate(Field.RWND_LIMITED_US, info.rwnd_limited_us)
+        self._accumulate(Field.SNDBUF_LIMITED_US, info.sndbuf_limited_us)
+        self._store(Field.RTT_US, info.rtt_us or None)
+        self._store(Field.CWND_BYTES, info.cwnd_bytes)
+        self._store(Field.MSS_BYTES, info.mss_bytes)
+        self._accumulate(Field.BYTES_RETRANS, info.bytes_retrans)
+        self._store(Field.MIN_RTT_US, info.min_rtt_us)
+        self._store(Field.PACING_BIT_S, info.pacing_bit_s)
+        self._store(Field.DELIVERY_BIT_S, info.delivery_bit_s)
+        self._store(Field.PEER_WINDOW_BYTES, info.peer_window_bytes)
+        self._store(Field.OUT_OF_ORDER, None)
+        self._store(Field.RCV_SPACE_BYTES, None)
+
+
+class ReceivingSession(Session):
+    """A session at the end that receives payload: round trips and windows are the sender's to know."""
+
+    def refresh(self) -> None:
+        """Store in which order packets come and how much is read; the rest is the other end's to know."""
+        self._forget_tcp()
+        info = read_tcp_info(self._sock)
+        self._hear(info)
+        self._accumulate(Field.OUT_OF_ORDER, info and info.out_of_order)
+        self._store(Field.RCV_SPACE_BYTES, info and info.rcv_space_bytes)
+
+    def _count(self, took_ns: int) -> None:
+        """Count a transaction by how long it took."""
+        self._words[self._latency_at + bucket_of(took_ns)] += 1

@@ -1,0 +1,158 @@
+"""The preset that picks itself: from what the interfaces at both ends say of themselves.
+
+Pure. The slower end limits a link, so its rate counts, and likewise the smaller MTU and the lesser duplex. A preset
+that a document has numbers for goes before one that is computed; where none is for exactly this link, the
+nearest one is had with this link's own numbers, and that is told.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ..engine.model.errors import LinkgaugeError, PlanError
+from ..engine.model.host_info import NicFacts
+from ..engine.model.plan import End
+from .catalog import Catalog
+from .number_text import rate_words
+from .preset import Preset, Tunnel
+from .wire import PLAIN, Variant
+
+AUTO: Final = "auto"
+"""What stands for a preset that picks itself."""
+
+_EXAMPLE: Final = "--line-rate 2.5G"
+_LOOPBACK: Final = "loopback"
+_TUNNELS: Final[dict[str, Tunnel]] = {"vxlan": "vxlan", "wireguard": "wireguard", "gre": "gre"}
+_USUAL_MTU: Final = 1_500
+# Tables of other documents are about machines and networks that an interface on Linux cannot be told to be.
+_DOCUMENT: Final = "aix"
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A preset, the options to have it with, why it is this one, and what a person should know of that."""
+
+    preset: Preset
+    why: str
+    warnings: tuple[str, ...] = ()
+    variant: Variant = PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """What both ends together come to, and where each of it is from."""
+
+    rate_bit_s: int
+    mtu_bytes: int
+    duplex: Literal["full", "half"]
+    tunnel: Tunnel | None
+    words: str
+
+
+def pick(catalog: Catalog, near: NicFacts | None, far: NicFacts | None, *, line_rate_bit_s: int | None) -> Picked:
+    """Return the preset for the link between two interfaces, and why it is that one.
+
+    `line_rate_bit_s` is what a person says that the line carries; without it both ends must report a rate. Raises
+    PlanError, with the end and interface that does not, and LinkgaugeError where no preset comes near.
+    """
+    known = [(end, nic) for end, nic in ((End.NEAR, near), (End.FAR, far)) if nic is not None]
+    if known and all(nic.sort == "loopback" for _, nic in known):
+        unused = "--line-rate is not used: loopback has no line" if line_rate_bit_s else None
+        warnings = () if unused is None else (unused,)
+        return Picked(catalog.find(_LOOPBACK), "both ends are on this machine's loopback", warnings)
+    if line_rate_bit_s is None:
+        _check_rates({End.NEAR: near, End.FAR: far})
+    link = _link(known, line_rate_bit_s)
+    warnings = tuple(_rate_warnings(known, line_rate_bit_s))
+    candidates = [
+        preset
+        for preset in catalog.presets
+        if preset.link.framing == "ethernet"
+        and preset.link.tunnel == link.tunnel
+        and (preset.source.id == _DOCUMENT or preset.computed)
+    ]
+    for preset in sorted(candidates, key=lambda preset: not preset.rates):
+        facts = preset.link
+        if (facts.line_rate_bit_s, facts.mtu_bytes, facts.duplex) == (link.rate_bit_s, link.mtu_bytes, link.duplex):
+            return Picked(preset, link.words, warnings)
+    return _nearest(candidates, link, warnings)
+
+
+def _check_rates(nics: dict[End, NicFacts | None]) -> None:
+    """Raise PlanError where an end reports no line rate."""
+    silent = [
+        f"the {end} end does not tell which interface carries the connection"
+        if nic is None
+        else f"{end} {nic.name} ({_kind(nic)}) reports no speed"
+        for end, nic in nics.items()
+        if nic is None or nic.line_rate_bit_s is None
+    ]
+    if silent:
+        raise PlanError("preset", AUTO, f"{', and '.join(silent)}; say what the line carries, such as {_EXAMPLE}")
+
+
+def _kind(nic: NicFacts) -> str:
+    word = {"device": "", "virtual": "virtual", "wireless": "Wi-Fi", "loopback": "loopback"}[nic.sort]
+    return ", ".join(filter(None, (word, nic.kind))) or "unknown driver"
+
+
+def _link(known: Sequence[tuple[End, NicFacts]], given_bit_s: int | None) -> _Link:
+    rates = [(nic.line_rate_bit_s, f"{end} {nic.name}") for end, nic in known if nic.line_rate_bit_s is not None]
+    rate, rate_from = min(rates, default=(0, "")) if given_bit_s is None else (given_bit_s, "as given")
+    mtus = [(nic.mtu_bytes, f"{end} {nic.name}") for end, nic in known if nic.mtu_bytes is not None]
+    mtu, mtu_from = min(mtus, default=(_USUAL_MTU, "taken for granted, as neither end tells"))
+    duplexes = {nic.duplex for _, nic in known}
+    duplex: Literal["full", "half"] = "half" if "half" in duplexes else "full"
+    told = "" if duplexes <= {"full", "half"} and duplexes else ", taken for granted"
+    tunnel: Tunnel | None = next((_TUNNELS[nic.kind] for _, nic in known if nic.kind in _TUNNELS), None)
+    words = f"line rate {rate_words(rate)} ({rate_from}), MTU {mtu} ({mtu_from}), {duplex} duplex{told}"
+    return _Link(rate, mtu, duplex, tunnel, words)
+
+
+def _rate_warnings(known: Sequence[tuple[End, NicFacts]], given_bit_s: int | None) -> Iterator[str]:
+    for end, nic in known:
+        if given_bit_s is not None and nic.line_rate_bit_s is not None and nic.line_rate_bit_s < given_bit_s:
+            yield (
+                f"--line-rate says {rate_words(given_bit_s)}, but {end} {nic.name} "
+                f"reports {rate_words(nic.line_rate_bit_s)}"
+            )
+
+
+def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...]) -> Picked:
+    """Return the preset whose link is most like this one, had with this one's rate and MTU."""
+    if not candidates:
+        raise LinkgaugeError(f"no preset is for a link such as this: {link.words}")
+
+    def distance(preset: Preset) -> tuple[float, bool, int, bool]:
+        rate, mtu = preset.link.line_rate_bit_s or 1, preset.link.mtu_bytes or 1
+        return (
+            max(rate / link.rate_bit_s, link.rate_bit_s / rate),
+            preset.link.duplex != link.duplex,
+            abs(mtu - link.mtu_bytes),
+            not preset.computed,
+        )
+
+    preset = min(candidates, key=distance)
+    facts = preset.link
+    differs = list(_differences(preset, link))
+    if link.duplex == "half" or facts.duplex == "half":
+        # The model says nothing of half duplex: the document's own number is the nearest thing to it.
+        text = f"no preset is for exactly this link: {preset.id} is nearest, for {' and '.join(differs)}"
+        return Picked(preset, link.words, (*warnings, text))
+    variant = Variant(
+        timestamps=None if facts.timestamps else True,  # Linux has them; a document's preset may not
+        line_rate_bit_s=None if facts.line_rate_bit_s == link.rate_bit_s else link.rate_bit_s,
+        mtu_bytes=None if facts.mtu_bytes == link.mtu_bytes else link.mtu_bytes,
+    )
+    text = f"no preset is for exactly this link: {preset.id}, for {' and '.join(differs)}, is computed for this one"
+    return Picked(preset, link.words, (*warnings, text), variant)
+
+
+def _differences(preset: Preset, link: _Link) -> Iterator[str]:
+    facts = preset.link
+    if facts.line_rate_bit_s is not None and facts.line_rate_bit_s != link.rate_bit_s:
+        yield f"a line of {rate_words(facts.line_rate_bit_s)}"
+    if facts.mtu_bytes != link.mtu_bytes:
+        yield f"MTU {facts.mtu_bytes}"
+    if facts.duplex != link.duplex:
+        yield f"{facts.duplex} duplex"

@@ -1,0 +1,202 @@
+"""What to expect of a run: the preset's rates, chosen by direction, sessions and workload.
+
+A rate that a document prints goes before one that the wire model computes. A link that is had with options
+(IPv6, VLAN tags, another line rate) is not the one that the document measured: it is judged by the model.
+"""
+
+from typing import Any, Final
+
+from ..engine.model.errors import PlanError
+from ..engine.model.events import Expectation, Expected
+from ..engine.model.plan import SIZES, Direction, Settings, Workload
+from ..engine.model.serialization import encode
+from .preset import Flow, Preset, Rate, as_bit_s, as_transactions_s
+from .wire import PLAIN, Variant, derive
+
+MODEL: Final = "the wire model"
+_COMPUTABLE: Final[tuple[Flow, ...]] = ("simplex", "duplex")
+_EXCHANGED: Final = ("rr", "crr")
+# A document's stream that asks with 20 bytes and is answered with 20 MB is a stream but for its first round trip.
+_HELD_AS: Final = {"stream": ("stream", "fetch")}
+
+
+def expectation(
+    preset: Preset,
+    settings: Settings,
+    workload: Workload = Workload.STREAM,
+    *,
+    variant: Variant = PLAIN,
+) -> Expectation:
+    """Return the rates to expect under these settings.
+
+    One direction has the simplex rate, both at once the duplex total; nothing is expected of each half of
+    a duplex run, for the documents do not say how a total is shared. More than one session has the peak
+    rate where the document prints one. Nothing is expected of a workload that no rate is for. Raises
+    PlanError where the link cannot be had with the variant's options.
+    """
+    if settings.direction is Direction.DUPLEX:
+        return Expectation(total=_expected(preset, "duplex", settings.sessions, workload.value, variant))
+    if settings.direction is Direction.OUT:
+        return Expectation(out=_expected(preset, "out", settings.sessions, workload.value, variant))
+    return Expectation(in_=_expected(preset, "in", settings.sessions, workload.value, variant))
+
+
+def check_variant(preset: Preset, variant: Variant) -> None:
+    """Raise PlanError where a run has nothing to be held against, for the options of the preset's link."""
+    check_wire(preset, variant)
+    if preset.link.duplex == "half" and variant.changes(preset.link):
+        raise PlanError(
+            "link options", variant.words, f"no rate is computed for half duplex, and {preset.id} is that"
+        )
+
+
+def check_wire(preset: Preset, variant: Variant) -> None:
+    """Raise PlanError where the wire model has nothing to say of a preset's link with these options."""
+    if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
+        raise PlanError("link options", variant.words, f"{preset.id} is a link without a line")
+
+
+def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant: Variant) -> Expected | None:
+    changed = variant.changes(preset.link)
+    if workload in _EXCHANGED:
+        return None if changed or flow == "duplex" else _exchanged(preset, sessions, Workload(workload))
+    flows: tuple[Flow, ...] = ("duplex",) if flow == "duplex" else ("simplex", flow)
+    if not changed:
+        for held_as in _HELD_AS.get(workload, (workload,)):
+            rate = _documented(preset, flows, sessions, held_as)
+            bit_s = None if rate is None else preset.bit_s(rate)
+            if rate is not None and bit_s is not None:
+                derived = derive(preset.link, flow, variant)
+                return Expected(
+                    bit_s,
+                    "documented",
+                    preset.source_of(rate),
+                    most_bit_s=None if derived is None else derived.bit_s,
+                )
+    if workload != "stream" or not (changed or set(flows) & set(preset.computed)):
+        return None
+    return _computed(preset, flow, variant)
+
+
+def _exchanged(preset: Preset, sessions: int, workload: Workload) -> Expected | None:
+    """Return the transactions a second that a document prints: of one end that asks and one that answers."""
+    rate = _documented(preset, ("exchange",), sessions, workload.value)
+    transactions_s = None if rate is None else as_transactions_s(preset.fact(rate))
+    if rate is None or transactions_s is None:
+        return None
+    _, response_bytes = SIZES[workload]
+    bit_s = round(transactions_s * response_bytes * 8)
+    return Expected(bit_s, "documented", preset.source_of(rate), transactions_s)
+
+
+def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload: str) -> Rate | None:
+    held = [
+        rate
+        for rate in preset.rates
+        if rate.flow in flows and rate.workload == workload and rate.sessions <= sessions
+    ]
+    return max(held, key=lambda rate: rate.sessions, default=None)
+
+
+def _computed(preset: Preset, flow: Flow, variant: Variant) -> Expected | None:
+    """Return the model's rate; none for half duplex, where waiting for the wire costs what no model counts."""
+    derived = None if preset.link.duplex == "half" else derive(preset.link, flow, variant)
+    if derived is None:
+        return None
+    words = variant.words
+    source = f"{MODEL} ({words})" if words else MODEL
+    return Expected(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
+
+
+def off_model_percent(preset: Preset, rate: Rate) -> float | None:
+    """Return how far a documented rate stands above the computed one (below: negative), if both exist."""
+    bit_s, derived = preset.bit_s(rate), derive(preset.link, rate.flow)
+    return None if bit_s is None or derived is None else (bit_s / derived.bit_s - 1) * 100
+
+
+def as_json(preset: Preset, variant: Variant = PLAIN) -> dict[str, Any]:
+    """Return a preset as JSON values, for programs; the names of the keys stay as they are.
+
+    Had with options, its link is not the documents' own: what is expected then is computed.
+    """
+    options = variant.words if variant.changes(preset.link) else None
+    rates, computed = ((), _COMPUTABLE) if options else (preset.rates, preset.computed)
+    return {
+        "id": preset.id,
+        "name": preset.name,
+        "name_ja": preset.name_ja,
+        "family": preset.family,
+        "source": {"id": preset.source.id, "title": preset.source.title},
+        "link": encode(preset.link),
+        "options": options,
+        "suggested_window_bytes": preset.suggested_window_bytes,
+        "expectations": [
+            *(_rate_json(preset, rate) for rate in rates),
+            *(
+                _computed_json(expected, flow)
+                for flow in computed
+                if (expected := _computed(preset, flow, variant))
+            ),
+        ],
+        "marks": [
+            {**encode(fact), "reason": mark.reason}
+            for mark in preset.marks
+            if (fact := preset.fact(mark)) is not None
+        ],
+        "notes": list(preset.notes),
+        "facts": [encode(fact) for fact in preset.facts],
+    }
+
+
+def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
+    derived = derive(preset.link, rate.flow)
+    fact = preset.fact(rate)
+    told: dict[str, Any] = {
+        "workload": rate.workload,
+        "flow": rate.flow,
+        "sessions_from": rate.sessions,
+        "bit_s": as_bit_s(fact),
+        "transactions_s": as_transactions_s(fact),
+        "basis": "documented",
+        "source": preset.source_of(rate),
+        "computed_bit_s": derived.bit_s if derived else None,
+        "why": rate.why,
+        "cpu_percent": _value(preset, rate, rate.cpu_column),
+        "cpu_msec_per_mib": None,
+        "cpu_msec_per_transaction": None,
+        "baseline": None,
+    }
+    if rate.cost_column is not None:
+        unit = "mib" if told["transactions_s"] is None else "transaction"
+        told[f"cpu_msec_per_{unit}"] = _value(preset, rate, rate.cost_column)
+    if rate.baseline_row is not None:
+        base = preset.find_fact(rate.table, rate.baseline_row, rate.column)
+        told["baseline"] = {
+            "row": rate.baseline_row,
+            "bit_s": as_bit_s(base),
+            "transactions_s": as_transactions_s(base),
+        }
+    return told
+
+
+def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:
+    fact = preset.find_fact(rate.table, rate.row, column)
+    return None if fact is None else fact.value
+
+
+def _computed_json(expected: Expected, flow: Flow) -> dict[str, Any]:
+    return {
+        "workload": "stream",
+        "flow": flow,
+        "sessions_from": 1,
+        "bit_s": expected.bit_s,
+        "transactions_s": None,
+        "basis": "computed",
+        "source": expected.source,
+        "computed_bit_s": expected.bit_s,
+        "why": None,
+        "cpu_percent": None,
+        "cpu_msec_per_mib": None,
+        "cpu_msec_per_transaction": None,
+        "baseline": None,
+    }

@@ -1,0 +1,121 @@
+"""The link to build between two namespaces for a preset, and how to make it bad on purpose. Pure."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from ..engine.lab.link_spec import FRAME_HEADER_BYTES, RELAY_MAX_BIT_S, Grain, LabLink
+from ..engine.model.errors import PlanError
+from .preset import LinkFacts, Preset
+from .wire import SONET_SHARE, derive
+
+# A queue of 30 ms keeps a line busy while TCP takes its window back after a loss, and adds no more delay than
+# that; the packets on their way through a delay must fit as well.
+_BUFFER_NS: Final = 30_000_000
+_MIN_BUFFER_FRAMES: Final = 16
+# What may leave at once after a pause: the kernel's timers are that late on a busy machine, and what a queue's
+# bucket cannot hold meanwhile is lost to the line. A real line has none of it.
+_BURST_NS: Final = 5_000_000
+_MIN_BURST_BYTES: Final = 16_384
+_ATM_AROUND_BYTES: Final = 16  # AAL5 trailer; LLC and SNAP headers, RFC 2684
+_LANE_AROUND_BYTES: Final = 24  # AAL5 trailer; LAN emulation and Ethernet headers
+_SMALLEST_ETHERNET_BYTES: Final = 84  # 64, preamble and gap
+# One packet at a time through all of TCP is what two busy cores can do up to some 600 Mb/s, and without offloads at
+# all a few Gb/s; above that NICs have them too.
+_PACKET_MAX_BIT_S: Final = 200_000_000
+_BATCH_MAX_BIT_S: Final = 1_000_000_000
+_SECOND_NS: Final = 1_000_000_000
+_MS_NS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What is wrong with a link on purpose.
+
+    `wrong_mtu_bytes` is the MTU of the far end's interface instead of the link's. `delay_ms` holds each frame
+    back, so that a round trip takes twice as long; `loss_percent` of the frames are lost in each direction.
+    """
+
+    wrong_mtu_bytes: int | None = None
+    slow_percent: float = 0.0
+    delay_ms: float = 0.0
+    loss_percent: float = 0.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what no link can have."""
+        mtu = self.wrong_mtu_bytes
+        if mtu is not None and not 576 <= mtu <= 65_535:
+            raise PlanError("wrong MTU", mtu, "give 576 to 65535 bytes")
+        if not 0 <= self.slow_percent < 100:
+            raise PlanError("slow", f"{self.slow_percent:g} %", "give 0 to less than 100")
+        if not 0 <= self.delay_ms <= 10_000:
+            raise PlanError("delay", f"{self.delay_ms:g} ms", "give 0 to 10000")
+        if not 0 <= self.loss_percent <= 100:
+            raise PlanError("loss", f"{self.loss_percent:g} %", "give 0 to 100")
+
+
+SOUND: Final = Faults()
+
+
+def link_plan(preset: Preset, faults: Faults = SOUND) -> LabLink:
+    """Return the link to build for a preset; raise PlanError where it has no wire, or none that can be built."""
+    facts = preset.link
+    line, mtu = facts.line_rate_bit_s, facts.mtu_bytes
+    if facts.framing == "none" or line is None or mtu is None:
+        raise PlanError("preset", preset.id, "a lab builds presets with a line rate, such as 100mb-fd")
+    slowed = Fraction(line) * (1 - Fraction(faults.slow_percent) / 100)
+    rate = round(slowed * SONET_SHARE if _is_atm(facts) else slowed)
+    if rate < 1:
+        raise PlanError("slow", f"{faults.slow_percent:g} %", "nothing of the line is left")
+    overhead = _around_bytes(facts) - FRAME_HEADER_BYTES
+    frame_bytes = max(mtu, faults.wrong_mtu_bytes or 0) + FRAME_HEADER_BYTES + overhead
+    delay_ns = round(faults.delay_ms * _MS_NS)
+    burst = max(_MIN_BURST_BYTES, 2 * frame_bytes, _carried(rate, _BURST_NS))
+    link = LabLink(
+        rate_bit_s=rate,
+        mtu_bytes=mtu,
+        far_mtu_bytes=faults.wrong_mtu_bytes or mtu,
+        overhead_bytes=overhead,
+        linklayer="atm" if _is_atm(facts) else "ethernet",
+        burst_bytes=burst,
+        buffer_bytes=burst + max(_MIN_BUFFER_FRAMES * frame_bytes, _carried(rate, _BUFFER_NS + 2 * delay_ns)),
+        smallest_bytes=_SMALLEST_ETHERNET_BYTES if facts.framing == "ethernet" else 0,
+        grain=_grain(rate),
+        half_duplex=facts.duplex == "half",
+        delay_ns=delay_ns,
+        loss_percent=faults.loss_percent,
+        seed=faults.seed,
+    )
+    if link.needs_relay and rate > RELAY_MAX_BIT_S:
+        raise PlanError(
+            "delay and loss" if facts.duplex != "half" else "half duplex",
+            f"on a link of {rate / 1e6:g} Mb/s",
+            f"the lab's relay keeps up with {RELAY_MAX_BIT_S / 1e6:g} Mb/s; take a slower preset, such as 100mb-fd",
+        )
+    return link
+
+
+def _grain(rate_bit_s: int) -> Grain:
+    if rate_bit_s <= _PACKET_MAX_BIT_S:
+        return "packet"
+    return "batch" if rate_bit_s <= _BATCH_MAX_BIT_S else "offload"
+
+
+def _is_atm(facts: LinkFacts) -> bool:
+    return facts.framing in {"atm", "atm-lane"}
+
+
+def _around_bytes(facts: LinkFacts) -> int:
+    """Return what the wire puts around a full-sized packet, before it is cut into cells."""
+    if facts.framing == "atm":
+        return _ATM_AROUND_BYTES
+    if facts.framing == "atm-lane":
+        return _LANE_AROUND_BYTES
+    derived = derive(facts, "out")
+    assert derived is not None  # noqa: S101 - link_plan has seen to it
+    return derived.wire_bytes - derived.mtu_bytes
+
+
+def _carried(rate_bit_s: int, span_ns: int) -> int:
+    return rate_bit_s * span_ns // (8 * _SECOND_NS)

@@ -1,0 +1,50 @@
+"""`linkgauge [PEER]`: the app, or a short test of loopback where there is no terminal."""
+
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from ....engine.model.errors import UsageProblem
+from ....engine.model.peer import LOOPBACK
+from ...text.language import language
+from .. import options as given
+from ..options import SshOptions
+
+_APP_TEST_S: Final = "30"
+_LOOPBACK_TEST_S: Final = "5"
+
+
+def open_app(
+    peer: Annotated[str | None, typer.Argument(metavar="[PEER]", show_default=False)] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="ID", show_default=False, help="The preset to begin with.")
+    ] = None,
+    lang: given.LangOption = None,
+    *,
+    asked: given.PlanOptions,
+    access: given.AccessOptions,
+    ssh: SshOptions,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Open the app. `linkgauge [PEER]` is short for it. Its keys change what it begins with.
+
+    Without a terminal and without a PEER, a test of 5 s over this machine's loopback instead.
+    """
+    # stdin too: an app whose keys come from a file or from nowhere cannot be stopped.
+    is_app = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    plan = asked.plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
+    wanted = LOOPBACK if peer is None else access.peer(peer)
+    wanted, named_in = ssh.of(wanted), language(lang)
+    if is_app:
+        from ..terminal_app import run_app
+
+        return run_app(wanted, preset, named_in, plan)
+    if peer is not None:
+        raise UsageProblem(
+            f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
+        )
+    from ..preset_option import find_preset
+    from ..run_test import Test, run_test
+
+    return run_test(Test(plan, find_preset(preset or "loopback"), wanted, as_json=as_json))

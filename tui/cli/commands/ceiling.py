@@ -1,0 +1,103 @@
+"""`linkgauge ceiling`: what this machine can do at most, on its loopback."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...text import parsing as parse
+from .. import options as given
+from ..output import PROGRAM, emit_json, emit_rich, say
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ....engine.results.ceiling import Ceiling, CeilingRate
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("ceiling")(ceiling)
+
+
+def ceiling(
+    *,
+    again: Annotated[bool, typer.Option("--again", metavar="", help="Measure, though it is known.")] = False,
+    seconds: Annotated[str, typer.Option(metavar="TIME", help="How long each of six runs lasts.")] = "2",
+    as_json: given.JsonOption = False,
+) -> int:
+    """Tell what this machine can do at most: its loopback, by mode, with one session and with one for each core.
+
+    Measured once and kept, until the kernel or the cores are others. Both ends run on this machine.
+    """
+    from ....engine.results.ceiling import keep_ceiling, load_ceiling
+    from ...services.config import data_dir
+
+    duration_ns = parse.duration_ns(seconds)
+    found = None if again else load_ceiling(data_dir())
+    if found is None:
+        found = _measured(10.0 if duration_ns is None else duration_ns / 1e9)
+        keep_ceiling(data_dir(), found)
+    elif not as_json:
+        say(f"measured at {found.measured_utc}; {PROGRAM} ceiling --again measures anew")
+    if as_json:
+        emit_json(_document(found))
+    else:
+        emit_rich(*_parts(found))
+    return 0
+
+
+def _measured(seconds: float) -> "Ceiling":
+    from ....engine.host.event_loop import run
+    from ....engine.near.ceiling_measurement import measure_ceiling
+    from ...text import numbers as fmt
+
+    def tell(rate: "CeilingRate") -> None:
+        say(f"{rate.mode}, {fmt.sessions(rate.sessions)}: {fmt.rate(rate.bit_s)}")
+
+    return run(measure_ceiling(seconds, tell))
+
+
+def _parts(found: "Ceiling") -> "list[RenderableType]":
+    from rich.table import Table
+    from rich.text import Text
+
+    from ...text import numbers as fmt
+
+    machine = found.machine
+    words = f"{fmt.plain(machine.hostname)}, {fmt.plain(machine.system)}, {fmt.many(machine.cores, 'core')}"
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("mode")
+    for name in ("sessions", "Mb/s", "95 % from", "to"):
+        table.add_column(name, justify="right")
+    for rate in found.rates:
+        rates = (rate.bit_s, rate.low_bit_s, rate.high_bit_s)
+        table.add_row(rate.mode, str(rate.sessions), *map(fmt.mbit, rates))
+    return [
+        Text(f"the ceiling of {words}, both ends on it ({found.congestion or 'its own congestion control'})"),
+        table,
+    ]
+
+
+def _document(found: "Ceiling") -> dict[str, Any]:
+    from ....engine.results.json_document import SCHEMA, short
+
+    machine = found.machine
+    return {
+        "schema": SCHEMA,
+        "hostname": machine.hostname,
+        "system": machine.system,
+        "cores": machine.cores,
+        "measured_utc": found.measured_utc,
+        "congestion": found.congestion,
+        "rates": [
+            {
+                "mode": rate.mode.value,
+                "sessions": rate.sessions,
+                "mbit_s": short(rate.bit_s / 1e6),
+                "ci95_mbit_s": None
+                if rate.low_bit_s is None or rate.high_bit_s is None
+                else [short(rate.low_bit_s / 1e6), short(rate.high_bit_s / 1e6)],
+            }
+            for rate in found.rates
+        ],
+    }

@@ -1,0 +1,145 @@
+"""`linkgauge endpoint`: the far end."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from ....engine.model.errors import UsageProblem
+from ....engine.model.peer import DEFAULT_PORT
+from ...text import parsing as parse
+from .. import options as given
+
+_LIMITS: Final = "What it allows"
+
+
+def endpoint(
+    bind: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", show_default="every address", help="Where to listen."),
+    ] = None,
+    port: Annotated[str, typer.Option(metavar="N", help="The TCP port to listen on; 0 takes a free one.")] = str(
+        DEFAULT_PORT
+    ),
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            show_default="LINKGAUGE_KEY, or a new key that is printed",
+            help="A file with the key that clients must have, which only you can read; SIGHUP has it read again.",
+        ),
+    ] = None,
+    open_: Annotated[
+        bool, typer.Option("--open", metavar="", show_default=False, help="Ask for no key: serve everybody.")
+    ] = False,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            metavar="FILE",
+            show_default=False,
+            help="A certificate (PEM): control connections are TLS.",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", show_default=False, help="Its private key (PEM).")
+    ] = None,
+    limits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+            help="A TOML file of limits, NAME = VALUE each; SIGHUP has it read again.",
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", show_default=False, rich_help_panel=_LIMITS, help="One limit; may be repeated."
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NETWORK",
+            show_default="all",
+            rich_help_panel=_LIMITS,
+            help="Serve this network; may be repeated.",
+        ),
+    ] = None,
+    deny: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NETWORK",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+            help="Do not serve this network, whatever is allowed; may be repeated.",
+        ),
+    ] = None,
+    show_limits: Annotated[
+        bool,
+        typer.Option(
+            "--show-limits", metavar="", rich_help_panel=_LIMITS, help="Print all limits, and serve nobody."
+        ),
+    ] = False,
+    ui: Annotated[
+        bool, typer.Option("--ui", metavar="", help="Show on a screen who is served, what they carry, and the log.")
+    ] = False,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", metavar="", help="Log one JSON object a line, on stderr.")
+    ] = False,
+    stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Be the far end, for many clients at once, until Ctrl-C; after SIGTERM the runs that go on may end first.
+
+    Clients must have the key, unless only this host's own can come: on a loopback address none is asked for.
+    """
+    if stdio is not None:
+        return _serve_ssh(stdio)
+    from ..endpoint_service import LimitChoice, Service
+
+    if open_ and key_file is not None:
+        raise UsageProblem("give --key-file or --open, not both")
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageProblem("give --tls-cert and --tls-key together")
+    choice = LimitChoice(
+        None if limits is None else str(limits), tuple(limit or ()), tuple(allow or ()), tuple(deny or ())
+    )
+    if show_limits:
+        from ..endpoint_service import show_limits as show
+
+        return show(choice, as_json=as_json)
+    service = Service(
+        bind,
+        parse.listening_port(port),
+        None if key_file is None else str(key_file),
+        is_open=open_,
+        tls=None if tls_cert is None or tls_key is None else (str(tls_cert), str(tls_key)),
+        limits=choice,
+        as_json=as_json,
+        log_as_json=log_json,
+    )
+    if not ui:
+        return service.start_anew()
+    if as_json or log_json:
+        raise UsageProblem("--ui has the terminal for itself: it goes with neither --json nor --log-json")
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise UsageProblem("--ui needs a terminal for its screen; without one: linkgauge endpoint")
+    from ..endpoint_screen import serve_on_screen
+
+    return serve_on_screen(service)
+
+
+def _serve_ssh(protocol: int) -> int:
+    """Be the far end that a near one started through ssh, if both speak the same protocol."""
+    from ....engine.protocol.preamble import PROTOCOL_VERSION
+    from ....engine.ssh.remote_main import main
+
+    if protocol != PROTOCOL_VERSION:
+        raise UsageProblem(f"this linkgauge speaks protocol {PROTOCOL_VERSION}, not {protocol}")
+    main()
+    return 0

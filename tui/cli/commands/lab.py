@@ -1,0 +1,120 @@
+"""`linkgauge lab`: a preset's link, built on this machine, to try everything on."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ....engine.model.errors import UsageProblem
+from .. import options as given
+from ..output import PROGRAM, emit_json, emit_line, say
+
+if TYPE_CHECKING:
+    from ....engine.lab.link_spec import LabLink
+    from ....engine.model.peer import Peer
+
+_CLEAN: Final = "clean"
+_FAULTS: Final = "What is wrong with the link, on purpose"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("lab")(lab)
+
+
+def lab(
+    preset: Annotated[
+        str, typer.Argument(metavar="PRESET|clean", show_default=False, help="The link to build: a preset's id.")
+    ],
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- MORE ...]",
+            show_default=False,
+            help="Options for the app or the check (--check -- --direction in), a command for --shell.",
+        ),
+    ] = None,
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Run the quick check instead of the app.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="Open a shell at the near end instead.")] = False,
+    wrong_mtu: Annotated[
+        int | None,
+        typer.Option(metavar="N", show_default=False, rich_help_panel=_FAULTS, help="The far end's MTU."),
+    ] = None,
+    slow: Annotated[
+        float, typer.Option(metavar="PERCENT", rich_help_panel=_FAULTS, help="So much less of the line rate.")
+    ] = 0.0,
+    delay: Annotated[
+        float, typer.Option(metavar="MS", rich_help_panel=_FAULTS, help="Hold each frame back, in each direction.")
+    ] = 0.0,
+    loss: Annotated[
+        float, typer.Option(metavar="PERCENT", rich_help_panel=_FAULTS, help="Lose frames, in each direction.")
+    ] = 0.0,
+    seed: Annotated[
+        int,
+        typer.Option(metavar="N", rich_help_panel=_FAULTS, help="Which frames are lost: the same for the same."),
+    ] = 1,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Build a preset's link between two network namespaces of this machine, and open the app on it.
+
+    Needs Linux, iproute2, and root or a kernel that lets users have namespaces. All of it is gone when the
+    command ends, however it ends; `lab clean` ends what detached itself from a lab that was killed.
+    """
+    if preset == _CLEAN:
+        return _clean(as_json=as_json)
+    from ....engine.control.handshake import KEY_VARIABLE
+    from ....engine.lab.builder import open_lab
+    from ....presets.lab_link import Faults, link_plan
+    from ..user_settings import told_catalog
+
+    found = told_catalog().find(preset)
+    link = link_plan(found, Faults(wrong_mtu, slow, delay, loss, seed))
+    _look_at(check=check, shell=shell, as_json=as_json, preset=preset)
+    with open_lab(link) as built:
+        say(_described(link, built.peer))
+        for note in built.notes:
+            say(note)
+        if shell:
+            command = more or [os.environ.get("SHELL") or "/bin/sh"]
+        else:
+            what = ["check", preset, str(built.peer)] if check else ["app", str(built.peer), "--preset", preset]
+            what.append("--open")  # nobody else is on the lab's link: its far end asks for no key
+            as_told = ["--json"] if as_json else []
+            command = [sys.executable, "-P", "-m", PROGRAM, *what, *as_told, *(more or [])]
+        return built.run(command, {"LINKGAUGE_PEER": str(built.peer), KEY_VARIABLE: ""})
+
+
+def _look_at(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:
+    """Refuse what does not go together, before anything is built."""
+    if check and shell:
+        raise UsageProblem("give --check or --shell, not both")
+    if as_json and not check:
+        raise UsageProblem("--json goes with --check, or with lab clean")
+    if not (check or shell or (sys.stdin.isatty() and sys.stdout.isatty())):
+        raise UsageProblem(f"the app needs a terminal; without one: {PROGRAM} lab {preset} --check")
+
+
+def _described(link: "LabLink", peer: "Peer") -> str:
+    parts = [
+        f"{link.rate_bit_s / 1e6:g} Mb/s, MTU {link.mtu_bytes}",
+        "half duplex" if link.half_duplex else "",
+        f"far end's MTU {link.far_mtu_bytes}" if link.far_mtu_bytes != link.mtu_bytes else "",
+        f"{link.delay_ns / 1e6:g} ms late each way" if link.delay_ns else "",
+        f"{link.loss_percent:g} % lost each way" if link.loss_percent else "",
+    ]
+    return f"the lab's link has {', '.join(filter(None, parts))}; the far end is {peer}, on this same machine"
+
+
+def _clean(*, as_json: bool) -> int:
+    from ....engine.lab.cleanup import end_orphans
+
+    ended = end_orphans()
+    if as_json:
+        emit_json({"ended_processes": ended})
+    else:
+        emit_line(
+            f"ended {len(ended)} processes of labs that are no more" if ended else "nothing was left of any lab"
+        )
+    return 0

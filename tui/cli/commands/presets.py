@@ -1,0 +1,100 @@
+"""`linkgauge presets`: what kinds of link are known, what to expect of them, and presets of one's own."""
+
+from typing import Annotated
+
+import typer
+
+from ...text.language import language
+from .. import options as given
+from ..command_groups import DefaultGroup
+from ..output import PROGRAM, emit_json, emit_line, emit_rich, say
+
+app = typer.Typer(
+    cls=DefaultGroup,
+    help="The kinds of link that are known, and what to expect of them.",
+    subcommand_metavar="[COMMAND ...]",
+)
+
+
+def add_commands() -> None:
+    """Add the commands of this module, in the order in which help lists them."""
+    app.command("list")(list_presets)
+    app.command("show")(given.with_options(show_preset))
+    app.command("new")(new_preset)
+
+
+def list_presets(*, lang: given.LangOption = None, as_json: given.JsonOption = False) -> int:
+    """List every preset with the rate it expects of one direction and of both. This is the default."""
+    from ..user_settings import told_catalog
+
+    named_in = language(lang)
+    catalog = told_catalog()
+    if as_json:
+        from ....presets.expectation import as_json as preset_json
+
+        emit_json([preset_json(preset) for preset in catalog.presets])
+    else:
+        from ..render.preset import preset_list
+
+        emit_rich(preset_list(catalog.presets, named_in))
+    return 0
+
+
+def show_preset(
+    preset: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="A preset's id.")],
+    *,
+    link: given.LinkOptions,
+    lang: given.LangOption = None,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Show all that is known about one preset: link, expectations, the document's own numbers."""
+    from ....presets.expectation import check_wire
+    from ..user_settings import told_catalog
+
+    named_in, variant = language(lang), link.variant()
+    found = told_catalog().find(preset)
+    check_wire(found, variant)
+    if as_json:
+        from ....presets.expectation import as_json as preset_json
+
+        emit_json(preset_json(found, variant))
+    else:
+        from ....presets.sheet import sheet
+        from ...rendering.preset_sheet import sheet_parts
+
+        emit_rich(*sheet_parts(sheet(found, variant, named_in)))
+    return 0
+
+
+def new_preset(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", show_default=False, help="The preset's id: small letters, digits, - and dots."
+        ),
+    ],
+    *,
+    from_run: Annotated[
+        str,
+        typer.Option(
+            "--from-run", metavar="ID", show_default=False, help="The run: its id, or enough of its beginning."
+        ),
+    ],
+    force: Annotated[bool, typer.Option("--force", metavar="", help="Replace your preset of that name.")] = False,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Make a preset of your own that expects what a run measured, to hold later runs against."""
+    from ...services.preset_file import make_preset
+
+    made = make_preset(name, from_run, force=force)
+    for notice in made.notices:
+        say(notice)
+    if as_json:
+        emit_json({"id": name, "path": str(made.path)})
+    else:
+        emit_line(str(made.path))
+        say(f"to hold the link against it: {PROGRAM} {made.check}")
+    return 0
+
+
+add_commands()

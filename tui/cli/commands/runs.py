@@ -1,0 +1,252 @@
+"""`linkgauge runs`: what the run log keeps: listed, shown again, compared, labelled, exported, deleted."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ....engine.model.errors import UsageProblem
+from ...services.run_log_access import find_run, kept_runs
+from .. import options as given
+from ..command_groups import DefaultGroup
+from ..output import discard_stdout, emit_json, emit_line, emit_rich, say
+
+if TYPE_CHECKING:
+    from ....engine.results.run_log import RunLog, RunRow
+
+app = typer.Typer(
+    cls=DefaultGroup,
+    help="The runs that are kept: list, show, compare, label, note, export, report, delete.",
+    subcommand_metavar="[COMMAND ...]",
+)
+
+RunArgument = Annotated[
+    str,
+    typer.Argument(metavar="ID", show_default=False, help="A run's id, or enough of its beginning."),
+]
+
+
+class VerdictWord(StrEnum):
+    """What a run can have been judged as."""
+
+    PASS = "pass"  # noqa: S105 (no password)
+    SHORT = "short"
+    FAIL = "fail"
+    NONE = "none"
+
+
+def _part_of(name: str) -> Any:
+    """Return an option that lists only the runs with a text in one of their words."""
+    help_ = f"Only those with this in their {name}."
+    return typer.Option(f"--{name}", metavar="TEXT", show_default=False, help=help_)
+
+
+@app.command("list")
+def list_runs(
+    *,
+    preset: Annotated[str | None, _part_of("preset")] = None,
+    peer: Annotated[str | None, _part_of("peer")] = None,
+    verdict: Annotated[
+        VerdictWord | None, typer.Option(show_default=False, help="Only those that were judged so.")
+    ] = None,
+    label: Annotated[str | None, _part_of("label")] = None,
+    as_json: given.JsonOption = False,
+) -> int:
+    """List the runs that are kept, the newest first. This is the default."""
+    from ...text.run_list import RowFilter
+
+    wanted = RowFilter(preset, peer, verdict, label)
+    with kept_runs() as log:
+        kept = log.runs()
+    rows = wanted.of(kept)
+    if as_json:
+        from ..render.run_list import row_json
+
+        emit_json([row_json(row) for row in rows])
+    elif rows:
+        from ..render.run_list import run_list
+
+        emit_rich(run_list(rows))
+    else:
+        say("no run is kept yet" if not kept else f"none of the {len(kept)} runs that are kept has all of that")
+    return 0
+
+
+@app.command("show")
+def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
+    """Show a run's summary again."""
+    from ...services.stored_run import stored_run
+
+    with kept_runs() as log:
+        outcome = stored_run(log, find_run(log, run)).outcome
+    if as_json:
+        emit_json(outcome.document)
+    else:
+        from ...text.numbers import plain
+        from ..render.summary import summary_parts
+
+        emit_line(outcome.run_id)
+        emit_rich(
+            *summary_parts(
+                outcome.summary,
+                outcome.verdict,
+                preset_id=outcome.preset_id,
+                started=outcome.started,
+                findings=outcome.findings,
+            )
+        )
+        for name in ("label", "note", "group"):
+            if outcome.document[name]:
+                emit_line(f"  {name:<7}  {plain(outcome.document[name])}")
+    return 0
+
+
+@app.command("label")
+def label_run(
+    run: RunArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The label; '' takes it away.")],
+) -> int:
+    """Give a run a label, to find it by."""
+    with kept_runs() as log:
+        row = find_run(log, run)
+        log.set_label(row.run_id, text)
+        named = log.find(row.run_id).label
+    say(f"run {row.run_id} has the label {named!r}" if named else f"run {row.run_id} has no label")
+    return 0
+
+
+@app.command("note")
+def note_run(
+    run: RunArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The note; '' takes it away.")],
+) -> int:
+    """Keep a note with a run: what was changed, what the ticket is."""
+    with kept_runs() as log:
+        row = find_run(log, run)
+        log.set_note(row.run_id, text)
+        noted = log.find(row.run_id).note
+    say(f"the note is kept with run {row.run_id}" if noted else f"run {row.run_id} has no note")
+    return 0
+
+
+@app.command("compare")
+def compare_runs(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="ID ID...", show_default=False, help="The run to compare with, then the others."),
+    ],
+    *,
+    as_json: given.JsonOption = False,
+) -> int:
+    """Hold runs against the first one named: what differs, and whether these runs can show that it does.
+
+    In brackets is the 95 % confidence interval of a difference of rates.
+    """
+    if len(runs) < 2:
+        raise UsageProblem("name two runs or more to compare; `linkgauge runs list` shows them")
+    from ..render.comparison import compared_json, compared_parts, compared_runs
+
+    with kept_runs() as log:
+        found = compared_runs(log, [find_run(log, run) for run in runs])
+    if as_json:
+        emit_json(compared_json(found))
+    else:
+        emit_rich(*compared_parts(found))
+    return 0
+
+
+@app.command("export")
+def export_runs(
+    run: Annotated[str, typer.Argument(metavar="ID|all", show_default=False, help="A run's id, or all of them.")],
+    *,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", show_default="stdout", help="Where the rows go."),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", metavar="", help="Print documents instead of rows: one for an ID, a list for all."),
+    ] = False,
+) -> int:
+    """Write a run, or all of them, as rows of CSV."""
+    if as_json and csv is not None:
+        raise UsageProblem("--csv and --json are two exports: ask for one of them")
+    with kept_runs() as log:
+        rows = sorted(log.runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
+        if as_json:
+            from ...services.stored_run import stored_run
+
+            documents = [stored_run(log, row).outcome.document for row in rows]
+            emit_json(documents if run == "all" else documents[0])
+        else:
+            _export_rows(log, rows, csv)
+    return 0
+
+
+@app.command("report")
+def report_runs(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", show_default=False, help="Runs; of several, how they differ comes first."),
+    ],
+    *,
+    html: Annotated[Path, typer.Option("--html", metavar="FILE", show_default=False, help="Where the page goes.")],
+) -> int:
+    """Write runs as one HTML page, with plots, for a ticket or a mail."""
+    with kept_runs() as log:
+        rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
+        from ...report.file import write_report
+
+        write_report(log, rows, html)
+    say(f"the report of {len(rows)} run{'' if len(rows) == 1 else 's'} is in {html}")
+    return 0
+
+
+@app.command("delete")
+def delete_run(
+    run: RunArgument,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+) -> int:
+    """Delete a run from the run log. On a terminal it asks first."""
+    with kept_runs() as log:
+        row = find_run(log, run)
+        if not (yes or _is_meant(row)):
+            say(f"run {row.run_id} is kept")
+            return 0
+        log.delete(row.run_id)
+    say(f"run {row.run_id} is deleted")
+    return 0
+
+
+def _is_meant(row: "RunRow") -> bool:
+    """Ask a person on a terminal, with the run's line of the list; a script has said what it wants."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    from ...text.numbers import plain
+
+    held_against = f", preset {row.preset}" if row.preset else ""
+    what = f"run {row.run_id} of {row.started_utc or 'an unknown time'}, peer {row.peer}{held_against}"
+    sys.stderr.write(f"Delete {plain(what)}? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _export_rows(log: "RunLog", rows: "list[RunRow]", path: Path | None) -> None:
+    from ....engine.model.errors import StoreError
+    from ....engine.results.csv_export import CsvWriter
+
+    try:
+        writer = CsvWriter(sys.stdout, "stdout") if path is None else CsvWriter.create(path)
+        for row in rows:
+            writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
+    except StoreError as error:
+        if path is not None or not isinstance(error.__cause__, BrokenPipeError):
+            raise
+        discard_stdout()
+        return
+    if path is not None:
+        writer.close()
+        say(f"{len(rows)} run{'' if len(rows) == 1 else 's'} written to {path}")

@@ -1,0 +1,126 @@
+"""The live line: how a headless test goes, on stderr, where a terminal is attached."""
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ...engine.model.events import Sampled
+from ...engine.model.latency_histogram import latency_of
+from ...engine.model.plan import Direction, Plan
+from ...engine.model.samples import Sample
+from ...engine.results.meter import Interval, Meter, latency_counts
+from ..text import numbers as fmt
+from .output import stderr_console
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+
+class LiveLine:
+    """One line that is rewritten with every interval and gone at the end. Without a terminal it is silent."""
+
+    def __init__(self, plan: Plan, peer: str) -> None:
+        self._plan = plan
+        self._peer = peer
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        """Begin to draw, where there is a terminal that can move its cursor."""
+        console = stderr_console() if sys.stderr.isatty() else None
+        if console is not None and not console.is_dumb_terminal:
+            from rich.live import Live
+
+            self._live = Live(
+                self._text(f"connecting to {self._peer}"),
+                console=console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                vertical_overflow="crop",
+            )
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the line away."""
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, interval: Interval, meter: Meter | None = None) -> None:
+        """Draw an interval, and how sure the mean is that the meter has so far."""
+        if self._live is not None:
+            self._live.update(self._text(live_text(interval, self._plan, meter)), refresh=True)
+
+    def say(self, text: str) -> None:
+        """Tell a person something in a line of its own, above the live one."""
+        from .output import PROGRAM, say
+
+        if self._live is None:
+            say(text)
+        else:
+            self._live.console.print(f"{PROGRAM}: {text}", soft_wrap=True)
+
+    @staticmethod
+    def _text(text: str) -> "RenderableType":
+        from rich.text import Text
+
+        return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def live_text(interval: Interval, plan: Plan, meter: Meter | None = None) -> str:
+    """Return an interval in one line: the time, each direction's rate, the mean so far, CPU of both ends."""
+    sampled = interval.near or interval.far
+    elapsed_ns = None if sampled is None else sampled.sample.elapsed_ns
+    clock = fmt.clock(elapsed_ns)
+    words = [
+        clock if plan.duration_ns is None else f"{clock} / {fmt.clock(plan.duration_ns)}",
+        *(f"{flow} {fmt.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
+        *_so_far(meter),
+        f"cpu near {_busy(interval.near)}, far {_busy(interval.far)}",
+    ]
+    if sampled is not None and sampled.warmup:
+        words.append("warming up")
+    return "  ".join(words)
+
+
+def _so_far(meter: Meter | None) -> list[str]:
+    """Return the mean of this stretch and how sure it is, once that can be told."""
+    steady = None if meter is None else meter.steady()
+    if steady is None or steady.percent is None:
+        return []
+    return [f"mean {fmt.rate(steady.mean)} {fmt.give_or_take(steady.percent)}"]
+
+
+def _rate(interval: Interval, flow: Direction) -> str:
+    """Return what went: transactions a second with their median time, or payload."""
+    receiver = interval.receiver(flow)
+    if interval.workload.is_streaming or receiver is None:
+        return fmt.rate(_bit_s(interval, flow), 8)
+    counts = latency_counts(receiver.sample, flow)
+    latency = latency_of(counts)
+    per_s = sum(counts.values()) * 1e9 / receiver.sample.interval_ns
+    return f"{fmt.transactions(per_s, 8)} p50 {fmt.latency(latency and latency.p50_ns):>8}"
+
+
+def _bit_s(interval: Interval, flow: Direction) -> float | None:
+    receiver = interval.receiver(flow)
+    received = interval.received_bytes(flow)
+    if receiver is None or received is None:
+        return None
+    return received * 8e9 / receiver.sample.interval_ns
+
+
+def _busy(sampled: Sampled | None) -> str:
+    share = None if sampled is None else busy_percent(sampled.sample)
+    return fmt.percent(share, 0, 3)
+
+
+def busy_percent(sample: Sample) -> float | None:
+    """Return how busy a host was during a sample, over all its cores."""
+    if not sample.cores:
+        return None
+    return 100 * sum(core.busy_fraction for core in sample.cores) / len(sample.cores)

@@ -1,0 +1,22 @@
+"""Why it is not faster, as a person reads it in a terminal: what limits, what shows it, what to do."""
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ....presets.diagnosis.finding import Finding
+from ...text import numbers as fmt
+
+
+def why_part(findings: tuple[Finding, ...]) -> Padding:
+    """Return the findings, the one that explains most first."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True, min_width=7)
+    grid.add_column(no_wrap=True, justify="right")
+    grid.add_column(overflow="fold")
+    for number, one in enumerate(findings):
+        grid.add_row("why" if number == 0 else "", fmt.of_gap(one.share), Text(fmt.plain(one.text), "bold"))
+        grid.add_row("", "", Text(fmt.plain(one.evidence)))
+        if one.code != "at-expected":
+            grid.add_row("", "", Text.assemble(("do ", "bold"), fmt.plain(one.remedy)))
+    return Padding(grid, (0, 0, 0, 2), expand=False)

@@ -1,0 +1,36 @@
+"""The list of presets as a person reads it in a terminal."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from ....engine.model.events import Expected
+from ....engine.model.plan import Direction, Settings
+from ....presets.expectation import expectation
+from ....presets.preset import Preset
+from ...text import numbers as fmt
+
+
+def preset_list(presets: Sequence[Preset], language: str = "en") -> Table:
+    """Return the table of `presets list`: what one session is expected to get, each way and both at once."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("id", no_wrap=True, style="bold")
+    table.add_column("link", overflow="fold")
+    table.add_column("one way\nMb/s", justify="right", no_wrap=True)
+    table.add_column("duplex\nMb/s", justify="right", no_wrap=True)
+    table.add_column("from", no_wrap=True)
+    for preset in presets:
+        outward = expectation(preset, Settings(Direction.OUT)).out
+        both = expectation(preset, Settings(Direction.DUPLEX)).total
+        table.add_row(
+            preset.id, fmt.plain(preset.name_in(language)), _mbit(outward), _mbit(both), _basis(outward or both)
+        )
+    return table
+
+
+def _mbit(expected: Expected | None) -> str:
+    return fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s)
+
+
+def _basis(expected: Expected | None) -> str:
+    return fmt.UNKNOWN if expected is None else expected.basis

@@ -1,0 +1,252 @@
+"""The summary of a run as a person reads it in a terminal."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ....engine.model.events import Expectation, Expected, Started
+from ....engine.model.latency_histogram import Latency
+from ....engine.model.plan import SECOND_NS, Direction, Workload
+from ....engine.results.confidence import Steady
+from ....engine.results.summary import CpuSummary, Measured, Probed, ProbeSummary, Stretch, Summary, TcpSummary
+from ....presets.diagnosis.finding import Finding
+from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
+from ...text import numbers as fmt
+from ...text.plan import cores
+from .findings import why_part
+
+_STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
+
+
+def summary_parts(
+    summary: Summary,
+    verdict: Verdict,
+    *,
+    preset_id: str | None,
+    started: Started | None,
+    pass_percent: float = DEFAULT_PASS_PERCENT,
+    findings: tuple[Finding, ...] = (),
+) -> Iterator[RenderableType]:
+    """Give the parts of a summary: the verdict first, then its evidence.
+
+    A share that is short of the pass mark by little is written so that it looks short.
+    """
+    yield _verdict(verdict)
+    yield Text()
+    if findings:
+        yield why_part(findings)
+        yield Text()
+    yield _what(summary, preset_id, started)
+    yield Text()
+    if summary.total is None:
+        yield Text("  nothing was measured after the warm-up")
+    else:
+        yield _rates(summary, pass_percent)
+        if summary.total.transactions is not None:
+            yield Text()
+            yield _transactions(summary)
+        if summary.probe is not None:
+            yield Text()
+            yield _under_load(summary.probe)
+        if len(summary.stretches) > 1:
+            yield Text()
+            yield _stretches(summary.stretches, pass_percent)
+        yield Text()
+        yield _cpu(summary.near_cpu, summary.far_cpu, summary.plan.workload)
+    yield Text()
+    yield _rest(summary)
+
+
+def _verdict(verdict: Verdict) -> Text:
+    words = verdict.text.removeprefix(f"{verdict.word.upper()}: ")
+    return Text.assemble((fmt.verdict(verdict.word), _STYLES[verdict.word]), "  ", words)
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True, min_width=7)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _indent(table: Table) -> Padding:
+    return Padding(table, (0, 0, 0, 2), expand=False)
+
+
+def _warmup(summary: Summary) -> str:
+    """Return the warm-up; where it was to be found out, how long the rates took to settle."""
+    if not summary.plan.warmup_auto:
+        return fmt.duration(summary.plan.settle_ns)
+    found_ns = summary.stretches[0].warmup_ns if summary.stretches else None
+    return "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f}{fmt.GROUP}s, found"
+
+
+def _what(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
+    grid, plan = _grid(), summary.plan
+    grid.add_row("preset", preset_id or "none")
+    if started is not None:
+        grid.add_row("near", fmt.plain(started.near.hostname))
+        grid.add_row("far", f"{fmt.plain(started.far.hostname)} ({fmt.plain(started.peer)})")
+    how_long = fmt.duration(plan.duration_ns)
+    words = f"{fmt.workload(plan)}, {fmt.settings(plan.settings)}, {how_long}"
+    kept = cores(plan)
+    grid.add_row("plan", f"{words} (warm-up {_warmup(summary)}){kept and f', {kept}'}")
+    return _indent(grid)
+
+
+def _table(*columns: str) -> Table:
+    """Return a table of numbers, its first column named by its rows."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("", min_width=7, no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _rates(summary: Summary, mark: float) -> Padding:
+    table = _table("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "of it")
+    table.add_column("from", overflow="fold")
+    expected = summary.expectation
+    if summary.out is not None:
+        table.add_row(f"out {fmt.arrow(Direction.OUT)}", *_rate_cells(summary.out, expected.out, mark))
+    if summary.in_ is not None:
+        table.add_row(f"in  {fmt.arrow(Direction.IN)}", *_rate_cells(summary.in_, expected.in_, mark))
+    if summary.total is not None and summary.out is not None and summary.in_ is not None:
+        table.add_row(f"total {fmt.arrow(Direction.DUPLEX)}", *_rate_cells(summary.total, expected.total, mark))
+    return _indent(table)
+
+
+def _transactions(summary: Summary) -> Padding:
+    """Transactions a second, and how long they took: the percentiles of all of them, not of a mean."""
+    table = _table("trans/s", "min", "p50", "p90", "p99", "p99.9", "max")
+    for name, measured in (
+        (f"out {fmt.arrow(Direction.OUT)}", summary.out),
+        (f"in  {fmt.arrow(Direction.IN)}", summary.in_),
+        (f"total {fmt.arrow(Direction.DUPLEX)}", summary.total if summary.out and summary.in_ else None),
+    ):
+        if measured is not None:
+            table.add_row(name, fmt.transaction_number(measured.transactions_s), *latency_cells(measured.latency))
+    return _indent(table)
+
+
+def _under_load(probe: ProbeSummary) -> Padding:
+    """Latency of the probe before payload flowed and under its load: what the load's queues add is seen here."""
+    table = _table("min", "p50", "p90", "p99", "p99.9", "max", "tcp rtt", "probes")
+    for name, probed in (("idle", probe.idle), ("loaded", probe.loaded)):
+        table.add_row(name, *_probed_cells(probed))
+    return _indent(table)
+
+
+def _probed_cells(probed: Probed | None) -> tuple[str, ...]:
+    if probed is None:
+        return (fmt.UNKNOWN,) * 8
+    rtt_ns = None if probed.rtt_us is None else probed.rtt_us * 1_000
+    asked = f"{fmt.count(probed.transactions)} in {probed.span_ns / SECOND_NS:.1f}{fmt.GROUP}s"
+    return (*latency_cells(probed.latency), fmt.latency(rtt_ns), asked)
+
+
+def latency_cells(latency: Latency | None) -> tuple[str, ...]:
+    """Return the shortest, four percentiles and the longest, as text."""
+    if latency is None:
+        return (fmt.UNKNOWN,) * 6
+    return tuple(
+        fmt.latency(ns)
+        for ns in (
+            latency.min_ns,
+            latency.p50_ns,
+            latency.p90_ns,
+            latency.p99_ns,
+            latency.p99_9_ns,
+            latency.max_ns,
+        )
+    )
+
+
+def _rate_cells(measured: Measured, expected: Expected | None, mark: float) -> tuple[str, ...]:
+    bit_s = measured.bit_s
+    return (
+        fmt.mbit(bit_s),
+        sure(measured.steady),
+        fmt.in_units(bit_s, fmt.Unit.MIB),
+        fmt.payload(measured.bytes),
+        fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s),
+        share_text(bit_s, expected, mark),
+        "nothing to expect" if expected is None else f"{expected.basis}: {fmt.plain(expected.source)}",
+    )
+
+
+def sure(steady: Steady | None) -> str:
+    """Return how sure a rate is: half of its 95 % interval, in percent of it."""
+    percent = None if steady is None else steady.percent
+    return fmt.UNKNOWN if percent is None else fmt.give_or_take(percent).removeprefix("±")
+
+
+def share_text(bit_s: float, expected: Expected | None, mark: float) -> str:
+    """Return a rate in percent of what is expected; a percentage of nothing is nothing."""
+    share = fmt.share(bit_s, None if expected is None else expected.bit_s)
+    return fmt.UNKNOWN if share is None else fmt.percent(share, mark=mark)
+
+
+def _stretches(stretches: tuple[Stretch, ...], mark: float) -> Padding:
+    table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "of expected")
+    for number, stretch in enumerate(stretches, start=1):
+        rates: list[str] = []
+        for one in (stretch.out, stretch.in_):
+            rates += [fmt.UNKNOWN] * 2 if one is None else [fmt.mbit(one.bit_s), sure(one.steady)]
+        table.add_row(f"{number}. {fmt.settings(stretch.settings)}", *rates, _stretch_share(stretch, mark))
+    return _indent(table)
+
+
+def _stretch_share(stretch: Stretch, mark: float) -> str:
+    expected: Expectation = stretch.expectation
+    parts = [one for one in (stretch.out, stretch.in_) if one is not None]
+    if not parts:
+        return fmt.UNKNOWN
+    return share_text(sum(one.bit_s for one in parts), expected.total or expected.out or expected.in_, mark)
+
+
+def _cpu(near: CpuSummary, far: CpuSummary, workload: Workload) -> Padding:
+    table = _table("CPU", "hottest core", "linkgauge", "cost")
+    for name, cpu in (("near", near), ("far", far)):
+        table.add_row(
+            name,
+            fmt.percent(cpu.host_percent),
+            fmt.percent(cpu.hottest_core_percent),
+            fmt.percent(cpu.process_percent),
+            fmt.cost(cpu.msec_per_mib) if workload.is_streaming else fmt.transaction_cost(cpu.msec_per_transaction),
+        )
+    return _indent(table)
+
+
+def _rest(summary: Summary) -> Padding:
+    grid = _grid()
+    grid.add_row("tcp", tcp_text(summary.tcp))
+    for warning in summary.warnings:
+        grid.add_row(Text("! note", "bold yellow"), fmt.plain(warning))
+    why, detail = fmt.reason(summary.end.reason), fmt.plain(summary.end.detail)
+    grid.add_row("ended", detail if detail.startswith(why) else f"{why}: {detail}".removesuffix(": "))
+    return _indent(grid)
+
+
+def tcp_text(tcp: TcpSummary) -> str:
+    """Return what TCP did, in one line; what is unknown is left out."""
+    words = [
+        fmt.UNKNOWN if tcp.retransmits is None else fmt.many(tcp.retransmits, "retransmit"),
+        f"RTT {fmt.milliseconds(tcp.rtt_us)}",
+        f"MSS {fmt.count(tcp.mss_bytes)}",
+    ]
+    if tcp.retransmits is None:
+        words[0] = "retransmits unknown"
+    if tcp.congestion is not None:
+        words.append(fmt.plain(tcp.congestion))
+    if tcp.mode is not None:
+        words.append(tcp.mode)
+    granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)
+    if granted != (None, None):
+        near, far = (fmt.UNKNOWN if one is None else fmt.window(one) for one in granted)
+        words.append(f"window granted {near} near, {far} far")
+    return ", ".join(words)

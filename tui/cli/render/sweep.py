@@ -1,0 +1,72 @@
+"""A sweep's result in a terminal: a table of rates for each direction, the best settings, the knees."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ....engine.results.saturation import knees, steady_of_cell
+from ....engine.results.sweep import Axis, Cell, Point, Sweep
+from ...text import numbers as fmt
+from ...text.sweep import AXIS_NAMES, best_words, bests, grids, knee_words, value_words
+
+
+def sweep_parts(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[RenderableType]:
+    """Give the parts of the result; a point that was not run yet is a dash."""
+    found = {cell.point: cell for cell in cells}
+    best_of = bests(sweep, cells)
+    alike = {cell.point for one in best_of for cell in one.alike}
+    yield Text(_what(sweep, cells))
+    for title, row_axis, column_axis, points in grids(sweep):
+        yield Text()
+        yield Text(f"{title}: Mb/s")
+        yield Padding(_table(sweep, row_axis, column_axis, points, found, alike), (0, 0, 0, 2), expand=False)
+    if len(cells) > 1 and best_of:
+        yield Text()
+        yield Text("* may be as fast as the fastest of its direction", "dim")
+        for one in best_of:
+            words = best_words(sweep, one)
+            way = f"{one.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
+            for line in words:
+                yield Text(f"{way}{line}")
+        for knee in knees(cells):
+            yield Text(knee_words(sweep, knee))
+    unsure = sum(steady_of_cell(cell) is None for cell in cells)
+    if unsure:
+        are = "is" if unsure == 1 else "are"
+        yield Text(f"{unsure} of these rates {are} not known well enough to count: give --seconds more")
+
+
+def _what(sweep: Sweep, cells: Sequence[Cell]) -> str:
+    held = f", preset {sweep.preset}" if sweep.preset else ""
+    return f"sweep {sweep.group}: {len(cells)} of {len(sweep.points)} runs, peer {fmt.plain(sweep.peer)}{held}"
+
+
+def _table(
+    sweep: Sweep,
+    row_axis: Axis,
+    column_axis: Axis,
+    points: Sequence[Point],
+    found: dict[Point, Cell],
+    alike: set[Point],
+) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column(AXIS_NAMES[row_axis], justify="right", style="dim")
+    columns = sweep.values(column_axis)
+    for value in columns:
+        table.add_column(f"{AXIS_NAMES[column_axis]} {value_words(column_axis, value)}", justify="right")
+    at = {(point.value(row_axis), point.value(column_axis)): point for point in points}
+    for row in sweep.values(row_axis):
+        cells = [_cell(at.get((row, column)), found, alike) for column in columns]
+        table.add_row(value_words(row_axis, row), *cells)
+    return table
+
+
+def _cell(point: Point | None, found: dict[Point, Cell], alike: set[Point]) -> Text:
+    cell = None if point is None else found.get(point)
+    if point is None or cell is None:
+        return Text(f"{fmt.UNKNOWN} ")
+    is_alike = point in alike
+    return Text(f"{fmt.mbit(cell.bit_s)}{'*' if is_alike else ' '}", "bold" if is_alike else "")

@@ -1,0 +1,212 @@
+"""`linkgauge sweep`, once its command line is read: the runs one after the other, and what they come to."""
+
+import asyncio
+import contextlib
+import csv
+import signal
+import time
+from collections.abc import Generator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...engine.host.event_loop import run
+from ...engine.model.errors import LinkgaugeError, StoreError
+from ...engine.model.events import Reason
+from ...engine.model.peer import Peer
+from ...engine.near.connect import FarEnd
+from ...engine.near.far_end import far_end_of
+from ...engine.results.run_log import RunLog
+from ...engine.results.sweep import Cell, Point, Sweep
+from ...engine.workers.fork_client import Hold
+from ...presets.catalog import Catalog
+from ...presets.preset import Preset
+from ...presets.wire import PLAIN, Variant
+from ..services.credentials import with_access
+from ..services.run_session import Conducted, open_log
+from ..services.sweeps import Sweeper, cell_of, keep_sweep, kept_cells
+from ..text import numbers as fmt
+from ..text.sweep import cell_words, point_words, rows, sweep_json
+from .exit_status import NOT_RUN, PASS
+from .live_line import LiveLine
+from .output import PROGRAM, emit_json, emit_rich, say
+from .preset_option import choose
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A sweep as asked for, and what is to come out of it. In place of a preset there may be all, to pick from."""
+
+    sweep: Sweep
+    preset: Preset | Catalog | None
+    peer: Peer
+    variant: Variant = PLAIN
+    csv: Path | None = None
+    report: Path | None = None
+    as_json: bool = False
+
+
+def run_sweep(asked: Asked) -> int:
+    """Run what is still to be run of a sweep, and print all of it; return the exit status."""
+    log = open_log(say)
+    progress = _Progress(asked.sweep)
+    try:
+        if log is not None:
+            progress.cells = kept_cells(log, asked.sweep)
+        _run_rest(asked, log, progress)
+    finally:
+        if log is not None:
+            log.close()
+            if log.problem is not None:
+                say(log.problem)
+    _tell(replace(asked, sweep=progress.sweep), progress.cells)
+    missing = len(asked.sweep.points) - len(progress.cells)
+    if not missing:
+        return PASS
+    if log is not None:
+        say(f"{fmt.many(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {asked.sweep.group}")
+    return NOT_RUN
+
+
+def _run_rest(asked: Asked, log: RunLog | None, progress: "_Progress") -> None:
+    """Run the points that were not run yet; what goes wrong on the way ends it, and what was measured stays."""
+    done = {cell.point for cell in progress.cells}
+    todo = [point for point in asked.sweep.points if point not in done]
+    if done and todo:
+        say(f"{len(done)} of {len(asked.sweep.points)} runs are there already")
+    if not todo:
+        return
+    try:
+        run(_carry_out(asked, log, todo, progress))
+    except LinkgaugeError as error:
+        if not progress.cells:
+            raise
+        say(str(error))
+
+
+class _Progress:
+    """What was measured, and how long the rest will take; `sweep` has its preset once that is picked."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.cells: list[Cell] = []
+        self._whole = len(sweep.points)
+        self._axes = sweep.varied or ("sessions", "window_bytes")
+        self._started = time.monotonic()
+        self._done = 0
+
+    def add(self, cell: Cell) -> str:
+        """Take a cell in; return the line that tells of it."""
+        self.cells.append(cell)
+        self._done += 1
+        left = self._whole - len(self.cells)
+        seconds = round((time.monotonic() - self._started) / self._done * left)
+        rest = f", about {fmt.clock(seconds * 1_000_000_000)} left" if left else ""
+        number = f"{len(self.cells)}/{self._whole}"
+        return f"{number}  {point_words(cell.point, self._axes)}: {cell_words(cell)}{rest}"
+
+
+async def _carry_out(asked: Asked, log: RunLog | None, todo: Sequence[Point], progress: _Progress) -> None:
+    base = asked.sweep.base
+    with _stopped_by_signals() as stop:
+        try:
+            async with Hold(), far_end_of(with_access(asked.peer)) as far, AsyncExitStack() as stack:
+                # Only now: ssh may have asked something on the terminal.
+                live = stack.enter_context(LiveLine(base, str(asked.peer)))
+                sweeper = await _sweeper(asked, log, far, live)
+                progress.sweep = sweeper.sweep
+                for point in todo:
+                    cell = await _run_point(sweeper, point, stop, live)
+                    if cell is None:
+                        return
+                    live.say(progress.add(cell))
+        except asyncio.CancelledError:
+            if not stop.received:
+                raise
+
+
+async def _sweeper(asked: Asked, log: RunLog | None, far: FarEnd, live: LiveLine) -> Sweeper:
+    """Return what runs the points; the preset is picked before the first, and kept with the definition."""
+    chosen = await choose(asked.preset, asked.variant, far)
+    for notice in chosen.notices:
+        live.say(notice)
+    sweep = asked.sweep if chosen.preset is None else replace(asked.sweep, preset=chosen.preset.id)
+    if log is not None:
+        keep_sweep(sweep, chosen.variant)
+    return Sweeper(sweep, chosen.preset, asked.peer, log, far, chosen.variant)
+
+
+async def _run_point(sweeper: Sweeper, point: Point, stop: "_Stop", live: LiveLine) -> Cell | None:
+    """Run one point; None where the sweep is to end."""
+    if stop.received:
+        return None
+    async with sweeper.run(point) as conducted:
+        stop.conducted = conducted
+        async for _event in conducted:
+            for interval in conducted.intervals:
+                live.show(interval, conducted.meter)
+        stop.conducted = None
+    outcome = conducted.outcome
+    cell = None if outcome is None else cell_of(point, outcome.run_id, outcome.summary)
+    if cell is None and not stop.received and outcome is not None:
+        live.say(f"{point_words(point)}: {outcome.summary.end.detail}")
+    return cell
+
+
+class _Stop:
+    """Ctrl-C ends the run that goes on, and the sweep with it; a second one ends all at once."""
+
+    def __init__(self) -> None:
+        self.conducted: Conducted | None = None
+        self.received = 0
+        self._task = asyncio.current_task()
+
+    def receive(self, number: signal.Signals) -> None:
+        """Take a signal in."""
+        self.received += 1
+        if self.conducted is not None and self.received == 1:
+            self.conducted.stop(Reason.INTERRUPTED, f"interrupted by {number.name}")
+        elif self._task is not None:
+            self._task.cancel()
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Generator[_Stop]:
+    loop, stop = asyncio.get_running_loop(), _Stop()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, stop.receive, number)
+    try:
+        yield stop
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _tell(asked: Asked, cells: Sequence[Cell]) -> None:
+    """Print the result, and write what was asked for."""
+    sweep = replace(asked.sweep, peer=fmt.plain(asked.sweep.peer))
+    if asked.as_json:
+        emit_json(sweep_json(sweep, cells))
+    elif cells:
+        from .render.sweep import sweep_parts
+
+        emit_rich(*sweep_parts(sweep, cells))
+    else:
+        say("interrupted before anything was measured")
+    if asked.csv is not None:
+        _write_csv(asked.csv, sweep, cells)
+        say(f"rows written to {asked.csv}")
+    if asked.report is not None and cells:
+        from ..report.sweep_page import write_report
+
+        write_report(asked.report, sweep, cells)
+        say(f"report written to {asked.report}")
+
+
+def _write_csv(path: Path, sweep: Sweep, cells: Sequence[Cell]) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\r\n").writerows(rows(sweep, cells))
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror or error}") from error

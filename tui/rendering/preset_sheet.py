@@ -1,0 +1,132 @@
+"""A preset's sheet as text with columns: what `presets show` prints, and the app shows beside its list."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ...presets.derivation import Line
+from ...presets.sheet import Section, Sheet
+from ..text.numbers import plain
+
+_STYLES: Final = {"plain": "", "head": "dim", "result": "bold", "slip": "yellow", "note": "dim italic"}
+_SLIP: Final = "▲ "
+_BELOW: Final = 6
+_GAP: Final = 2
+
+
+def sheet_parts(sheet: Sheet) -> Iterator[RenderableType]:
+    """Give the parts of a sheet, in order. Colour never speaks alone: a slip has its mark, and says so."""
+    yield Text.assemble((sheet.id, "bold"), "  ", plain(sheet.name))
+    for section in sheet.sections:
+        yield Text()
+        yield Text(plain(section.title), "bold")
+        yield from _section(section)
+
+
+def _section(section: Section) -> Iterator[Padding]:
+    """Give a section's lines, its cells in columns; a line without cells stands between them as text.
+
+    Where no line names the columns, cells after the first say what they are: they go below, as one text.
+    """
+    labels = max((cell_len(_label(line)) for line in section.lines if line.cells), default=0)
+    if any(line.kind == "head" for line in section.lines):
+        yield _indented(_PrintedTable(section.lines, labels))
+        return
+    if any(len(line.cells) > 1 for line in section.lines):
+        yield from _told_below(section.lines, labels)
+        return
+    for has_cells, lines in groupby(section.lines, key=lambda line: bool(line.cells)):
+        if has_cells:
+            yield _indented(_columns(list(lines), labels))
+        else:
+            for line in lines:
+                yield _indented(Text(_label(line), _STYLES[line.kind]))
+
+
+def _told_below(lines: Sequence[Line], labels: int) -> Iterator[Padding]:
+    values = max(cell_len(plain(line.cells[0])) for line in lines if line.cells)
+    for line in lines:
+        if not line.cells:
+            yield _indented(Text(_label(line), _STYLES[line.kind]), _BELOW)
+            continue
+        row = Table.grid(padding=(0, _GAP, 0, 0))
+        row.add_column(overflow="fold")  # it alone gives way where there is little room: values stay in line
+        row.add_column(min_width=values, no_wrap=True, style="bold")
+        row.add_row(_padded(_label(line), labels), plain(line.cells[0]), style=_STYLES[line.kind])
+        yield _indented(row)
+        if line.cells[1:]:
+            yield _indented(Text(plain(", ".join(line.cells[1:])), _STYLES[line.kind]), _BELOW)
+
+
+def _columns(lines: Sequence[Line], labels: int) -> Table:
+    grid = Table.grid(padding=(0, _GAP, 0, 0))
+    for _ in range(2):
+        grid.add_column(overflow="fold")
+    for line in lines:
+        grid.add_row(_padded(_label(line), labels), plain(line.cells[0]), style=_STYLES[line.kind])
+    return grid
+
+
+class _PrintedTable:
+    """A document's table. Its numbers are never broken: columns that have no room beside others go below them."""
+
+    def __init__(self, lines: Sequence[Line], labels: int) -> None:
+        self._lines = lines
+        self._labels = labels
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the table in as many parts as the width asks for."""
+        for number, columns in enumerate(self._parts(options.max_width)):
+            if number:
+                yield Text()
+            yield self._part(columns)
+
+    def _parts(self, max_width: int) -> Iterator[list[int]]:
+        room = max_width - self._labels - _GAP
+        part: list[int] = []
+        used = 0
+        for column in range(max(len(line.cells) for line in self._lines)):
+            width = self._narrowest(column) + _GAP
+            if part and used + width > room + _GAP:
+                yield part
+                part, used = [], 0
+            part.append(column)
+            used += width
+        yield part
+
+    def _narrowest(self, column: int) -> int:
+        """Return the cells that a column cannot do without: a heading may be broken between words."""
+        parts = (
+            part
+            for line in self._lines
+            for part in (plain(line.cells[column]).split() if line.kind == "head" else [plain(line.cells[column])])
+        )
+        return max(map(cell_len, parts), default=0)
+
+    def _part(self, columns: list[int]) -> Table:
+        grid = Table.grid(padding=(0, _GAP, 0, 0), pad_edge=False)
+        grid.add_column(overflow="fold", min_width=self._labels)
+        for column in columns:
+            grid.add_column(overflow="fold", min_width=self._narrowest(column))
+        for line in self._lines:
+            cells = (plain(line.cells[column]) for column in columns)
+            grid.add_row(_label(line), *cells, style=_STYLES[line.kind])
+        return grid
+
+
+def _label(line: Line) -> str:
+    return plain(f"{_SLIP}{line.label}" if line.kind == "slip" else line.label)
+
+
+def _padded(text: str, cells: int) -> str:
+    return text + " " * (cells - cell_len(text))
+
+
+def _indented(part: RenderableType, cells: int = 2) -> Padding:
+    return Padding(part, (0, 0, 0, cells))

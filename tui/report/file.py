@@ -1,0 +1,23 @@
+"""A report into a file, whole or not at all."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...engine.model.errors import PlanError
+from ...engine.results.run_log import RunLog, RunRow
+from .run_page import MOST_RUNS, report
+
+
+def write_report(log: RunLog, rows: Sequence[RunRow], path: Path) -> None:
+    """Write the page of these runs; raise PlanError where there are too many, or the file cannot be written."""
+    if len(rows) > MOST_RUNS:
+        raise PlanError("report", f"{len(rows)} runs", f"give at most {MOST_RUNS}")
+    page = report(log, rows)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(page, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise PlanError("HTML file", path, f"{error.strerror}: name a file that can be written") from error

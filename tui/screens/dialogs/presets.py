@@ -1,0 +1,195 @@
+"""Choose a preset: type to filter, arrows, enter; beside the list, or in its place, the preset's sheet."""
+
+from typing import ClassVar, Final
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from ....engine.model.plan import Settings
+from ....presets.catalog import Catalog
+from ....presets.preset import Preset
+from ....presets.sheet import sheet
+from ...rendering.preset_sheet import sheet_parts
+from ...text import numbers as words
+from ...widgets.common.debounce import Later
+from ...widgets.common.input_line import Field
+from ...widgets.common.preset_list import PresetList, sections_of
+from ...widgets.common.text_page import Page
+
+# A letter, and the cursor, are seen first: what follows from them is made once the hands rest.
+_FILTER_AFTER_S: Final = 0.04
+_SHEET_AFTER_S: Final = 0.15
+
+
+class PresetScreen(ModalScreen[Preset | None]):
+    """Answers the chosen preset; None where the person goes back.
+
+    The filter always has the keyboard. Arrows move in the list, or scroll the sheet while that is being read.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "back"),
+        Binding("tab,shift+tab", "read", show=False, priority=True),
+        Binding("up", "move('cursor_up', 'scroll_up')", show=False, priority=True),
+        Binding("down", "move('cursor_down', 'scroll_down')", show=False, priority=True),
+        Binding("pageup", "move('page_up', 'page_up')", show=False, priority=True),
+        Binding("pagedown", "move('page_down', 'page_down')", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    PresetScreen {
+        align: center middle;
+        background: $background;
+        & > Vertical {
+            width: 190;
+            max-width: 96%;
+            height: 92%;
+            border: round $primary;
+            background: $surface;
+            padding: 0 1;
+        }
+        & Input { border: none; height: 1; padding: 0 1; background: $panel; }
+        & #legend, & #problems { height: 1; color: $foreground 62%; text-wrap: nowrap; text-overflow: ellipsis; }
+        & #problems { color: $text-warning; }
+        & Horizontal { height: 1fr; }
+        & PresetList { width: 63; height: 100%; background: $surface; scrollbar-background: $surface; }
+        & #sheet { width: 1fr; height: 100%; padding: 0 0 0 1; background: $surface;
+                   border-left: solid $panel-lighten-2; }
+        &.-huge PresetList { width: 76; }
+        &.-reading #sheet { border-left: solid $primary; }
+        &.-narrow PresetList { width: 1fr; }
+        &.-narrow #sheet { display: none; border-left: none; padding: 0; }
+        &.-narrow.-reading PresetList { display: none; }
+        &.-narrow.-reading #sheet { display: block; }
+    }
+    """
+
+    def __init__(self, catalog: Catalog, chosen: Preset, settings: Settings, language: str = "en") -> None:
+        super().__init__()
+        self._catalog = catalog
+        self._chosen = chosen.id
+        self._settings = settings
+        self._language = language
+        self._list = PresetList(sections_of(catalog, settings, language))
+        self._sheet = Page(widget_id="sheet")
+        self._filter_soon = Later(self, _FILTER_AFTER_S, self._filter)
+        self._sheet_soon = Later(self, _SHEET_AFTER_S, self._show_sheet)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the filter, the list and the sheet."""
+        with Vertical() as box:
+            box.border_title = Content(f"presets, and what they expect: {words.settings(self._settings)}")
+            yield Field(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
+            if self._catalog.problems:
+                many = words.many(len(self._catalog.problems), "problem")
+                said = f"▲ {many} in your own presets: at the end of the list"
+                yield Static(Content(said), id="problems", markup=False)
+            yield Static(id="legend", markup=False)
+            with Horizontal():
+                yield self._list
+                yield self._sheet
+
+    def on_mount(self) -> None:
+        """Fill the list, and say what the keys do."""
+        for one in (self._list, self._sheet):
+            one.can_focus = False
+        self._set_reading(False)
+        self._filter()
+        self._sheet_soon.now()
+        if self._catalog.problems:  # told here as well, and the notification would cover it
+            self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._set_reading(False)
+        self._filter_soon.ask()
+
+    @on(Input.Submitted)
+    @on(PresetList.Chosen)
+    def _choose(self) -> None:
+        """Answer the chosen preset; of a problem there is only more to read."""
+        self._filter_soon.catch_up()
+        row = self._list.chosen
+        if row is None:
+            return
+        if row.problem is not None:
+            self._set_reading(True)
+        else:
+            self.dismiss(self._catalog.find(row.id))
+
+    @on(PresetList.Moved)
+    def _moved(self) -> None:
+        self._keep_chosen()
+        self._sheet_soon.ask()
+
+    def action_move(self, in_list: str, in_sheet: str) -> None:
+        """Move in the list, or scroll the sheet, while the filter has the keyboard."""
+        if self.has_class("-reading"):
+            getattr(self._sheet, f"action_{in_sheet}")()
+        else:
+            self._filter_soon.catch_up()
+            getattr(self._list, f"action_{in_list}")()
+
+    def action_read(self) -> None:
+        """Go from the list to the sheet, or back; where there is no room for both, one is seen."""
+        self._set_reading(not self.has_class("-reading"))
+
+    def action_back(self) -> None:
+        """Go back to the list, or leave the preset as it is."""
+        if self.has_class("-reading"):
+            self._set_reading(False)
+        else:
+            self.dismiss(None)
+
+    def _set_reading(self, reading: bool) -> None:
+        if reading:
+            self._filter_soon.catch_up()
+            self._sheet_soon.catch_up()
+        box = self.query_one(Vertical)
+        if box.border_subtitle and reading == self.has_class("-reading"):
+            return
+        self.set_class(reading, "-reading")
+        keys = "↑ ↓ scroll   tab list" if reading else "type to filter   ↑ ↓   tab details"
+        box.border_subtitle = Content(f"{keys}   enter choose   esc back")
+
+    def _filter(self) -> None:
+        """Leave in the list what the filter leaves."""
+        shown = self._list.filter(self.query_one(Input).value, self._chosen)
+        of = "" if shown == len(self._catalog.presets) else f" of {len(self._catalog.presets)}"
+        legend = f"{shown}{of} presets; payload rate in Mb/s as documented, or ≈ as computed"
+        self.query_one("#legend", Static).update(Content(legend), layout=False)
+        self._keep_chosen()
+        self._sheet_soon.ask()
+
+    def _keep_chosen(self) -> None:
+        row = self._list.chosen
+        if row is not None:
+            self._chosen = row.id
+
+    def _show_sheet(self) -> None:
+        """Show the sheet of the row that the cursor stands on, from its beginning."""
+        row = self._list.chosen
+        if row is None:
+            self._sheet.show(Text("no preset has these words", "dim"))
+        elif row.problem is not None:
+            self._sheet.show(self._problem(row.problem))
+        else:
+            self._sheet.show(Group(*sheet_parts(sheet(self._catalog.find(row.id), language=self._language))))
+
+    def _problem(self, number: int) -> Group:
+        problem = self._catalog.problems[number]
+        told = Table.grid(padding=(0, 2, 0, 0))
+        told.add_column(style="dim", no_wrap=True)
+        told.add_column(overflow="fold")
+        for name, text in (("file", problem.path), ("key", problem.key), ("", problem.expected)):
+            if text:
+                told.add_row(name, words.plain(text))
+        heading = Text("▲ not usable; nothing else is touched by it", "bold yellow")
+        return Group(heading, Text(), told)

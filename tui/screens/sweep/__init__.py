@@ -1,0 +1,1 @@
+"""TODO tui/screens/sweep."""

@@ -1,0 +1,42 @@
+"""How a sweep comes on the screen: out of the form, or as it was kept."""
+
+from asyncio import to_thread
+
+from textual.screen import Screen
+
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.peer import Peer
+from ....engine.results.sweep import Sweep
+from ....presets.catalog import Catalog
+from ...interfaces import Export, Sweeps
+from ...state.cockpit import Desk
+from ...text import numbers as words
+from ..layout import app_of
+from .sweep import SweepScreen
+from .sweep_form import SweepForm
+
+
+def ask_sweep(screen: Screen[None], sweeps: Sweeps, export: Export, catalog: Catalog, desk: Desk) -> None:
+    """Ask what to try against the cockpit's peer, and try it."""
+
+    def asked(sweep: Sweep | None) -> None:
+        if sweep is not None:
+            preset = None if sweep.preset is None else catalog.find(sweep.preset)
+            app_of(screen).push_screen(SweepScreen(sweep, sweeps, export, preset=preset, peer=desk.peer))
+
+    peer = desk.peer.host if desk.peer.is_loopback else str(desk.peer)
+    form = SweepForm(catalog, peer, desk.preset.id, desk.plan.settings.direction.value)
+    app_of(screen).push_screen(form, asked)
+
+
+async def open_kept(screen: Screen[None], sweeps: Sweeps, group: str, export: Export, catalog: Catalog) -> None:
+    """Open a sweep that is kept, with what was measured of it; it can be gone on with there."""
+    try:
+        sweep, cells = await to_thread(sweeps.find, group)
+        preset = None if sweep.preset is None else catalog.find(sweep.preset)
+        peer = Peer.parse(sweep.peer)
+    except LinkgaugeError as error:
+        screen.notify(words.plain(str(error)), title="sweep", severity="error", markup=False)
+        return
+    shown = SweepScreen(sweep, sweeps, export, preset=preset, peer=peer, cells=cells, starts=False)
+    await app_of(screen).push_screen(shown)

@@ -1,0 +1,31 @@
+"""The runs that are kept, for the commands that read them."""
+
+import contextlib
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from ...engine.model.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from ...engine.results.run_log import RunLog, RunRow
+
+
+@contextlib.contextmanager
+def kept_runs() -> "Generator[RunLog]":
+    """Give the run log for reading; where there is none yet, none is made."""
+    from ...engine.results.run_log import RunLog
+    from .config import data_dir
+
+    with RunLog.open(data_dir(), create=False) as log:
+        yield log
+
+
+def find_run(log: "RunLog", text: str) -> "RunRow":
+    """Return the run that is meant. A log that cannot be read is not the command line's fault."""
+    from ...engine.model.errors import StoreError
+
+    log.runs()
+    try:
+        return log.find(text)
+    except StoreError as error:
+        raise UsageProblem(str(error)) from error

@@ -1,0 +1,75 @@
+"""What the latency bars show, and a probe's readings while a run goes on.
+
+Pure. Transactions are those of the last second; of a probe, which makes 100 a second at most, those of the last
+ten seconds since the latest change, for a percentile of fewer says little. At the end it is the whole run.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from ...engine.model.events import Changed, Event, Sampled, Started
+from ...engine.model.latency_histogram import Latency, latency_of, merge
+from ...engine.model.plan import SECOND_NS
+from ...engine.model.samples import ProbeSample
+
+_PROBE_WINDOW_NS: Final = 10 * SECOND_NS
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReading:
+    """How long things took, `idle` how long before there was any load, and what TCP itself thinks of the path."""
+
+    title: str
+    latency: Latency | None = None
+    idle: Latency | None = None
+    rtt_us: int | None = None
+    span: str = ""
+
+    @property
+    def times(self) -> float | None:
+        """How many times longer half of the transactions take under load; None where one is unknown."""
+        if self.latency is None or self.idle is None:
+            return None
+        return self.latency.p50_ns / self.idle.p50_ns
+
+
+class ProbeBoard:
+    """The probe's readings of a run that goes on. You must feed it every event, in order."""
+
+    def __init__(self) -> None:
+        self._idle: Latency | None = None
+        self._recent: deque[tuple[int, ProbeSample]] = deque()
+
+    def feed(self, event: Event) -> None:
+        """Take the run's next event."""
+        match event:
+            case Started(idle=ProbeSample() as idle):
+                self._idle = latency_of(_counts([idle]))
+            case Changed():
+                self._recent.clear()
+            case Sampled(sample=sample) if sample.probe is not None:
+                self._recent.append((sample.elapsed_ns, sample.probe))
+                while self._recent[0][0] <= sample.elapsed_ns - _PROBE_WINDOW_NS:
+                    self._recent.popleft()
+            case _:
+                pass
+
+    @property
+    def reading(self) -> LatencyReading:
+        """What the probe found lately, beside what it found before the load."""
+        samples = [sample for _, sample in self._recent]
+        return LatencyReading(
+            "latency under load",
+            latency_of(_counts(samples)),
+            self._idle,
+            samples[-1].rtt_us if samples else None,
+            "last 10 s",
+        )
+
+
+def _counts(samples: list[ProbeSample]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for sample in samples:
+        merge(counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
+    return counts

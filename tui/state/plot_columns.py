@@ -1,0 +1,55 @@
+"""What the plot draws in each of its columns: the rate of each direction at that time, stacked.
+
+Pure. A point stands for the interval that ends with it. Where several fall into one column their mean is
+drawn, and where one lasts for several columns it is drawn in all of them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...engine.model.plan import Direction
+from .instrument_values import Leg, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The rates of a moment, of each direction that carries something then, and whether they count."""
+
+    rates: tuple[tuple[Direction, float], ...]
+    warmup: bool
+
+
+def columns(legs: Sequence[Leg], span_s: float, width: int) -> list[Column | None]:
+    """Return what is known of each column of a plot that is `span_s` long; None where nothing is."""
+    found: list[Column | None] = [None] * width
+    step_s = span_s / max(width, 1)
+    for leg in legs:
+        for flow in leg.settings.direction.flows:
+            points = leg.points.get(flow, [])
+            if not points:
+                continue
+            ends = [point.at_s for point in points]
+            first = max(int(leg.from_s / step_s), 0)
+            last = min(int((ends[-1] - 1e-9) / step_s), width - 1)
+            for x in range(first, last + 1):
+                if (one := _within(points, ends, x * step_s, (x + 1) * step_s)) is not None:
+                    found[x] = _joined(found[x], flow, one, leg)
+    return found
+
+
+def _within(points: list[Point], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
+    """Return the mean rate of the points that end in a column, else that of the point that covers it."""
+    start, stop = bisect_left(ends, from_s + 1e-9), bisect_left(ends, until_s + 1e-9)
+    inside = points[start : max(stop, start + 1)]
+    if not inside:
+        return None
+    return sum(p.bit_s for p in inside) / len(inside), inside[-1].warmup
+
+
+def _joined(before: Column | None, flow: Direction, one: tuple[float, bool], leg: Leg) -> Column:
+    """Add a direction to a column; the first column of a leg belongs to the leg that begins there."""
+    bit_s, warmup = one
+    kept = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
+    flows = leg.settings.direction.flows
+    return Column((*(r for r in kept if r[0] in flows), (flow, bit_s)), warmup)

@@ -1,0 +1,160 @@
+"""A comparison of runs in words and for programs: for the command line and the app alike. Pure."""
+
+from typing import Any, Final, cast
+
+from ...engine.model.plan import Plan
+from ...engine.results.comparison import Comparison, Difference, Figure, Unit
+from ...engine.results.json_document import short
+from . import numbers as fmt
+from .plan import socket_words
+
+NO_DIFFERENCE: Final = "no difference that these runs can show"
+_NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": ""}
+_LAST_WORDS: Final = {
+    "mbit_s": "Mb/s",
+    "transactions_s": "trans/s",
+    "p50": "p50",
+    "p99": "p99",
+    "host_percent": "host",
+    "msec_per_mib": "ms/MiB",
+    "msec_per_transaction": "ms/trans",
+    "retransmits": "retransmits",
+    "rtt_us": "RTT",
+}
+_MORE_AND_LESS: Final[dict[Unit, tuple[str, str]]] = {
+    "bit_s": ("faster", "slower"),
+    "transactions_s": ("faster", "slower"),
+    "ns": ("longer", "shorter"),
+    "us": ("longer", "shorter"),
+}
+_SCALES: Final[dict[Unit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to what a run's document has under the key
+
+
+def difference_words(figure: Figure) -> str:
+    """Return a difference as a person reads it: `5.2 % faster (3.9–6.4)`.
+
+    Where an interval says that there may be none, that is what is said. A figure without an interval has its plain
+    difference, and says so.
+    """
+    found = figure.difference
+    if found is None:
+        return fmt.UNKNOWN
+    more, less = _MORE_AND_LESS.get(figure.unit, ("more", "less"))
+    if found.low is None or found.high is None:
+        if not found.percent:
+            return "the same"
+        if figure.unit == "percent":
+            points = (figure.second or 0.0) - (figure.first or 0.0)
+            return f"{_number(points)} points {more if points > 0 else less} (no interval)"
+        return f"{_percent(found.percent)} {more if found.percent > 0 else less} (no interval)"
+    if not found.is_shown:
+        return f"{NO_DIFFERENCE} ({_signed(found.low)} to {_signed(found.high)}{fmt.GROUP}%)"
+    ends = sorted((abs(found.low), abs(found.high)))
+    low, high = (_number(end) for end in ends)
+    return f"{_percent(found.percent)} {more if found.percent > 0 else less} ({low}–{high})"
+
+
+def figure_name(figure: Figure) -> str:
+    """Return what a figure is, in few words: `out Mb/s`, `CPU near host`."""
+    first, *rest = figure.key.split(".")
+    words = [_NAMES[first], *rest[:-1], _LAST_WORDS[rest[-1]]]
+    return " ".join(word for word in words if word and word != "latency_us")
+
+
+def value_words(figure: Figure, *, second: bool) -> str:
+    """Return one run's value, with how sure it is: `94.15 ±0.31 %`."""
+    value = figure.second if second else figure.first
+    steady = figure.second_steady if second else figure.first_steady
+    made = fmt.UNKNOWN if value is None else _value(value, figure.unit)
+    sure = fmt.give_or_take(None if steady is None else steady.percent)
+    return f"{made} {sure}".rstrip()
+
+
+def _value(value: float, unit: Unit) -> str:  # noqa: PLR0911 (one for each unit)
+    match unit:
+        case "bit_s":
+            return fmt.mbit(value)
+        case "transactions_s":
+            return fmt.transaction_number(value)
+        case "percent":
+            return fmt.percent(value)
+        case "us":
+            return fmt.milliseconds(round(value))
+        case "ns":
+            return fmt.latency(round(value))
+        case "msec":
+            return fmt.number(value, 3)
+        case "count":
+            return fmt.number(value)
+
+
+def changed_words(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return what the plans do not have in common: its name, the first run's and the second's."""
+    return [
+        (_field_name(name), _field(comparison.first, name), _field(comparison.second, name))
+        for name in comparison.changed
+    ]
+
+
+def comparison_json(comparison: Comparison, run_id: str, against: str) -> dict[str, Any]:
+    """Return a comparison for programs; rates and times are in the units of a run's document."""
+    return {
+        "run_id": run_id,
+        "against": against,
+        "changed": {
+            name.replace(" ", "_"): {"first": first, "second": second}
+            for name, first, second in changed_words(comparison)
+        },
+        "figures": [_figure_json(figure) for figure in comparison.figures],
+    }
+
+
+def _figure_json(figure: Figure) -> dict[str, Any]:
+    scale = _SCALES.get(figure.unit, 1.0)
+    found = figure.difference
+    return {
+        "key": figure.key,
+        "first": None if figure.first is None else short(figure.first * scale),
+        "second": None if figure.second is None else short(figure.second * scale),
+        "difference_percent": None if found is None else short(found.percent),
+        "ci95_percent": _ends(found),
+        "is_shown": None if found is None else found.is_shown,
+    }
+
+
+def _ends(found: Difference | None) -> list[float] | None:
+    if found is None or found.low is None or found.high is None:
+        return None
+    return [short(found.low), short(found.high)]
+
+
+def _field_name(name: str) -> str:
+    return {"window_bytes": "window", "block_bytes": "block", "sizes": "message sizes"}.get(
+        name, name.replace("_", " ")
+    )
+
+
+def _field(plan: Plan, name: str) -> str:
+    if name == "window_bytes":
+        return fmt.window(plan.settings.window_bytes)
+    if name == "block_bytes":
+        return fmt.window(plan.block_bytes)
+    if name == "socket":
+        return ", ".join(socket_words(plan.socket)) or "default"
+    value: object = getattr(plan.settings if hasattr(plan.settings, name) else plan, name)
+    if isinstance(value, tuple):
+        return "/".join(str(one) for one in cast("tuple[object, ...]", value))
+    return "default" if value is None else str(value)
+
+
+def _number(value: float) -> str:
+    value = abs(value)
+    return fmt.number(value, 2 if value < 0.995 else 1 if value < 99.95 else 0)
+
+
+def _percent(value: float) -> str:
+    return f"{_number(value)}{fmt.GROUP}%"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else '−' if value < 0 else ''}{_number(value)}"

@@ -1,0 +1,302 @@
+"""All text for people: numbers, units and words, made in this one place.
+
+Pure. Values come in base units (bytes, nanoseconds, microseconds, bits per second) and leave as text.
+`None` is unknown and is written as a dash; `0` is measured and is written as 0. Digits are grouped with
+a no-break space: it takes the one cell that a thin space takes in a terminal, never breaks a line, and
+unlike a thin space every terminal font has it.
+"""
+
+from enum import StrEnum
+from math import floor
+from typing import Final
+
+from ...engine.model.events import Expected, Reason
+from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings, Workload
+
+UNKNOWN: Final = "–"
+GROUP: Final = "\u00a0"
+KIB: Final = 1_024
+GIB: Final = 1_073_741_824
+
+_REASONS: Final = {
+    Reason.COMPLETED: "completed",
+    Reason.STOPPED: "stopped",
+    Reason.INTERRUPTED: "interrupted",
+    Reason.PEER_STOPPED: "stopped by the far end",
+    Reason.PEER_LOST: "far end lost",
+    Reason.SESSION_LOST: "session lost",
+    Reason.WORKER_LOST: "worker lost",
+    Reason.FAILED: "broke off",
+}
+_VERDICTS: Final = {"pass": "✓ PASS", "short": "▼ SHORT", "fail": "✗ FAIL", "none": "• NO VERDICT"}
+
+
+def number(value: float | None, decimals: int = 0) -> str:
+    """Return a number with its digits in groups of three: `12 345.6`."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.{decimals}f}".replace(",", GROUP)
+
+
+def count(value: int | None) -> str:
+    """Return a whole number with its digits in groups of three."""
+    return number(value)
+
+
+def decimals(bit_s: float | None) -> int:
+    """Return how many decimals a rate of this size wants in Mb/s, for four significant digits.
+
+    A gauge asks once, with the rate it expects or the highest it saw, so that its number keeps its width.
+    """
+    mbit_s = abs(bit_s or 0) / 1e6
+    return 0 if mbit_s >= 1_000 else 1 if mbit_s >= 100 else 2
+
+
+class Unit(StrEnum):
+    """What rates are counted in."""
+
+    MBIT = "Mb/s"
+    MIB = "MiB/s"
+
+    @property
+    def bits(self) -> int:
+        """How many bits a second one of it is."""
+        return 1_000_000 if self is Unit.MBIT else 8 * MIB
+
+    @property
+    def other(self) -> "Unit":
+        """The one that stands below it."""
+        return Unit.MIB if self is Unit.MBIT else Unit.MBIT
+
+
+def in_units(bit_s: float | None, units: Unit, places: int | None = None) -> str:
+    """Return a rate as a number of a unit, without it: `9 389`, or `1 119` of MiB/s."""
+    scaled = None if bit_s is None else bit_s * Unit.MBIT.bits / units.bits
+    return mbit(scaled, places)
+
+
+def with_unit(bit_s: float | None, units: Unit) -> str:
+    """Return a rate as a number of a unit, with it: `1 119 MiB/s`."""
+    return f"{in_units(bit_s, units)}{GROUP}{units.value}"
+
+
+def mbit(bit_s: float | None, places: int | None = None) -> str:
+    """Return a rate as a number of Mb/s (1,000,000 bits), without its unit: `9 389`, `94.15`."""
+    if bit_s is None:
+        return UNKNOWN
+    return number(bit_s / 1e6, decimals(bit_s) if places is None else places)
+
+
+def rate(bit_s: float | None, width: int = 0, places: int | None = None) -> str:
+    """Return a rate in Mb/s, the number right-aligned in `width` cells: `9 389 Mb/s`."""
+    return f"{mbit(bit_s, places):>{width}}{GROUP}Mb/s"
+
+
+def percent(value: float | None, places: int = 1, width: int = 0, mark: float | None = None) -> str:
+    """Return percents, right-aligned in `width` cells: `99.7 %`.
+
+    What is short of `mark` by little is cut rather than rounded: 94.96 must not read as a mark of 95.0.
+    """
+    if value is not None and mark is not None and value < mark <= round(value, places):
+        value = floor(value * 10**places) / 10**places
+    return f"{number(value, 0 if value is None else places):>{width}}{GROUP}%"
+
+
+def share(part: float | None, whole: float | None) -> float | None:
+    """Return `part` in percent of `whole`; a percentage of nothing is nothing."""
+    return None if part is None or not whole else 100 * part / whole
+
+
+def give_or_take(percent_: float | None) -> str:
+    """Return half of an interval in percent of its middle: `±0.31 %`; empty where it is not known."""
+    if percent_ is None:
+        return ""
+    if percent_ > 100:
+        return f"±>100{GROUP}%"
+    places = 2 if percent_ < 0.995 else 1 if percent_ < 9.95 else 0
+    return f"±{number(percent_, places)}{GROUP}%" if percent_ >= 0.005 or not percent_ else f"±<0.01{GROUP}%"
+
+
+def of_gap(value: float | None) -> str:
+    """Return how much of what is missing something explains: `93 % of the gap`; nothing where it is unknown."""
+    return "" if value is None else f"{100 * value:.0f}{GROUP}% of the gap"
+
+
+def window(window_bytes: int | None) -> str:
+    """Return a window as a person would type it: `auto`, `56K`, `4M`, or plain bytes."""
+    if window_bytes is None:
+        return "auto"
+    for unit, name in ((GIB, "G"), (MIB, "M"), (KIB, "K")):
+        if window_bytes and window_bytes % unit == 0:
+            return f"{window_bytes // unit}{name}"
+    return str(window_bytes)
+
+
+def size(value_bytes: int | None) -> str:
+    """Return a size to three digits, in at most five cells: `512`, `14.5K`, `1.25M`."""
+    if value_bytes is None:
+        return UNKNOWN
+    if value_bytes < KIB:
+        return str(value_bytes)
+    value = value_bytes / KIB
+    for name in "KMGT":
+        if value < 999.5 or name == "T":
+            places = 2 if value < 9.995 else 1 if value < 99.95 else 0
+            return f"{value:.{places}f}{name}"
+        value /= KIB
+    raise AssertionError("the last unit takes every value")
+
+
+def payload(value_bytes: int | None) -> str:
+    """Return an amount of payload with its unit: `1.25 GiB`."""
+    if value_bytes is None:
+        return UNKNOWN
+    text = size(value_bytes)
+    return f"{text[:-1]}{GROUP}{text[-1]}iB" if text[-1].isalpha() else f"{text}{GROUP}B"
+
+
+def duration(value_ns: int | None) -> str:
+    """Return a planned duration: `30 s`, `5 min`, `until stopped`."""
+    if value_ns is None:
+        return "until stopped"
+    seconds = value_ns / SECOND_NS
+    if seconds >= 120 and seconds % 60 == 0:
+        return f"{seconds / 60:g}{GROUP}min"
+    return f"{seconds:g}{GROUP}s"
+
+
+def clock(value_ns: int | None) -> str:
+    """Return time on a stopwatch: `00:12`, `1:02:03`."""
+    if value_ns is None:
+        return "--:--"
+    minutes, seconds = divmod(max(value_ns, 0) // SECOND_NS, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
+
+
+def milliseconds(value_us: int | None) -> str:
+    """Return a short time in milliseconds to three digits: `0.21 ms`, `12.3 ms`."""
+    if value_us is None:
+        return f"{UNKNOWN}{GROUP}ms"
+    value = value_us / 1_000
+    places = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{number(value, places)}{GROUP}ms"
+
+
+def cost(msec_per_mib: float | None) -> str:
+    """Return what a MiB of payload cost in CPU time: `0.31 ms/MiB`."""
+    return f"{number(msec_per_mib, 2)}{GROUP}ms/MiB"
+
+
+def transaction_cost(msec: float | None) -> str:
+    """Return what a transaction cost in CPU time: `0.012 ms/trans`."""
+    places = 3 if msec is not None and msec < 0.9995 else 2
+    return f"{number(msec, places)}{GROUP}ms/trans"
+
+
+def transactions(per_s: float | None, width: int = 0) -> str:
+    """Return transactions a second, the number right-aligned in `width` cells: `54 320 trans/s`."""
+    return f"{transaction_number(per_s):>{width}}{GROUP}trans/s"
+
+
+def transaction_number(per_s: float | None) -> str:
+    """Return transactions a second without the unit, with four significant digits below a thousand."""
+    return number(per_s, 0 if per_s is None or per_s >= 1_000 else 1 if per_s >= 100 else 2)
+
+
+def rate_number(bit_s: float | None, answer_bits: int | None) -> str:
+    """Return a rate without its unit: in Mb/s; of transactions with answers of so many bits, how many a second."""
+    if answer_bits is None or bit_s is None:
+        return mbit(bit_s)
+    return transaction_number(bit_s / answer_bits)
+
+
+def latency(value_ns: int | None) -> str:
+    """Return how long a transaction took, to three digits: `17.8 µs`, `1.25 ms`, `2.00 s`."""
+    if value_ns is None:
+        return UNKNOWN
+    value, unit = value_ns / 1e3, "µs"
+    for larger in ("ms", "s"):
+        if value < 999.5:
+            break
+        value, unit = value / 1e3, larger
+    places = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{number(value, places)}{GROUP}{unit}"
+
+
+def times(factor: float) -> str:
+    """Return how many times as much something is, to two or three digits: `×1.1`, `×24`, `×310`."""
+    return f"×{number(factor, 1 if factor < 9.95 else 0)}"
+
+
+def workload(plan: Plan) -> str:
+    """Return what a plan's sessions carry, in words: `rr 200/1 000 bytes, 4 in flight`."""
+    if not plan.workload.is_transactional:
+        return f"{plan.workload} with a latency probe" if plan.probe else str(plan.workload)
+    request, response = plan.sizes
+    in_flight = f", {plan.burst} in flight" if plan.burst > 1 else ""
+    closed = ", closed by the answering end" if plan.workload is Workload.CRR else ""
+    return f"{plan.workload} {count(request)}/{count(response)}{GROUP}bytes{in_flight}{closed}"
+
+
+def sessions(value: int) -> str:
+    """Return a number of sessions in words: `1 session`, `5 sessions`."""
+    return f"{value}{GROUP}session{'' if value == 1 else 's'}"
+
+
+def settings(value: Settings) -> str:
+    """Return settings in words: `out, 5 sessions, window 56K`."""
+    return f"{value.direction}, {sessions(value.sessions)}, window{GROUP}{window(value.window_bytes)}"
+
+
+def change(before: Settings, after: Settings) -> str:
+    """Return what a change of settings changed, in words: `5 sessions, window 56K`; empty for nothing."""
+    words: list[str] = []
+    if before.direction is not after.direction:
+        words.append(str(after.direction))
+    if before.sessions != after.sessions:
+        words.append(sessions(after.sessions))
+    if before.window_bytes != after.window_bytes:
+        words.append(f"window{GROUP}{window(after.window_bytes)}")
+    return ", ".join(words)
+
+
+def gain(before: float | None, after: float | None) -> str:
+    """Return how much more a rate is than another, to stand beside them: ` (+36 %)`; empty for unknown."""
+    if not before or after is None:
+        return ""
+    percent_ = round(100 * (after / before - 1))  # an integer: there is no -0 of it
+    return f" ({percent_:+d}{GROUP}%)" if percent_ else f" (0{GROUP}%)"
+
+
+def expected(value: Expected | None) -> str:
+    """Return an expected rate with where it comes from: `9 415 Mb/s (documented: AIX table 1)`."""
+    if value is None:
+        return "nothing to expect"
+    rates = rate(value.bit_s) if value.transactions_s is None else transactions(value.transactions_s)
+    return f"{rates} ({value.basis}: {plain(value.source)})"
+
+
+def arrow(direction: Direction) -> str:
+    """Return the arrow of a direction, as seen with the near end on the left."""
+    return {Direction.OUT: "→", Direction.IN: "←", Direction.DUPLEX: "⇄"}[direction]
+
+
+def reason(value: Reason) -> str:
+    """Return why a run ended, in a few words."""
+    return _REASONS[value]
+
+
+def verdict(word: str) -> str:
+    """Return a verdict's word with its mark, so that colour never speaks alone: `✓ PASS`."""
+    return _VERDICTS[word]
+
+
+def plain(text: str) -> str:
+    """Return text of a peer or of a file as one harmless line: no control or invisible characters."""
+    return "".join(c if c.isprintable() else GROUP if c == GROUP else " " for c in text).strip()
+
+
+def many(value: int, word: str) -> str:
+    """Return a number of things: `1 core`, `64 cores`."""
+    return f"{count(value)}{GROUP}{word}{'' if value == 1 else 's'}"

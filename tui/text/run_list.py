@@ -1,0 +1,175 @@
+"""Runs of the log as lines of a table: what is shown of each, and by what they are sorted. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from ...engine.results.run_log import RunRow
+from . import numbers as words
+
+_WORDS_OF_DIRECTION: Final = {"out": "→", "in": "←", "duplex": "⇄"}
+_BADNESS: Final = {"fail": 0, "short": 1, "none": 2, "pass": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run as a list shows it: values, no connection to the log. `transactions_s` is None for streams."""
+
+    run_id: str
+    started_utc: str | None
+    preset: str
+    peer: str
+    test: str
+    bit_s: float | None
+    transactions_s: float | None
+    percent: float | None
+    verdict: str | None
+    ended: str
+    label: str
+    note: str
+    group: str
+    is_running: bool
+
+    @property
+    def when(self) -> str:
+        """The moment it began, in UTC, to the minute: `2026-11-21 01:46`."""
+        return words.UNKNOWN if self.started_utc is None else words.plain(self.started_utc[:16].replace("T", " "))
+
+    @property
+    def rate(self) -> str:
+        """What was measured, without a unit for Mb/s: `9 389`, `17 714/s`."""
+        if self.transactions_s is not None:
+            return f"{words.transaction_number(self.transactions_s)}/s"
+        return words.mbit(self.bit_s)
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict with its mark; of a run without one, how it ended."""
+        return words.verdict(self.verdict) if self.verdict in _BADNESS else self.ended
+
+
+Key = Callable[[RunLine], Any]
+
+# What a column is called, and what it sorts by; what is unknown comes last in either order.
+SORTS: Final[dict[str, Key]] = {
+    "when": lambda line: line.run_id,
+    "preset": lambda line: line.preset or None,
+    "peer": lambda line: line.peer,
+    "test": lambda line: line.test,
+    "rate": lambda line: line.bit_s if line.transactions_s is None else line.transactions_s,
+    "%": lambda line: line.percent,
+    "verdict": lambda line: _BADNESS.get(line.verdict or ""),
+    "label": lambda line: line.label.casefold() or None,
+}
+
+
+def ordered(lines: Sequence[RunLine], column: str, *, falling: bool) -> list[RunLine]:
+    """Return the lines in the order of a column; equals stay as they were, what is unknown comes last."""
+    key = SORTS[column]
+    known = [line for line in lines if key(line) is not None]
+    unknown = [line for line in lines if key(line) is None]
+    return [*sorted(known, key=key, reverse=falling), *unknown]
+
+
+def run_line(row: RunRow) -> RunLine:
+    """Return the line of a run; what its document does not tell is unknown: a log is a file, and files change."""
+    document: Any = row.document
+    mbit_s = number_in(document, "measured", "total", "mbit_s")
+    return RunLine(
+        run_id=row.run_id,
+        started_utc=row.started_utc,
+        preset=words.plain(row.preset),
+        peer=words.plain(row.peer),
+        test=_test(document),
+        bit_s=None if mbit_s is None else mbit_s * 1e6,
+        transactions_s=number_in(document, "measured", "total", "transactions_s"),
+        percent=number_in(document, "measured", "total", "percent_of_expected"),
+        verdict=row.verdict,
+        ended=ended_text(row),
+        label=words.plain(row.label or ""),
+        note=words.plain(row.note or ""),
+        group=words.plain(row.group or ""),
+        is_running=row.is_running,
+    )
+
+
+def ended_text(row: RunRow) -> str:
+    """Return how a run ended; one that did not may still go on, or its process may have died."""
+    if row.reason is not None:
+        return words.reason(row.reason)
+    return "goes on" if row.is_running else "cut off"
+
+
+def number_in(document: Any, *keys: str) -> float | None:
+    """Return a number of a run's document; None where there is none."""
+    value = _value_in(document, *keys)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _value_in(document: Any, *keys: str) -> Any:
+    for key in keys:
+        document = cast("dict[str, Any]", document).get(key) if isinstance(document, dict) else None
+    return document
+
+
+def _test(document: Any) -> str:
+    """Return what was tested, in a few cells: `→5`, `⇄2`, `rr→10`."""
+    direction = _WORDS_OF_DIRECTION.get(str(_value_in(document, "plan", "direction")))
+    sessions = number_in(document, "plan", "sessions")
+    if direction is None or sessions is None:
+        return words.UNKNOWN
+    workload = words.plain(str(_value_in(document, "plan", "workload")))
+    return f"{'' if workload == 'stream' else workload}{direction}{sessions:.0f}"
+
+
+# MERGED FROM tui/kept_rows:
+# Which of the kept runs a person means: the filters of the command line, and words typed in the app. Pure.
+
+_FIELDS: Final = ("preset", "peer", "verdict", "label", "note", "group")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """What is asked for, each part by itself; None asks for nothing. Texts are parts of a text, in any letters."""
+
+    preset: str | None = None
+    peer: str | None = None
+    verdict: str | None = None
+    label: str | None = None
+
+    def of(self, rows: Iterable[RunRow]) -> list[RunRow]:
+        """Return the rows that have all of it, in their order."""
+        return [row for row in rows if self._has(row)]
+
+    def _has(self, row: RunRow) -> bool:
+        return (
+            _is_part(self.preset, row.preset)
+            and _is_part(self.peer, row.peer)
+            and _is_part(self.label, row.label)
+            and self.verdict in {None, row.verdict}
+        )
+
+
+class KeptRun:
+    """A run of the log with its line, and its words, made ready to be looked through at each letter."""
+
+    __slots__ = ("_everything", "_words", "line", "row")
+
+    def __init__(self, row: RunRow) -> None:
+        self.row = row
+        self.line = run_line(row)
+        self._words = {name: (getattr(row, name) or "").casefold() for name in _FIELDS}
+        self._everything = " ".join((*self._words.values(), row.run_id, row.started_utc or ""))
+
+    def has(self, text: str) -> bool:
+        """Return whether every word of a text is in them; `peer:db` looks for `db` in the peer alone."""
+        for wanted in text.casefold().split():
+            name, colon, part = wanted.partition(":")
+            is_field = colon and name in self._words
+            if part not in self._words[name] if is_field else wanted not in self._everything:
+                return False
+        return True
+
+
+def _is_part(wanted: str | None, text: str | None) -> bool:
+    return wanted is None or wanted.casefold() in (text or "").casefold()

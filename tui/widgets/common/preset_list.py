@@ -1,0 +1,146 @@
+"""The presets as a list: families with their presets below them, and what each of those expects."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+from unicodedata import normalize
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+
+from ....engine.model.plan import Settings
+from ....presets.catalog import Catalog
+from ....presets.expectation import expectation
+from ....presets.preset import Preset
+from ...rendering.styles import MUTED, SHORT
+from ...state.instrument_values import expected_of
+from ...text import numbers as words
+from .cursor_list import Lines
+
+_RATE_WIDTH: Final = 12  # a mark, a space, and 1 600 000 Mb/s with its digits in groups
+_NARROWEST_NAME: Final = 20
+_PROBLEM: Final = "problem "
+_HEADING: Final = "bold $text-primary"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the list: a heading, where it has no `id`; else a preset, or a problem, and what finds it."""
+
+    text: str
+    rate: str = ""
+    mark: str = ""
+    id: str = ""
+    finds: str = ""
+
+    @property
+    def problem(self) -> int | None:
+        """The number of the problem that it tells; None where it is no problem."""
+        return int(self.id.removeprefix(_PROBLEM)) if self.id.startswith(_PROBLEM) else None
+
+
+class PresetList(Lines):
+    """Shows those rows that a filter leaves, and a heading only above what it leaves."""
+
+    def __init__(self, sections: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        super().__init__()
+        self._sections = sections
+        self.rows: Sequence[Row] = ()
+
+    @property
+    def chosen(self) -> Row | None:
+        """The row that the cursor stands on."""
+        return None if self.at is None else self.rows[self.at]
+
+    def filter(self, text: str, wanted: str) -> int:
+        """Leave what has all words of a text, the cursor where it is `wanted`; return how many presets are left."""
+        self.rows = tuple(_left(self._sections, text))
+        at = next((number for number, row in enumerate(self.rows) if row.id == wanted), None)
+        self.fill(len(self.rows), at)
+        return sum(bool(row.id) and row.problem is None for row in self.rows)
+
+    def can_stand(self, number: int) -> bool:
+        """Headings are not to be chosen."""
+        return bool(self.rows[number].id)
+
+    def draw(self, number: int, width: int) -> Content:
+        """Return a row: its name, and what it expects at the right."""
+        row = self.rows[number]
+        if not row.id:
+            return Content.styled(row.text, _HEADING)
+        if row.problem is not None:
+            return Content.styled(f"  ▲ {row.text}", SHORT).truncate(width, ellipsis=True)
+        return Content.assemble(
+            "  ",
+            shortened(row.text, max(_NARROWEST_NAME, width - _RATE_WIDTH - 4)),
+            (f" {row.mark:>{_RATE_WIDTH - len(row.rate)}}", MUTED),
+            (f"{row.rate} ", MUTED if row.rate == words.UNKNOWN else "bold"),
+        )
+
+
+def _left(sections: Sequence[tuple[str, Sequence[Row]]], text: str) -> Iterable[Row]:
+    for heading, rows in sections:
+        left = [row for row in rows if has_words(row.finds, text)]
+        if left:
+            yield Row(heading)
+            yield from left
+
+
+def sections_of(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[Row]]]:
+    """Return all there is to list: presets by family, then what is wrong with a person's own."""
+    found: list[tuple[str, Sequence[Row]]] = [
+        (words.plain(family), [_row(preset, settings, language) for preset in presets])
+        for family, presets in by_family(catalog.presets).items()
+    ]
+    problems: list[Row] = []
+    for number, problem in enumerate(catalog.problems):
+        told = words.plain(f"{Path(problem.path).name}: {problem.key or problem.expected}")
+        problems.append(Row(told, id=f"{_PROBLEM}{number}", finds=_folded(told)))
+    return [*found, ("not usable", problems)] if problems else found
+
+
+def _row(preset: Preset, settings: Settings, language: str) -> Row:
+    expected = expected_of(expectation(preset, settings), settings.direction)
+    return Row(
+        words.plain(preset.name_in(language)),
+        words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
+        "≈ " if expected is not None and expected.basis == "computed" else "",
+        preset.id,
+        finds(preset, language),
+    )
+
+
+def by_family(presets: Sequence[Preset]) -> dict[str, list[Preset]]:
+    """Return presets by family, whichever document they are of; families in the order of their first preset."""
+    families: dict[str, list[Preset]] = {}
+    for preset in presets:
+        families.setdefault(preset.family, []).append(preset)
+    return families
+
+
+@lru_cache(maxsize=1024)
+def shortened(name: str, width: int) -> str:
+    """Return a name in just so many cells. Names differ at their ends, so it is the middle that goes."""
+    if cell_len(name) <= width:
+        return set_cell_size(name, width)
+    end = name
+    while cell_len(end) > width * 2 // 5:
+        end = end[1:]
+    return set_cell_size(name, width - 1 - cell_len(end)) + "…" + end
+
+
+def finds(preset: Preset, language: str = "en") -> str:
+    """Return by what a preset is found: what is shown of it, its id, its English name, its document."""
+    return _folded(" ".join((preset.id, preset.name, preset.name_in(language), preset.family, preset.source.title)))
+
+
+def has_words(known: str, text: str) -> bool:
+    """Tell whether every word of a text is in what something is found by."""
+    return all(word in known for word in _folded(text).split())
+
+
+def _folded(text: str) -> str:
+    """Return text as it is compared: `ＭＴＵ` is `mtu`."""
+    return normalize("NFKC", text).casefold()

@@ -1,0 +1,127 @@
+"""The clients of an endpoint: one line for each, in columns for which there is room."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.text import Text
+from textual.events import Resize
+from textual.widgets import DataTable
+
+from ....engine.far.status import RunNow
+from ...state.endpoint import ClientReading
+from ...text import numbers as words
+from ...text.numbers import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column: its head, how wide it is, from which width of the table on it is there, and what it says."""
+
+    name: str
+    width: int
+    from_width: int
+    text: Callable[[ClientReading, Unit], str]
+    is_number: bool = False
+
+
+def _run(client: ClientReading, _units: Unit) -> str:
+    run = client.run
+    return "looks, no run" if run is None else f"{run.workload} {run.settings.direction}"
+
+
+def _time(run: RunNow) -> str:
+    limit = "" if run.duration_ns is None else f" / {words.clock(run.duration_ns)}"
+    return f"{words.clock(run.elapsed_ns)}{limit}"
+
+
+def _of_run(text: Callable[[RunNow], str]) -> Callable[[ClientReading, Unit], str]:
+    """Return what says something of a client's run, and nothing of a client without one."""
+    return lambda client, _units: "" if client.run is None else text(client.run)
+
+
+_COLUMNS: Final = (
+    _Column("client", 16, 0, lambda client, _: words.plain(client.address) or "ssh"),
+    _Column("host", 16, 110, lambda client, _: words.plain(client.hostname or words.UNKNOWN)),
+    _Column("since", 7, 0, lambda client, _: words.clock(client.since_ns), is_number=True),
+    _Column("run", 13, 0, _run),
+    _Column("time", 13, 110, _of_run(_time), is_number=True),
+    _Column("sess", 4, 0, _of_run(lambda run: str(run.settings.sessions)), is_number=True),
+    _Column("window", 6, 160, _of_run(lambda run: words.window(run.settings.window_bytes))),
+    _Column("receives", 9, 0, lambda one, units: words.in_units(one.received_bit_s, units), is_number=True),
+    _Column("sends", 9, 0, lambda one, units: words.in_units(one.sent_bit_s, units), is_number=True),
+    _Column("received", 9, 160, _of_run(lambda run: words.payload(run.received_bytes)), is_number=True),
+    _Column("sent", 9, 160, _of_run(lambda run: words.payload(run.sent_bytes)), is_number=True),
+)
+_GAP: Final = 2
+_WIDEST: Final = 30
+
+
+class ClientTable(DataTable[Text]):
+    """Shows readings of clients, in the order in which they came."""
+
+    DEFAULT_CSS = """
+    ClientTable {
+        height: 1fr;
+        padding: 0 1;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        overflow-x: hidden;
+        & > .datatable--header { background: $background; color: $foreground 62%; text-style: bold; }
+        &:focus { background-tint: $foreground 0%; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(cursor_type="none", cell_padding=0, zebra_stripes=False)
+        self._shown: list[tuple[str, ...]] = []
+        self._names: tuple[str, ...] = ()
+        self._clients: Sequence[ClientReading] = ()
+        self._units = Unit.MBIT
+
+    def show(self, clients: Sequence[ClientReading], units: Unit) -> None:
+        """Show these lines; cells that say the same stay as they are."""
+        self._clients, self._units = clients, units
+        columns = _columns(self.size.width)
+        names = tuple(column.name for column, _ in columns)
+        rows = [tuple(column.text(client, units) for column, _ in columns) for client in clients]
+        self.border_title = f"clients {len(clients)}"
+        self.border_subtitle = f"receives and sends are this end's, in {units.value}"
+        if names != self._names or len(rows) != len(self._shown):
+            self._fill(columns, names, rows)
+        else:
+            for y, (row, before) in enumerate(zip(rows, self._shown, strict=True)):
+                for x, (text, old) in enumerate(zip(row, before, strict=True)):
+                    if text != old:
+                        self.update_cell_at((y, x), _cell(text, *columns[x]))  # pyright: ignore[reportArgumentType]
+        self._names, self._shown = names, rows
+
+    def _fill(
+        self, columns: list[tuple[_Column, int]], names: tuple[str, ...], rows: list[tuple[str, ...]]
+    ) -> None:
+        self.clear(columns=True)
+        for (column, width), name in zip(columns, names, strict=True):
+            self.add_column(_cell(name, column, width), width=width)
+        for row in rows:
+            self.add_row(*(_cell(text, *column) for text, column in zip(row, columns, strict=True)))
+
+    def on_resize(self, _event: Resize) -> None:
+        """Share the new width."""
+        self._names = ()
+        self.show(self._clients, self._units)
+
+
+def _columns(width: int) -> list[tuple[_Column, int]]:
+    """Return the columns for which there is room, with their widths; the client's own takes what is left."""
+    there = [column for column in _COLUMNS if width >= column.from_width]
+    rest = width - 4 - sum(column.width + _GAP for column in there)
+    wider = {_COLUMNS[0].name: max(min(rest, _WIDEST), 0)}
+    return [(column, column.width + _GAP + wider.get(column.name, 0)) for column in there]
+
+
+def _cell(text: str, column: _Column, width: int) -> Text:
+    cell = Text(text, no_wrap=True, overflow="ellipsis")
+    cell.truncate(width - _GAP, overflow="ellipsis")
+    if column.is_number:
+        cell.align("right", width - _GAP)
+    return cell

@@ -1,0 +1,73 @@
+"""The first lines of the endpoint's screen: where it listens, who may come, and whether it is open."""
+
+from textual.content import Content
+
+from ...rendering.styled_lines import Drawn
+from ...rendering.styles import KEY, MUTED
+from ...state.endpoint import Served
+from ...text import numbers as words
+
+
+class ServingHead(Drawn):
+    """Shows where an endpoint listens on the left, its state and how long it has been there on the right."""
+
+    DEFAULT_CSS = """
+    ServingHead { height: 2; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._served: Served | None = None
+
+    def show(self, served: Served) -> None:
+        """Show these values from the next frame on."""
+        self._served = served
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Content]:
+        """Lay both lines out over the width there is; what stands on the right is never cut."""
+        del height
+        if self._served is None:
+            return []
+        lines = ((_where(self._served), _state(self._served)), (_who(self._served), _so_far(self._served, width)))
+        return [_both(left, right, width) for left, right in lines]
+
+
+def _both(left: Content, right: Content, width: int) -> Content:
+    room = max(width - right.cell_length - 2, 0)
+    return Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
+
+
+def _where(served: Served) -> Content:
+    facts = served.facts
+    return Content.assemble(
+        ("linkgauge ", KEY),
+        (" endpoint ", MUTED),
+        (words.plain(facts.hostname), "bold"),
+        ("  on ", MUTED),
+        (facts.address, "bold"),
+    )
+
+
+def _who(served: Served) -> Content:
+    tls = "" if served.facts.tls is None else "   control is TLS"
+    return Content.assemble((words.plain(served.facts.entrance), ""), (tls, MUTED))
+
+
+def _state(served: Served) -> Content:
+    if served.left_ns is not None:
+        return Content.assemble(("◌ DRAINING", "bold $text-warning"), f" {words.clock(served.left_ns)} left")
+    return Content.assemble(("● SERVING", "bold $text-success"), (f" {words.clock(served.up_ns)}", "bold"))
+
+
+def _so_far(served: Served, width: int) -> Content:
+    totals = served.totals
+    if not (totals.clients or totals.refused):
+        return Content("")
+    parts = [words.many(totals.runs, "run"), words.payload(totals.bytes)]
+    if width >= 100:
+        parts.insert(0, words.many(totals.clients, "client"))
+        parts.append(f"{words.count(totals.refused)} turned away")
+    elif totals.refused:
+        parts.append(f"{words.count(totals.refused)} refused")
+    return Content.styled(f"so far {', '.join(parts)}", MUTED)

@@ -1,0 +1,74 @@
+"""What an endpoint allows, and how much of it is used now."""
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from ....engine.model.limits import rules
+from ....engine.model.plan import SECOND_NS
+from ...rendering.styles import MUTED
+from ...state.endpoint import Served
+from ...text import numbers as words
+
+
+class LimitsPanel(VerticalScroll):
+    """Shows every limit by its name: what is used of it, where that can be said, and what it is."""
+
+    DEFAULT_CSS = """
+    LimitsPanel { padding: 0 1; scrollbar-size-vertical: 1; & > Static { height: auto; } }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="limits")
+        self._said = Content("")
+        self.border_title = "limits"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the lines."""
+        yield Static(markup=False)
+
+    def show(self, served: Served) -> None:
+        """Show these values from the next frame on."""
+        said = Content("\n").join(_lines(served))
+        if not said.is_same(self._said):
+            self.query_one(Static).update(said, layout=said.plain.count("\n") != self._said.plain.count("\n"))
+            self._said = said
+
+
+def _lines(served: Served) -> list[Content]:
+    used = _used(served)
+    lines: list[Content] = []
+    for name, value in served.limits.values().items():
+        now = used.get(name, "")
+        shown = ", ".join(value) if isinstance(value, list) else _value(name, value)
+        lines.append(
+            Content.assemble(
+                (f"{name:<19} ", MUTED), (f"{now:>5}", "bold"), (" / " if now else "   "), shown or "–"
+            )
+        )
+    return lines
+
+
+def _value(name: str, value: int) -> str:
+    unit = rules()[name].unit
+    if unit == "bit/s":
+        return f"{value / 1e9:g} Gb/s" if value >= 10**9 else words.rate(value)
+    return f"{words.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
+
+
+def _used(served: Served) -> dict[str, str]:
+    """Return how much of a limit is used now, of those of which that can be said."""
+    by_address: dict[str, int] = {}
+    for client in served.clients:
+        by_address[client.address] = by_address.get(client.address, 0) + 1
+    runs = [client.run for client in served.clients if client.run is not None]
+    rate = (served.received_bit_s or 0) + (served.sent_bit_s or 0)
+    return {
+        "clients": str(len(served.clients)),
+        "clients_per_address": str(max(by_address.values(), default=0)),
+        "pending": str(served.pending),
+        "sessions": str(max((run.settings.sessions for run in runs), default=0)),
+        "duration_s": str(max((run.elapsed_ns for run in runs), default=0) // SECOND_NS),
+        "rate_bit_s": f"{rate / 1e9:.3g}",
+    }

@@ -1,0 +1,64 @@
+"""The log of an endpoint, line by line, with a mark for each kind."""
+
+from collections.abc import Collection
+from itertools import islice
+from typing import Final
+
+from rich.text import Text
+from textual.events import Resize
+from textual.widgets import RichLog
+
+from ...state.endpoint import Line
+from ...text import numbers as words
+
+_MARKS: Final = {
+    "client": "○",
+    "run_began": "●",
+    "run_ended": "■",
+    "refused": "✗",
+    "dropped": "✗",
+    "not_accepted": "✗",
+    "open": "▲",
+    "not_reloaded": "▲",
+    "draining": "◌",
+}
+
+
+class ServingLog(RichLog):
+    """Shows the newest lines; it is scrolled back with the keyboard, and follows again at its end."""
+
+    DEFAULT_CSS = """
+    ServingLog {
+        padding: 0 1;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        overflow: hidden auto;
+        &:focus { background-tint: $foreground 0%; background: $background; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(max_lines=1_000, min_width=20, wrap=True, markup=False, highlight=False, id="log")
+        self.border_title = "log"
+        self._lines: Collection[Line] = ()
+        self._written = 0
+
+    def show(self, lines: Collection[Line], written: int) -> None:
+        """Show these lines, `written` having been the number of the last one."""
+        new = min(written - self._written, len(lines))
+        self._lines, self._written = lines, written
+        for line in islice(lines, len(lines) - new, None):
+            self._add(line)
+
+    def on_resize(self, event: Resize) -> None:
+        """Break the lines anew; Textual then does what a log of its own does."""
+        del event
+        self.clear()
+        for line in self._lines:
+            self._add(line)
+
+    def _add(self, line: Line) -> None:
+        mark = _MARKS.get(line.event, "·")
+        text = Text.assemble((f"{line.at:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), words.plain(line.text))
+        # Without a width it would measure the text by a terminal of its own, of 80 cells.
+        self.write(text, self.scrollable_content_region.width or None, scroll_end=self.is_vertical_scroll_end)

@@ -1,0 +1,75 @@
+"""What an endpoint carries in one direction, of all its clients together: a number, and the last minutes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from textual.content import Content
+
+from ...rendering.big_digits import best_face, figures, painted, right_aligned
+from ...rendering.canvas import EIGHTHS, Canvas, eighths
+from ...rendering.styled_lines import Drawn
+from ...rendering.styles import MUTED
+from ...text import numbers as words
+from ...text.numbers import Unit
+
+_NAMES: Final = {"received": "← receives", "sent": "→ sends"}
+_COLOURS: Final = {"received": "$primary", "sent": "$success"}
+_BESIDE: Final = 16  # cells beside the figures: the unit, and the rate in the other one
+
+
+class ServingGauge(Drawn):
+    """Shows a rate in large figures, and below it how it came to that, a second a column."""
+
+    DEFAULT_CSS = """
+    ServingGauge { padding: 0 1; }
+    """
+
+    def __init__(self, way: str) -> None:
+        super().__init__(widget_id=f"serving-{way}")
+        self._way = way
+        self._bit_s: float | None = None
+        self._past: Sequence[float] = ()
+        self._units = Unit.MBIT
+
+    def show(self, bit_s: float | None, past: Sequence[float], units: Unit) -> None:
+        """Show these values from the next frame on."""
+        self._bit_s, self._past, self._units = bit_s, past, units
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Content]:
+        """Lay figures out on top, and give the past what is left."""
+        top = max([*self._past[-width:], self._bit_s or 0.0], default=0.0)
+        self.set_titles(_NAMES[self._way], f"highest {words.in_units(top, self._units)}" if top else "")
+        number = words.in_units(self._bit_s, self._units)
+        widest = max(words.in_units(top, self._units), number, key=len)
+        face = best_face(widest, width - _BESIDE, max(height - 1, 1))
+        beside = [
+            Content.styled(self._units.value, "bold"),
+            Content.styled(words.with_unit(self._bit_s, self._units.other), MUTED),
+        ]
+        if face is None:
+            lines = [Content.assemble((number, "bold"), " ", beside[0], "  ", beside[1])]
+        else:
+            rows = figures(right_aligned(number, widest), face)
+            beside += [Content("")] * (len(rows) - len(beside))
+            lines = [
+                Content.assemble(painted(row, "$foreground"), " ", unit)
+                for row, unit in zip(rows, beside, strict=False)
+            ]
+        return [*lines[:height], *self._plot(width, height - len(lines), top)]
+
+    def _plot(self, width: int, rows: int, top: float) -> list[Content]:
+        """Draw the past, the newest second at the right."""
+        if rows <= 0:
+            return []
+        canvas = Canvas(width, rows)
+        for x in range(width):
+            canvas.put(x, 0, "▁", "$foreground 22%")
+        past, colour = self._past[-width:], _COLOURS[self._way]
+        for x, bit_s in enumerate(past, width - len(past)):
+            high = eighths(bit_s / top, rows) if top else 0
+            for y in range((high + 7) // 8):
+                part = min(high - 8 * y, 8)
+                ground = f" on {colour}" if part == 8 else ""  # as in figures: no seam between rows
+                canvas.put(x, y, EIGHTHS[part], f"{colour}{ground}")
+        return canvas.lines()

@@ -1,0 +1,149 @@
+"""The table of the runs that are kept: one line for each, in columns that share the width there is."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+
+from ...rendering.styles import MUTED, VERDICTS
+from ...text import numbers as words
+from ...text.run_list import RunLine
+from ..common.cursor_list import Lines
+
+MARK: Final = "◆"
+_ROOMY: Final = 110
+_RIGHT: Final = frozenset({"rate", "%"})
+_TITLES: Final = {"rate": "Mb/s", "%": "% exp"}
+_GAP: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """What the table shows: the lines in their order, which are marked, and what the order is."""
+
+    lines: Sequence[RunLine] = ()
+    marked: Collection[str] = ()
+    sort: str = "when"
+    falling: bool = True
+
+
+class RunTable(Lines):
+    """Shows a RunList."""
+
+    DEFAULT_CSS = """
+    RunTable { height: 1fr; background: $background; padding: 0 1; }
+    """
+
+    @dataclass
+    class HeadClicked(Message):
+        """The head of a column was clicked on: what it sorts by."""
+
+        name: str
+
+    def __init__(self) -> None:
+        super().__init__(head_rows=1)
+        self._list = RunList()
+
+    @property
+    def run_id(self) -> str | None:
+        """The id of the run that the cursor stands on."""
+        return None if self.at is None else self._list.lines[self.at].run_id
+
+    def show(self, shown: RunList) -> None:
+        """Show these lines; the cursor stays with its run where that is still there, else near its place."""
+        run_id = self.run_id
+        self._list = shown
+        kept = next((number for number, line in enumerate(shown.lines) if line.run_id == run_id), None)
+        self.fill(len(shown.lines), self.at if kept is None else kept)
+
+    def draw_head(self, width: int) -> Content:
+        """Return what each column is called, and by which of them the order is."""
+        arrow = "▼" if self._list.falling else "▲"
+        cells = (
+            _cell(_TITLES.get(name, name) + (arrow if name == self._list.sort else ""), name, room)
+            for name, room in _widths(width).items()
+        )
+        return Content.styled("".join(cells), f"bold {MUTED}")
+
+    def draw(self, number: int, width: int) -> Content:
+        """Return the line of a run."""
+        line = self._list.lines[number]
+        is_marked = line.run_id in self._list.marked
+        return Content.assemble(
+            *(
+                (_cell(_text(line, name, room, is_marked=is_marked), name, room), _style(line, name))
+                for name, room in _widths(width).items()
+            )
+        )
+
+    def on_click(self, event: Click) -> None:
+        """Tell whose head was clicked on; lines are the list's own."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y == 0:
+            widths = _widths(self.scrollable_content_region.width)
+            for name, end in zip(widths, accumulate(widths.values()), strict=True):
+                if offset.x < end:
+                    self.post_message(self.HeadClicked(name))
+                    break
+
+
+def _cell(text: str, name: str, width: int) -> str:
+    """Return a text in its column's width, the gap to the next included."""
+    room = width - (_GAP if name else 1)
+    cut = text if cell_len(text) <= room else f"{set_cell_size(text, max(room - 1, 0))}…"
+    return set_cell_size(f"{cut:>{room}}" if name in _RIGHT else cut, width)
+
+
+def _text(line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
+    match name:
+        case "":
+            return MARK if is_marked else ""
+        case "when":
+            return line.when if width >= 16 + _GAP else line.when[5:] or words.UNKNOWN
+        case "%":
+            return words.number(line.percent, 1)
+        case "verdict":
+            return _verdict(line)
+        case _:
+            return getattr(line, name) or ("" if name == "label" else words.UNKNOWN)
+
+
+def _style(line: RunLine, name: str) -> str:
+    match name:
+        case "":
+            return "bold $text-primary"
+        case "when":
+            return MUTED
+        case "rate":
+            return "bold"
+        case "%" | "verdict":
+            return VERDICTS[line.verdict] if line.verdict in {"pass", "short", "fail"} else ""
+        case _:
+            return ""
+
+
+def _verdict(line: RunLine) -> str:
+    """Return the verdict in a few cells; of a run that was not judged, how it ended."""
+    if line.verdict != "none":
+        return line.verdict_words
+    return "• none" if line.ended in {"completed", "stopped"} else line.ended
+
+
+@lru_cache(maxsize=8)
+def _widths(width: int) -> dict[str, int]:
+    """Return how wide each column is, its gap included; what is left over goes to the words."""
+    roomy = width >= _ROOMY
+    fixed = {"": 2, "when": 18, "test": 11, "rate": 11, "%": 8, "verdict": 14}
+    if not roomy:
+        fixed = {"": 2, "when": 13, "test": 7, "rate": 9, "%": 8, "verdict": 9}
+    rest = max(width - sum(fixed.values()), 24)
+    preset, peer = min(rest * 46 // 100, 20), min(rest * 30 // 100, 28)
+    flexible = {"preset": preset, "peer": peer, "label": rest - preset - peer}
+    order = ("", "when", "preset", "peer", "test", "rate", "%", "verdict", "label")
+    return {name: (fixed | flexible)[name] for name in order}

@@ -1,0 +1,256 @@
+"""The gauge of a direction: one big number, its percentage of the expected rate, a word, and a bar with ticks."""
+
+from collections.abc import Sequence
+from math import floor, log10
+from typing import Final
+
+from textual.content import Content
+
+from ....engine.model.events import Expected
+from ....engine.model.latency_histogram import Latency
+from ....engine.model.plan import Direction
+from ....presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
+from ...rendering.bar import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
+from ...rendering.big_digits import Face, best_face, figures, painted, right_aligned
+from ...rendering.styled_lines import Drawn
+from ...rendering.styles import CHIPS, FLOWS, JUDGED, MUTED
+from ...state.instrument_values import FlowReading
+from ...text import numbers as words
+
+# The higher tick stands at nine tenths of the bar, so that a rate above it has room to show.
+_TICK: Final = 0.9
+_RATE_SIDE, _PERCENT_SIDE, _BETWEEN = 12, 10, 2  # cells beside the figures, and between the two
+_ROOM_FOR_TICKS: Final = 60  # cells of a gauge whose title tells what the ticks stand for
+_SMALL_ROWS: Final = 3
+_SCALED_FROM: Final = 6  # rows
+_NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
+_SENDERS: Final = {Direction.OUT: "near sends", Direction.IN: "far sends", Direction.DUPLEX: "both send"}
+_ASKERS: Final = {Direction.OUT: "near asks", Direction.IN: "far asks", Direction.DUPLEX: "both ask"}
+_SAID: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off", "other": "≠ other"}
+
+
+class FlowGauge(Drawn):
+    """Shows a FlowReading; how large its figures are follows from its own size."""
+
+    DEFAULT_CSS = """
+    FlowGauge { padding: 0 1; }
+    """
+
+    def __init__(self, direction: Direction, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
+        super().__init__(widget_id=f"gauge-{direction}")
+        self._reading = FlowReading(direction)
+        self.pass_percent = pass_percent
+
+    def show(self, reading: FlowReading) -> None:
+        """Show these values from the next frame on."""
+        self._reading = reading
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> Sequence[Content]:
+        """Lay the numbers out over the room there is, and below them the bar and its scale."""
+        reading = self._reading
+        is_scaled = height >= _SCALED_FROM
+        rows = max(height - 1 - is_scaled, 1)
+        face = _face_of_both(reading, width, rows)
+        self.set_titles(
+            self._heading(width, is_wide=face is not None, is_scaled=is_scaled), _source(reading.expected)
+        )
+        lines = self._narrow(width, rows) if face is None else self._wide(face, rows)
+        full = _full_scale(reading)
+        return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
+
+    def judged(self) -> str:
+        """Return what is to be said of the rate: pass, short or fail; empty where nothing is expected.
+
+        What no such link can carry is another's.
+        """
+        percent, expected = self._reading.percent, self._reading.expected
+        if percent is None or expected is None:
+            return ""
+        if expected.is_beyond(self._reading.bit_s):
+            return "other"
+        return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
+
+    def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:
+        """Return the title: whose rate it is, and what has no room elsewhere."""
+        reading = self._reading
+        name = _NAMES[reading.direction]
+        by = _SENDERS if reading.answer_bits is None else _ASKERS
+        if not is_wide and not is_scaled:
+            return Content.assemble(f"{name} {_unit(reading)} ", self._judged_percent())
+        said = Content(f"{name} {by[reading.direction]}")
+        if is_scaled or reading.expected is None or width < _ROOM_FOR_TICKS:
+            return said
+        ticks = f"   {EXPECTED_TICK} expected {reading.number(reading.expected.bit_s)}"
+        if reading.best is not None:
+            ticks += f"   {PEAK_TICK} peak {reading.number(reading.best.bit_s)}"
+        return Content.assemble(said, (ticks, MUTED))
+
+    def _wide(self, face: Face, rows: int) -> list[Content]:
+        """Return the rate and its percentage side by side, each with its unit and what belongs to it."""
+        reading = self._reading
+        rate = figures(right_aligned(_number(reading), _widest(reading)), face)
+        judged = self.judged()
+        percent, beside = [""] * rows, [Content("")] * rows
+        if reading.expected is not None:
+            percent = figures(right_aligned(self._percent(), "99.9"), face)
+            chip = Content.styled(f" {_SAID[judged]} ", CHIPS[judged]) if judged else Content("")
+            of = Content.styled(f"of {reading.number(reading.expected.bit_s)}", MUTED)
+            beside = _spread([Content.styled("%", "bold"), of, chip], face.rows)
+        lines = [
+            Content.assemble(
+                painted(left, "$foreground"),
+                " ",
+                _filled(unit, _RATE_SIDE),
+                " " * (_BETWEEN - 1),
+                painted(right, JUDGED[judged]),
+                " ",
+                word,
+            )
+            for left, unit, right, word in zip(
+                rate, _spread(self._units(), face.rows), percent, beside, strict=False
+            )
+        ]
+        return [*lines, *[Content("")] * (rows - len(lines))]
+
+    def _narrow(self, width: int, rows: int) -> list[Content]:
+        """Return the rate alone in large figures, and below it, with room for that, all else in words."""
+        reading = self._reading
+        face = best_face(_widest(reading), width, rows if rows <= _SMALL_ROWS else rows - 2)
+        if face is None:
+            lines = [Content.styled(_number(reading), "bold")]
+        else:
+            shown = figures(right_aligned(_number(reading), _widest(reading)), face)
+            lines = [painted(row, "$foreground") for row in shown]
+        unit, *details = self._units()
+        below = [Content.assemble(unit, "  ", details[0])]
+        if reading.expected is not None:
+            of = f" of {reading.number(reading.expected.bit_s)}"
+            below.append(Content.assemble(self._judged_percent(), (of, MUTED)))
+        below += details[1:]
+        lines = [line.truncate(width, ellipsis=True) for line in [*lines, *below][:rows]]
+        return [*lines, *[Content("")] * (rows - len(lines))]
+
+    def _judged_percent(self) -> Content:
+        """Return the percentage in words: `▼ 78.0 %`; nothing where nothing is expected."""
+        if self._reading.expected is None:
+            return Content("")
+        judged = self.judged()
+        mark = f"{_SAID[judged][0]} " if judged else ""
+        return Content.styled(f"{mark}{self._percent()}{words.GROUP}%", f"bold {JUDGED[judged]}")
+
+    def _percent(self) -> str:
+        """Return the percentage without its sign: three figures, so that it keeps its room."""
+        percent = self._reading.percent
+        if percent is None:
+            return words.UNKNOWN
+        return words.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
+
+    def _units(self) -> list[Content]:
+        """Return what stands beside the rate: its unit first."""
+        reading = self._reading
+        lines = [Content.styled(_unit(reading), "bold")]
+        if reading.answer_bits is not None:
+            lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
+        else:
+            lines.append(Content.styled(words.with_unit(reading.bit_s, reading.units.other), MUTED))
+        if reading.is_final:
+            lines.append(Content.styled(f"mean {words.give_or_take(reading.sure_percent)}".rstrip(), MUTED))
+        return lines
+
+    def _bar(self, width: int, full: float) -> Content:
+        reading = self._reading
+        tick, best = (
+            None if one is None or not full else one.bit_s / full for one in (reading.expected, reading.best)
+        )
+        fraction = (reading.bit_s or 0.0) / full if full else None
+        return bar(fraction, width, FLOWS[reading.direction], tick, best)
+
+
+def _unit(reading: FlowReading) -> str:
+    return reading.units.value if reading.answer_bits is None else "trans/s"
+
+
+def _places(reading: FlowReading, bit_s: float) -> int:
+    """Return the decimals that this gauge's rates want, where the highest of them is this."""
+    return words.decimals(bit_s * words.Unit.MBIT.bits / reading.units.bits)
+
+
+def _top(reading: FlowReading) -> float:
+    known = [one.bit_s for one in (reading.expected, reading.peak) if one is not None]
+    return max([*known, reading.highest_bit_s])
+
+
+def _number(reading: FlowReading) -> str:
+    return reading.number(reading.bit_s, _places(reading, _top(reading)))
+
+
+def _widest(reading: FlowReading) -> str:
+    """Return the widest number that is to be shown, so that the others can keep its room."""
+    top = _top(reading)
+    return reading.number(top, _places(reading, top)) if top else "000"
+
+
+def _face_of_both(reading: FlowReading, width: int, rows: int) -> Face | None:
+    """Return the largest face in which the rate and its percentage have room side by side."""
+    room = width - 2 - _RATE_SIDE - _BETWEEN - _PERCENT_SIDE
+    both = _widest(reading) + ("99.9" if reading.expected else "")
+    return best_face(both, room, rows)
+
+
+def _spread(parts: Sequence[Content], rows: int) -> list[Content]:
+    """Return parts line by line from the top, the last of several at the bottom."""
+    if len(parts) >= rows:
+        return list(parts[:rows])
+    head, last = (parts[:-1], parts[-1:]) if len(parts) > 1 else (parts, ())
+    return [*head, *[Content("")] * (rows - len(parts)), *last]
+
+
+def _filled(content: Content, width: int) -> Content:
+    return content.truncate(width, ellipsis=True, pad=True)
+
+
+def _percentiles(latency: Latency | None) -> tuple[str, str]:
+    """Return how long half of the transactions took at most, and how long all but a hundredth."""
+    p50, p99 = (latency.p50_ns, latency.p99_ns) if latency else (None, None)
+    return f"p50 {words.latency(p50)}", f"p99 {words.latency(p99)}"
+
+
+def _source(expected: Expected | None) -> str:
+    if expected is None:
+        return "nothing to expect"
+    return f"{EXPECTED_TICK} {expected.basis}: {words.plain(expected.source)}"
+
+
+def _full_scale(reading: FlowReading) -> float:
+    """Return the rate at the right end of the bar."""
+    known = [one.bit_s for one in (reading.expected, reading.best) if one is not None]
+    return max(known) / _TICK if known else _round_up(reading.highest_bit_s)
+
+
+def _scale(reading: FlowReading, full: float, width: int) -> Content:
+    """Return the line below the bar: zero, and the rate that each tick stands for."""
+    line = list("0".ljust(width))
+    free_from = 2
+    ticks = [(one, name) for one, name in ((reading.expected, "expected"), (reading.best, "peak")) if one]
+    if not ticks and full:
+        end = reading.number(full, 0)
+        line[-len(end) :] = end
+    for one, name in ticks:
+        at = tick_cell(one.bit_s / full, width)
+        number = reading.number(one.bit_s)
+        for text in (f"{name} {number} ▲", f"{number} ▲", "▲"):
+            start = at + 1 - len(text)
+            if start >= free_from:
+                line[start : at + 1] = text
+                free_from = at + 2
+                break
+    return Content.styled("".join(line), MUTED)
+
+
+def _round_up(value: float) -> float:
+    """Return the next of 1, 2, 5, 10, … above a value: a scale that does not follow every flutter."""
+    if value <= 0:
+        return 0.0
+    power = 10.0 ** floor(log10(value))
+    return next(step * power for step in (1, 2, 5, 10, 20) if step * power >= value)

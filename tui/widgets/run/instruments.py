@@ -1,0 +1,103 @@
+"""All instruments in their places: takes a View, and hands each its values."""
+
+from dataclasses import replace
+
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal
+
+from ....engine.model.plan import Direction, End
+from ....engine.results.summary import CpuSummary, Measured, Summary
+from ...state.instrument_values import CpuReading, FlowReading, Phase, answer_bits_of, expected_of
+from ...state.live_readings import View
+from .cpu_panel import CpuPanel
+from .flow_gauge import FlowGauge
+from .plot_area import Stage
+from .session_table import SessionTable
+from .verdict_panel import VerdictPanel
+
+
+class Instruments(Container):
+    """Gauges on top, the plot in the middle, sessions, CPU and verdict below."""
+
+    def __init__(self) -> None:
+        super().__init__(id="instruments")
+
+    def compose(self) -> ComposeResult:
+        """Lay the instruments out; CPU has two places, of which the width chooses one."""
+        with Horizontal(id="gauges"):
+            for direction in Direction:
+                yield FlowGauge(direction)
+            yield CpuPanel(widget_id="cpu-beside")
+        yield Stage()
+        with Container(id="bottom"):
+            yield CpuPanel(widget_id="cpu-below")
+            yield SessionTable()
+            yield VerdictPanel()
+
+    def show(self, view: View) -> None:
+        """Show these values from the next frame on."""
+        board = view.board
+        direction = (board.settings if board else view.plan.settings).direction
+        for gauge_of in Direction:
+            gauge = self.query_one(f"#gauge-{gauge_of}", FlowGauge)
+            gauge.display = gauge_of is direction or gauge_of in direction.flows
+            if gauge.display:
+                gauge.pass_percent = view.pass_percent
+                gauge.show(replace(_flow(view, gauge_of), units=view.units))
+        near, far = _cpu(view, End.NEAR), _cpu(view, End.FAR)
+        shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        for panel in self.query(CpuPanel):
+            panel.show(near, far, shared_host=shared)
+        self.query_one(Stage).show(view)
+        running = view.phase in {Phase.RUNNING, Phase.STOPPING}
+        self.set_class(running and view.problem is None, "-running")
+        rows = board.session_rows() if board else ()
+        answer_bits = answer_bits_of(board.plan if board else view.plan)
+        self.query_one(SessionTable).show(rows, board.retransmits() if board else None, answer_bits)
+        self.query_one(VerdictPanel).show(view)
+
+
+def _flow(view: View, direction: Direction) -> FlowReading:
+    board = view.board
+    peak = expected_of(view.peak, direction)
+    if board is None:
+        expected = expected_of(view.expectation, direction)
+        return FlowReading(direction, expected=expected, answer_bits=answer_bits_of(view.plan), peak=peak)
+    now = replace(board.flow(direction), peak=peak)
+    if view.summary is None:
+        return now
+    measured = _measured(view.summary, direction)
+    return FlowReading(
+        direction,
+        measured.bit_s if measured is not None and measured.span_ns > 0 else None,
+        expected_of(view.summary.expectation, direction),
+        now.highest_bit_s,
+        is_final=True,
+        answer_bits=now.answer_bits,
+        latency=measured.latency if measured is not None else None,
+        peak=peak,
+        sure_percent=None if measured is None or measured.steady is None else measured.steady.percent,
+    )
+
+
+def _measured(summary: Summary, direction: Direction) -> Measured | None:
+    return {Direction.OUT: summary.out, Direction.IN: summary.in_, Direction.DUPLEX: summary.total}[direction]
+
+
+def _cpu(view: View, end: End) -> CpuReading:
+    """Return the load of one end: of the last second while a run goes on, then of the whole run."""
+    if view.board is None:
+        return CpuReading(end)
+    now = view.board.cpu(end)
+    if view.summary is None:
+        return now
+    whole: CpuSummary = view.summary.near_cpu if end is End.NEAR else view.summary.far_cpu
+    return CpuReading(
+        end,
+        whole.host_percent,
+        now.hottest_core,
+        whole.hottest_core_percent,
+        None,
+        whole.msec_per_mib,
+        now.cores,
+    )

@@ -1,0 +1,150 @@
+"""Percentiles of latency as bars on a logarithmic axis that holds still, with the idle ones as ticks on them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Final
+
+from textual.content import Content
+
+from ....engine.model.latency_histogram import Latency
+from ...rendering.bar import bar
+from ...rendering.styled_lines import Drawn
+from ...rendering.styles import LOAD, MUTED
+from ...state.latency_readings import LatencyReading
+from ...text import numbers as words
+
+_LABEL_CELLS: Final = 6
+_VALUE_CELLS: Final = 9
+_LEAST_DECADES: Final = 2
+_ROOMY_ROWS: Final = 13
+_TIMES_CELLS: Final = 42
+
+
+@dataclass(frozen=True, slots=True)
+class LogAxis:
+    """A logarithmic axis from one power of ten of nanoseconds to another."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def around(cls, values_ns: Iterable[int], before: "LogAxis | None" = None) -> "LogAxis | None":
+        """Return an axis with room for values, and for all that one before it had; None where there is none."""
+        values = [value for value in values_ns if value > 0]
+        if not values:
+            return before
+        low, high = floor(log10(min(values))), ceil(log10(max(values)))
+        if before is not None:
+            low, high = min(low, before.low), max(high, before.high)
+        return cls(low, max(high, low + _LEAST_DECADES))
+
+    def fraction(self, value_ns: int) -> float:
+        """Return where a value stands, from 0 to 1."""
+        return min(max((log10(max(value_ns, 1)) - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def line(self, width: int) -> str:
+        """Return the scale: the powers of ten where they stand, both ends before those between them."""
+        cells = [" "] * width
+        powers = [self.low, self.high, *range(self.low + 1, self.high)]
+        for power in powers:
+            label = _power(power)
+            at = round((power - self.low) / (self.high - self.low) * width)
+            text = f"╷{label}" if power < self.high else f"{label}╷"
+            at = at if power < self.high else width - len(text)
+            around = cells[max(at - 1, 0) : at + len(text) + 1]
+            if at >= 0 and at + len(text) <= width and not any(cell != " " for cell in around):
+                cells[at : at + len(text)] = text
+        return "".join(cells)
+
+
+def _power(power: int) -> str:
+    """Return a power of ten of nanoseconds: `10 µs`."""
+    thousands, rest = divmod(power, 3)
+    number = 10**rest
+    if thousands > 3:
+        return f"{number * 10 ** (3 * (thousands - 3))}{words.GROUP}s"
+    return f"{number}{words.GROUP}{('ns', 'µs', 'ms', 's')[thousands]}"
+
+
+class LatencyBars(Drawn):
+    """Shows a LatencyReading. The axis grows by powers of ten, and never shrinks during a run."""
+
+    DEFAULT_CSS = """
+    LatencyBars { padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(widget_id="latency")
+        self._reading: LatencyReading | None = None
+        self._axis: LogAxis | None = None
+        self._run: object = None
+
+    def show(self, reading: LatencyReading, run: object) -> None:
+        """Show these values from the next frame on; another `run` begins with another axis."""
+        if run is not self._run:
+            self._run, self._axis = run, None
+        known = [one for one in (reading.latency, reading.idle) if one is not None]
+        shown = [ns for one in known for _, ns in percentiles(one)]
+        self._reading, self._axis = reading, LogAxis.around(shown, self._axis)
+        self.set_titles(reading.title, reading.span)
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Content]:
+        """Draw into the room there is."""
+        if self._reading is None or width <= _LABEL_CELLS + _VALUE_CELLS:
+            return []
+        return bar_lines(self._reading, self._axis, width, height)
+
+
+def percentiles(latency: Latency) -> list[tuple[str, int]]:
+    """Return what is drawn of a latency, by name."""
+    return [
+        ("p50", latency.p50_ns),
+        ("p90", latency.p90_ns),
+        ("p99", latency.p99_ns),
+        ("p99.9", latency.p99_9_ns),
+        ("max", latency.max_ns),
+    ]
+
+
+def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height: int) -> list[Content]:
+    """Return a line for each percentile, the scale, and what TCP and the time without load say."""
+    room = width - _LABEL_CELLS - _VALUE_CELLS
+    latency = percentiles(reading.latency) if reading.latency else []
+    idle = dict(percentiles(reading.idle)) if reading.idle else {}
+    names = [name for name, _ in latency] or list(idle) or ["p50", "p90", "p99", "p99.9", "max"]
+    values = dict(latency)
+    lines: list[Content] = []
+    for name in names:
+        value, tick = values.get(name), idle.get(name)
+        fraction = None if axis is None or value is None else max(axis.fraction(value), 1 / (8 * room))
+        at = None if axis is None or tick is None else axis.fraction(tick)
+        lines += [
+            Content.assemble(
+                (f"{name:<{_LABEL_CELLS}}", MUTED),
+                bar(fraction, room, LOAD, at),
+                (f"{words.latency(value):>{_VALUE_CELLS}}", "bold"),
+            ),
+            *([Content("")] if height >= _ROOMY_ROWS else []),
+        ]
+    scale = "" if axis is None else axis.line(room)
+    lines.append(Content.assemble(" " * _LABEL_CELLS, (scale, MUTED)))
+    lines.extend(_notes(reading, width))
+    return lines[:height]
+
+
+def _notes(reading: LatencyReading, width: int) -> list[Content]:
+    """Say what TCP thinks of the path, and what the ticks are."""
+    rtt_ns = None if reading.rtt_us is None else reading.rtt_us * 1_000
+    tcp = f"TCP's own RTT {words.latency(rtt_ns)}"
+    if reading.idle is None:
+        return [Content.styled(tcp, MUTED)]
+    idle = f"┃ idle p50 {words.latency(reading.idle.p50_ns)}"
+    times = "" if reading.times is None else f"{words.times(reading.times)} under load"
+    if width >= _TIMES_CELLS:
+        return [Content.assemble((f"{idle}, ", MUTED), (times, "bold")), Content.styled(tcp, MUTED)]
+    return [
+        Content.assemble((f"{idle} ", MUTED), (times.removesuffix(" under load"), "bold")),
+        Content.styled(tcp, MUTED),
+    ]

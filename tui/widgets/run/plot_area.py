@@ -1,0 +1,93 @@
+"""The middle of the screen: the plot and latency beside it, or what to do while there is nothing to plot."""
+
+from typing import Final
+
+from textual.app import ComposeResult
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from ...rendering.styles import KEY, MUTED
+from ...state.live_readings import View, latency_reading
+from ...text import numbers as words
+from .latency_bars import LatencyBars
+from .rate_plot import RatePlot
+
+_FIRST_STEPS: Final = (
+    ("space", "start a run"),
+    ("n", "choose the kind of network, and with it the rate to expect"),
+    ("+ - [ ] d", "sessions, window, direction: also while it runs"),
+    ("c", "connect: to `linkgauge endpoint`, or ssh://host, which needs nothing there"),
+    ("?", "every key explained"),
+)
+_REMEDIES: Final = (
+    ("r", "try again"),
+    ("c", "connect to another peer; `loopback` needs none"),
+)
+
+
+class Stage(Container):
+    """Shows the plot of a View, its problem, or the first steps."""
+
+    DEFAULT_CSS = """
+    Stage > #notice {
+        padding: 0 2;
+        align: center middle;
+        & > Static { width: auto; max-width: 100%; height: auto; }
+        &.-problem { border: round $error; border-title-color: $text-error; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="stage")
+        self._said = Content("")
+
+    def compose(self) -> ComposeResult:
+        """Lay both out over the same room."""
+        yield LatencyBars()
+        yield RatePlot()
+        with VerticalScroll(id="notice"):
+            yield Static(markup=False)
+
+    def show(self, view: View) -> None:
+        """Show these values from the next frame on."""
+        plot, notice = self.query_one(RatePlot), self.query_one("#notice", VerticalScroll)
+        plot.display = view.board is not None and view.problem is None
+        notice.display = not plot.display
+        bars = self.query_one(LatencyBars)
+        reading = latency_reading(view) if plot.display else None
+        bars.display = reading is not None
+        if reading is not None:
+            bars.show(reading, view.board)
+        if plot.display:
+            plot.show(view)
+            return
+        said = _welcome(view) if view.problem is None else _problem(view.problem.text)
+        if said.is_same(self._said):
+            return
+        self._said = said
+        notice.set_class(view.problem is not None, "-problem")
+        notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
+        notice.query_one(Static).update(said)
+
+
+def _problem(problem: str) -> Content:
+    return Content.assemble(("✗ ", "bold $text-error"), words.plain(problem), "\n\n", _keys(_REMEDIES))
+
+
+def _welcome(view: View) -> Content:
+    far = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
+    return Content.assemble(
+        ("Does this link deliver what a link of its kind should?", "bold"),
+        "\n",
+        ("The far end is ", MUTED),
+        (words.plain(far), ""),
+        "\n\n",
+        _keys(_FIRST_STEPS),
+    )
+
+
+def _keys(rows: tuple[tuple[str, str], ...]) -> Content:
+    width = max(len(key) for key, _ in rows)
+    lines = [Content.assemble((f"{key:>{width}}", KEY), f"  {text}") for key, text in rows]
+    return Content("\n").join(lines)

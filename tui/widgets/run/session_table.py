@@ -1,0 +1,120 @@
+"""The table of sessions: up to 128 of them in each direction, and only those in sight are drawn."""
+
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.events import Resize
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from ...state.instrument_values import SessionRow
+from ...text import numbers as words
+
+_HEAD: Final = f"{'#':>4} {'Mb/s':>8} {'rtt':>9} {'retx':>6} {'cwnd':>6}"
+_HEAD_OF_TRANSACTIONS: Final = _HEAD.replace("   Mb/s", "trans/s")
+_BAR_FROM: Final = len(_HEAD) + 4
+
+
+class SessionTable(ScrollView, can_focus=True):
+    """One line for each session: the receiver's rate, the sender's round trip, retransmits and cwnd."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "session-table--head",
+        "session-table--out",
+        "session-table--in",
+        "session-table--quiet",
+    }
+    DEFAULT_CSS = """
+    SessionTable {
+        padding: 0 1;
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        & .session-table--head { color: $foreground 62%; text-style: bold; }
+        & .session-table--out { color: $primary; }
+        & .session-table--in { color: $success; }
+        & .session-table--quiet { color: $foreground 62%; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="sessions")
+        self._rows: tuple[SessionRow, ...] = ()
+        self._said = ""
+        self._answer_bits: int | None = None
+        self._base: Style | None = None
+        self._best_bit_s = 0.0
+        self._looks: tuple[object, list[tuple[SessionRow, int]]] = (None, [])
+        self.border_title = "sessions"
+
+    def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, answer_bits: int | None = None) -> None:
+        """Show these values from the next frame on; `answer_bits` where transactions of so many are what counts."""
+        said = "" if retransmits is None else f"{words.count(retransmits)} retransmits since the start"
+        if (rows, said, answer_bits) == (self._rows, self._said, self._answer_bits):
+            return
+        self._answer_bits = answer_bits
+        if len(rows) != len(self._rows) or said != self._said:
+            self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
+            self.border_subtitle = Content(said)
+        self._rows, self._said = rows, said
+        self._best_bit_s = max((row.bit_s or 0.0 for row in rows), default=0.0)
+        self._fit()
+        self._refresh_changed()
+
+    def _refresh_changed(self) -> None:
+        """Have those lines drawn that differ from what stands there: a frame changes few of many sessions."""
+        head = (self._answer_bits, len(self._rows), self.size)
+        looks = [(row, self._bar_cells(row)) for row in self._rows]
+        before, self._looks = self._looks, (head, looks)
+        if before[0] != head:
+            self.refresh()
+            return
+        first, width = 1 - round(self.scroll_y), self.size.width
+        changed = [y for y, pair in enumerate(zip(before[1], looks, strict=True), first) if pair[0] != pair[1]]
+        lines = [Region(0, y, width, 1) for y in changed if 1 <= y < self.size.height]
+        if lines:
+            self.refresh(*lines)
+
+    def _bar_cells(self, row: SessionRow) -> int:
+        room = self.scrollable_content_region.width - _BAR_FROM
+        if room < 8 or self._best_bit_s <= 0:
+            return 0
+        return round((row.bit_s or 0.0) / self._best_bit_s * room)
+
+    def on_resize(self, _event: Resize) -> None:
+        """Scroll over the new height."""
+        self._fit()
+
+    def _fit(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows) + 1)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the head on the first line, and below it the rows that are scrolled to."""
+        width = self.scrollable_content_region.width
+        base = self.rich_style if y == 0 or self._base is None else self._base
+        if y == 0:
+            self._base = base  # looked up once a frame: it takes as long as the line
+            head = base + self.get_component_rich_style("session-table--head", partial=True)
+            names = _HEAD if self._answer_bits is None else _HEAD_OF_TRANSACTIONS
+            return Strip([Segment(names, head)]).adjust_cell_length(width, base)
+        number = y - 1 + round(self.scroll_y)
+        if number >= len(self._rows):
+            return Strip.blank(width, base)
+        row = self._rows[number]
+        return Strip(self._segments(row, base)).adjust_cell_length(width, base)
+
+    def _segments(self, row: SessionRow, base: Style) -> list[Segment]:
+        quiet = base + self.get_component_rich_style("session-table--quiet", partial=True)
+        segments = [
+            Segment(f"{words.arrow(row.direction)}{row.session:>3} ", quiet),
+            Segment(f"{words.rate_number(row.bit_s, self._answer_bits):>8} ", base + Style(bold=True)),
+            Segment(f"{words.milliseconds(row.rtt_us):>9} ", base),
+            Segment(f"{words.count(row.retransmits):>6} ", base),
+            Segment(f"{words.size(row.cwnd_bytes):>6}", base),
+        ]
+        if length := self._bar_cells(row):
+            style = base + self.get_component_rich_style(f"session-table--{row.direction}", partial=True)
+            segments.append(Segment("    " + "▬" * length, style))
+        return segments

@@ -1,0 +1,94 @@
+"""The first line: who tests with whom, and where the run stands."""
+
+from typing import Final
+
+from textual.content import Content
+
+from ....engine.model.host_info import HostFacts
+from ...rendering.styled_lines import Drawn
+from ...rendering.styles import KEY, MUTED, VERDICTS
+from ...state.instrument_values import Phase
+from ...state.live_readings import View
+from ...text import numbers as words
+
+_PHASES: Final = {
+    Phase.IDLE: ("○ READY", MUTED),
+    Phase.STARTING: ("◌ STARTING", "$text-warning"),
+    Phase.RUNNING: ("● RUNNING", "$text-success"),
+    Phase.STOPPING: ("◌ STOPPING", "$text-warning"),
+    Phase.DONE: ("■ DONE", "$text-primary"),
+}
+
+
+class TitleBar(Drawn):
+    """Near and far end on the left, state and stopwatch on the right."""
+
+    DEFAULT_CSS = """
+    TitleBar {
+        height: 1;
+        background: $panel;
+        color: $foreground;
+        padding: 0 1;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view: View | None = None
+
+    def show(self, view: View) -> None:
+        """Show these values from the next frame on."""
+        self._view = view
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Content]:
+        """Lay both sides out over the width there is; the right one is never cut."""
+        del height
+        if self._view is None:
+            return []
+        right = _state(self._view)
+        left = _ends(self._view, width)
+        room = width - right.cell_length - 2
+        left = left.truncate(max(room, 0), ellipsis=True, pad=True)
+        return [Content.assemble(left, "  ", right)]
+
+
+def _ends(view: View, width: int) -> Content:
+    far_name = "loopback" if view.peer.is_loopback else str(view.peer)
+    far = view.far
+    if far is not None and not view.peer.is_loopback and words.plain(far.hostname) != view.peer.host:
+        far_name = f"{words.plain(far.hostname)} ({view.peer})"
+    return Content.assemble(
+        ("linkgauge ", KEY),
+        (" near ", MUTED),
+        (words.plain(view.near.hostname) if view.near else "this host", "bold"),
+        (_facts(view.near, width), MUTED),
+        ("  ⇄  ", "bold $text-primary"),
+        ("far ", MUTED),
+        (far_name, "bold"),
+        (_facts(far, width), MUTED),
+    )
+
+
+def _facts(host: HostFacts | None, width: int) -> str:
+    if host is None or width < 100:
+        return ""
+    cores = words.many(host.cores, "core")
+    return f" {words.plain(host.system)}, {cores}" if width >= 150 else f" {cores}"
+
+
+def _state(view: View) -> Content:
+    if view.problem is not None:
+        return Content.styled(f"✗ {view.problem.word}", "bold $text-error")
+    word, style = _PHASES[view.phase]
+    if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
+        word, style = "✗ BROKE OFF", "$text-error"
+    elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
+        word, style = words.verdict(view.verdict.word), VERDICTS[view.verdict.word]
+    if view.is_paused:
+        word, style = "‖ PAUSED", "$text-warning"
+    board = view.board
+    if board is None:
+        return Content.styled(word, f"bold {style}")
+    limit = "" if board.plan.duration_ns is None else f" / {words.clock(board.plan.duration_ns)}"
+    return Content.assemble((word, f"bold {style}"), (f" {words.clock(board.elapsed_ns)}", "bold"), limit)
