@@ -27,11 +27,11 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent))
 
 import tools
-from apart import enter_namespace
-from picture import draw
+from namespace import enter_namespace
 from processes import cpu_s, running
 from ratios import ratio_interval
-from stolen import Patience
+from report import draw
+from stolen_time import Patience
 from tools import ETHR, IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, Entry, Tool
 
 RESULTS = Path(__file__).parent / "results"

@@ -242,7 +242,7 @@ def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
 def least(workload: str, pairs: int = 1) -> Entry:
     """Return what two Python processes make at most, rr or crr; those of a single pair are on core 0."""
     core = ("taskset", "-c", "0") if pairs == 1 and shutil.which("taskset") else ()
-    command = [*core, sys.executable, str(Path(__file__).with_name("least.py"))]
+    command = [*core, sys.executable, str(Path(__file__).with_name("floor.py"))]
     tool = Tool(
         f"least-{workload}-{pairs}",
         sys.executable,

@@ -1,0 +1,414 @@
+"""An endpoint in a process of its own, and all that clients can do to it: it serves on, and gives all back."""
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.errors import PeerRefused
+from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Warned
+from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
+from linkgauge.engine.protocol.messages import Hello, Open, Start, Stop
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
+
+from ..child_processes import starters_of, workers_of
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors and memory are read from /proc"),
+]
+
+DEADLINE_S = 30.0
+MARGIN_KIB = 12 * 1024  # an allocator keeps pages for the next time; a leak of what is sent here would be more
+CROWD = 10_000
+SILENT_CROWD = """
+import resource, socket, sys
+host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+held = []
+for number in range(count):
+    sock = socket.socket()
+    sock.bind((f"127.0.0.{2 + number % 4}", 0))
+    sock.connect((host, port))
+    held.append(sock)
+print(len(held), "held", flush=True)
+sys.stdin.readline()
+print(sum(sock.recv(1) == b"" for sock in held), "closed there", flush=True)
+"""
+HELLO = preamble(CONTROL_KIND) + encode_frame(Hello(HostFacts("web-07", "Linux", 2, "linkgauge", "uvloop")))
+
+
+@pytest.fixture
+def anyio_backend() -> Any:
+    """Run on uvloop only: what is tested is another process."""
+    return "asyncio", {"use_uvloop": True}
+
+
+class Far:
+    """A far end in a process of its own, and what it holds."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "linkgauge.engine.far.loopback"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.process.communicate(timeout=DEADLINE_S)[1].decode()
+        self.peer = Peer("127.0.0.1", int(line))
+
+    def limit(self, which: int, value: int) -> None:
+        """Lower one of its resource limits, or lift it again."""
+        resource.prlimit(self.process.pid, which, (value, resource.getrlimit(which)[1]))
+
+    def descriptors(self) -> int:
+        """Return how many it has open."""
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+    def resident_kib(self) -> int:
+        """Return its memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(status.partition("VmRSS:")[2].split()[0])
+
+    def mapped_bytes(self) -> int:
+        """Return its address space."""
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[0]
+        return int(pages) * resource.getpagesize()
+
+    def workers(self) -> list[int]:
+        """Return its workers."""
+        return workers_of(self.process.pid)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to it."""
+        return socket.create_connection((self.peer.host, self.peer.port), DEADLINE_S)
+
+    def say(self, said: bytes) -> bytes:
+        """Say something on a connection, and nothing more; return all that comes until it is closed."""
+        with self.connect() as sock:
+            with contextlib.suppress(OSError):  # it may have hung up already
+                sock.sendall(said)
+                sock.shutdown(socket.SHUT_WR)
+            return read_to_end(sock)
+
+    def close(self) -> str:
+        """End it; return what it said on stderr."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+        return self.process.communicate(timeout=DEADLINE_S)[1].decode()
+
+
+def read_to_end(sock: socket.socket) -> bytes:
+    """Return all that comes until the connection ends, however it does."""
+    said = b""
+    with contextlib.suppress(ConnectionError):
+        while more := sock.recv(65_536):
+            said += more
+    return said
+
+
+@contextlib.contextmanager
+def gives_all_back(far: Far) -> Generator[None]:
+    """Check that an endpoint holds no more after the block than before it."""
+    descriptors, resident = far.descriptors(), far.resident_kib()
+    yield
+    deadline = time.monotonic() + DEADLINE_S
+    while (left := (far.descriptors() > descriptors, far.workers())) != (False, []):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+    assert far.resident_kib() < resident + MARGIN_KIB
+
+
+@pytest.fixture(scope="module")
+def _shared() -> Iterator[Far]:
+    far = Far()
+    asyncio.run(run_once(far.peer))  # what it imports and allocates once
+    yield far
+    assert far.close() == ""  # no traceback, no task that nobody waited for
+
+
+@pytest.fixture
+def far(_shared: Far) -> Iterator[Far]:
+    """Give a far end that has to be left as it was found, and able to serve."""
+    with gives_all_back(_shared):
+        yield _shared
+        assert asyncio.run(probe(_shared.peer)).cores
+
+
+def plan_of(seconds: float = 0.5, sessions: int = 1, direction: Direction = Direction.OUT) -> Plan:
+    """Return a small plan: payload in small blocks, ten samples a second."""
+    return Plan(
+        Settings(direction, sessions, 65_536),
+        duration_ns=int(seconds * SECOND_NS),
+        interval_ns=SECOND_NS // 10,
+        block_bytes=4_096,
+    )
+
+
+async def run_once(peer: Peer, plan: Plan | None = None, act: Callable[[Any], None] = lambda _: None) -> list[Any]:
+    """Carry a run out; return its events."""
+    events: list[Any] = []
+    async with asyncio.timeout(DEADLINE_S), open_run(plan or plan_of(), peer) as run:
+        async for event in run:
+            events.append(event)
+            act(event)
+    return events
+
+
+def frame(body: bytes) -> bytes:
+    """Return a body with its length before it."""
+    return struct.pack(">I", len(body)) + body
+
+
+def hear(sock: socket.socket, *words: bytes) -> bytes:
+    """Return all that is said up to one of these words, or to the end."""
+    said = b""
+    while not any(word in said for word in words) and (more := sock.recv(65_536)):
+        said += more
+    return said
+
+
+def ask_for_run(sock: socket.socket) -> None:
+    """Greet, ask for a run of half a minute, and wait until it is ready."""
+    sock.sendall(HELLO)
+    assert b"Welcome" in hear(sock, b"event_loop")
+    sock.sendall(encode_frame(Open(plan_of(30))))
+    assert b"Ready" in hear(sock, b"Ready")
+
+
+def with_type(name: str, **more: object) -> bytes:
+    """Return a message of a type, whatever is in it, as a frame."""
+    return frame(json.dumps({"type": name, **more}).encode())
+
+
+NONSENSE: dict[str, bytes] = {
+    "a web browser": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "half a preamble": preamble(CONTROL_KIND)[:7],
+    "a data connection of no run": preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES),
+    "half a data connection": preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1),
+    "a huge length": preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1) + b"x" * 4_096,
+    "the largest frame that may be": preamble(CONTROL_KIND) + frame(b"[" * MAX_FRAME_BYTES[End.NEAR]),
+    "a packed bomb": preamble(CONTROL_KIND) + frame(b"z" + zlib.compress(bytes(10**7))),
+    "a number for an object": preamble(CONTROL_KIND) + frame(b"1"),
+    "a list for a type": preamble(CONTROL_KIND) + frame(b'{"type":["Hello"]}'),
+    "a number for facts": preamble(CONTROL_KIND) + with_type("Hello", facts=5),
+    "text for cores": preamble(CONTROL_KIND)
+    + with_type("Hello", facts=dict.fromkeys(("hostname", "system", "software", "event_loop", "cores"), "x")),
+    "the far end's word": preamble(CONTROL_KIND) + with_type("Begun"),
+    "a run before a greeting": preamble(CONTROL_KIND) + encode_frame(Open(Plan())),
+    "a greeting twice": HELLO + HELLO[12:],
+    "a start without a run": HELLO + encode_frame(Start()),
+    "a plan of text": HELLO + with_type("Open", plan="fast"),
+    "a plan of a million sessions": HELLO + with_type("Open", plan={"settings": {"sessions": 10**6}}),
+    "a plan of huge requests": HELLO
+    + with_type("Open", plan={"workload": "rr", "request_bytes": 2**24, "burst": 1_024}),
+    "a plan of no number": HELLO + frame(b'{"type":"Open","plan":{"duration_ns":NaN}}'),
+    "a stop without a run": HELLO + encode_frame(Stop(RunEnd(Reason.STOPPED, "x"))),
+}
+
+
+def test_whatever_is_said_costs_its_own_connection_and_nothing_else(far: Far) -> None:
+    """Nonsense, wrong types, absurd numbers, right words at the wrong time: closed, and no trace is left."""
+    for said in NONSENSE.values():
+        answered = far.say(said)
+        assert answered[:12] in {b"", preamble(CONTROL_KIND)}
+        assert b"Traceback" not in answered
+
+
+async def test_a_word_at_the_wrong_time_ends_the_run_it_belongs_to(far: Far) -> None:
+    """A second plan while one is carried out: the conversation is over, the workers end."""
+    with far.connect() as sock:
+        ask_for_run(sock)
+        assert len(far.workers()) == 1
+        sock.sendall(encode_frame(Open(plan_of())))
+        read_to_end(sock)
+
+
+async def test_a_byte_now_and_then_does_not_buy_time(far: Far) -> None:
+    """Preamble, greeting and data connection come byte by byte: closed after the deadline; others are served."""
+    streams = [preamble(CONTROL_KIND) + HELLO[12:], HELLO, preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES)]
+    socks = [far.connect() for _ in streams]
+    for sock in socks:
+        sock.setblocking(False)
+    deadline = time.monotonic() + DEADLINE_S
+    sent, open_still = 0, set(socks)
+    while open_still and time.monotonic() < deadline:
+        for sock, stream in zip(socks, streams, strict=True):
+            if sock in open_still and not drips(sock, stream[sent : sent + 1]):
+                open_still.discard(sock)
+        sent = min(sent + 1, 10)  # the last byte never comes
+        assert (await probe(far.peer)).cores
+        await asyncio.sleep(0.4)
+    for sock in socks:
+        sock.close()
+    assert not open_still
+
+
+def drips(sock: socket.socket, byte: bytes) -> bool:
+    """Send a byte; return whether the connection is still open."""
+    try:
+        sock.send(byte)
+        return sock.recv(65_536) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+async def test_ten_thousand_connections_that_say_nothing_keep_nobody_out(far: Far) -> None:
+    """Real ones, all held at once: the oldest make room, a run is carried out, and in the end all is given back."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < CROWD + 100:
+        pytest.skip(f"one process may open {hard} descriptors here, and {CROWD + 100} are needed (ulimit -Hn)")
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-c", SILENT_CROWD, far.peer.host, str(far.peer.port), str(CROWD)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    try:
+        async with asyncio.timeout(4 * DEADLINE_S):
+            assert await child.stdout.readline() == f"{CROWD} held\n".encode()
+            events = await run_once(far.peer)
+            assert events[-1].end.reason is Reason.COMPLETED
+            out, _ = await child.communicate(b"\n")
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    assert out == f"{CROWD} closed there\n".encode()
+
+
+async def test_an_endpoint_without_descriptors_serves_those_who_speak() -> None:
+    """Who says nothing makes room for who does; and once they are gone all is as before."""
+    far = Far()
+    await run_once(far.peer)
+    far.limit(resource.RLIMIT_NOFILE, 40)
+    with gives_all_back(far):
+        silent = [far.connect() for _ in range(100)]
+        assert (await probe(far.peer)).cores
+        for sock in silent:
+            sock.close()
+    with gives_all_back(far):
+        busy = [await greeted(far) for _ in range(100)]
+        assert sum(1 for sock in busy if sock is None) >= 60
+        with pytest.raises(PeerRefused, match=r"no descriptor left.*ulimit -n"):
+            await probe(far.peer)
+        for sock in busy:
+            if sock is not None:
+                sock.close()
+    assert (await run_once(far.peer))[-1].end.reason is Reason.COMPLETED
+    assert far.close() == ""
+
+
+async def greeted(far: Far) -> socket.socket | None:
+    """Return a connection that has been welcomed; None where it was refused with the reason."""
+    sock = far.connect()
+    sock.sendall(HELLO)
+    said = await asyncio.to_thread(hear, sock, b"event_loop", b"ulimit -n")
+    if b"Welcome" in said:
+        return sock
+    assert b"ulimit -n" in said
+    sock.close()
+    return None
+
+
+async def test_a_run_that_finds_no_descriptor_is_declined_with_the_reason() -> None:
+    """A worker's channel cannot be had: the near end hears why, and the next client is served."""
+    far = Far()
+    await probe(far.peer)
+    far.limit(resource.RLIMIT_NOFILE, 20)
+    with gives_all_back(far):
+        with pytest.raises(PeerRefused, match=r"could not be prepared: .*Too many open files"):
+            await run_once(far.peer)
+        assert (await probe(far.peer)).cores
+    assert far.close() == ""
+
+
+async def test_memory_for_the_counters_that_is_denied_declines_the_run() -> None:
+    """An address space that is full to the brim: no traceback, the reason, and it serves on once there is room."""
+    far = Far()
+    await run_once(far.peer)
+    before = 0
+    while far.workers() or before != far.mapped_bytes():  # what that run had is given back a moment later
+        before = far.mapped_bytes()
+        await asyncio.sleep(0.2)
+    with gives_all_back(far):
+        far.limit(resource.RLIMIT_AS, far.mapped_bytes() + 1_000_000)
+        with pytest.raises(PeerRefused, match=r"could not be prepared: .*Cannot allocate memory"):
+            await run_once(far.peer)
+        far.limit(resource.RLIMIT_AS, resource.getrlimit(resource.RLIMIT_AS)[0])
+        assert (await run_once(far.peer))[-1].end.reason is Reason.COMPLETED
+    assert far.close() == ""
+
+
+async def test_a_near_end_that_is_frozen_is_given_up_and_its_workers_end(far: Far) -> None:
+    """It neither speaks nor carries payload: the endpoint waits for it no longer than it says."""
+    sock = far.connect()
+    ask_for_run(sock)
+    sock.sendall(encode_frame(Start()))
+    read_to_end(sock)  # and answers no ping
+    sock.close()
+
+
+async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_there() -> None:
+    """All of it, workers too: within the time that silence is allowed, and in words."""
+    far = Far()
+    await run_once(far.peer)  # what it imports and allocates once
+    frozen: list[int] = []
+
+    def act(event: Any) -> None:
+        if isinstance(event, Sampled) and event.sample.index >= 3 and not frozen:
+            frozen.extend([far.process.pid, *starters_of(far.process.pid), *far.workers()])
+            for pid in frozen:
+                os.kill(pid, signal.SIGSTOP)
+
+    with gives_all_back(far):
+        events = await run_once(far.peer, plan_of(60), act)
+        for pid in reversed(frozen):
+            os.kill(pid, signal.SIGCONT)
+    end = events[-1].end
+    assert (end.reason, end.detail[:-3]) == (Reason.PEER_LOST, "the far end has been silent for ")
+    assert max(e.sample.index for e in events if isinstance(e, Sampled) and e.sample.end is End.FAR) >= 2
+    assert (await probe(far.peer)).cores
+    assert far.close() == ""
+
+
+async def test_a_far_end_whose_workers_go_on_while_it_is_frozen_is_told_of() -> None:
+    """Payload is a sign of life, so the run goes on; that nothing is said is a warning within seconds."""
+    far = Far()
+    await run_once(far.peer)  # what it imports and allocates once
+    frozen: list[int] = []
+
+    async with asyncio.timeout(DEADLINE_S), open_run(plan_of(60), far.peer) as run:
+        async for event in run:
+            if isinstance(event, Sampled) and event.sample.index >= 3 and not frozen:
+                frozen.append(far.process.pid)
+                os.kill(far.process.pid, signal.SIGSTOP)
+            if isinstance(event, Warned) and "payload still moves" in event.text:
+                os.kill(far.process.pid, signal.SIGCONT)
+                run.stop()
+            if isinstance(event, Ended):
+                assert event.end.reason is Reason.STOPPED
+    assert frozen
+    assert far.close() == ""

@@ -1,0 +1,323 @@
+"""A run between two real ends on loopback: real sockets, real worker processes."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.model.errors import PeerError, PeerUnreachable
+from linkgauge.engine.model.events import Changed, Event, Opened, Reason, Sampled, Warned
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.run import Run, open_run
+
+from ..child_processes import workers_of
+
+pytestmark = pytest.mark.anyio
+
+Recorder = Callable[..., Any]
+LARGEST_BUFFER = int(Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii"))
+
+
+def plan_of(direction: Direction = Direction.OUT, sessions: int = 1, seconds: float = 0.6, **more: Any) -> Plan:
+    """Return a short plan that samples ten times a second."""
+    window = more.pop("window_bytes", None)
+    settings = Settings(direction, sessions, window)
+    return Plan(settings, duration_ns=int(seconds * SECOND_NS), interval_ns=SECOND_NS // 10, **more)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("sessions", [1, 3])
+async def test_a_run_measures_each_direction_at_its_receiver(
+    far_end: Peer, record: Recorder, direction: Direction, sessions: int
+) -> None:
+    """Both ends report, bytes arrive in every flow and session, and the run ends because its time is up."""
+    recorded = await record(plan_of(direction, sessions), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert {event.sample.end for event in recorded.samples} == {End.NEAR, End.FAR}
+    for flow in direction.flows:
+        receiver = End.FAR if flow is Direction.OUT else End.NEAR
+        for session in range(1, sessions + 1):
+            got = sum(
+                one.bytes
+                for event in recorded.samples
+                if event.sample.end is receiver
+                for one in event.sample.sessions
+                if one.direction is flow and one.session == session
+            )
+            assert got > 0, (flow, session)
+
+
+async def test_the_sender_sees_acknowledged_bytes_close_to_what_was_received(
+    far_end: Peer, record: Recorder
+) -> None:
+    """Bytes at the sender are those the other kernel acknowledged, not those handed to its own."""
+    recorded = await record(plan_of(seconds=1.0), far_end)
+
+    def total(end: End) -> int:
+        return sum(s.bytes for e in recorded.samples if e.sample.end is end for s in e.sample.sessions)
+
+    assert 0.5 < total(End.NEAR) / total(End.FAR) < 1.5
+
+
+async def test_samples_carry_cpu_and_tcp_of_the_end_that_knows(far_end: Peer, record: Recorder) -> None:
+    """The sender tells round trips, window and retransmits; both tell their cores; nobody makes numbers up."""
+    recorded = await record(plan_of(seconds=1.0), far_end)
+    last_near = [e.sample for e in recorded.samples if e.sample.end is End.NEAR][-2]
+    last_far = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-2]
+    assert last_near.cores is not None
+    assert len(last_near.cores) == os.cpu_count()
+    assert last_near.process_cpu_ns is not None
+    (sender,), (receiver,) = last_near.sessions, last_far.sessions
+    assert sender.rtt_us
+    assert sender.cwnd_bytes
+    assert sender.mss_bytes
+    assert sender.retransmits is not None
+    assert receiver.rtt_us is None
+    assert receiver.retransmits is None
+
+
+async def test_sessions_are_added_and_taken_away_while_it_runs(far_end: Peer, record: Recorder) -> None:
+    """Each change takes effect without ending the run, and samples say under which settings they were taken."""
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.end is End.FAR:
+            if event.sample.index >= 8 and run.settings.sessions == 1:
+                run.change(run.settings.changed(sessions=5))
+            if event.sample.index >= 16 and run.settings.sessions == 5:
+                run.change(run.settings.changed(sessions=2))
+
+    recorded = await record(plan_of(seconds=2.6, warmup_ns=SECOND_NS // 10), far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert [e.settings.sessions for e in recorded.events if isinstance(e, Changed)] == [5, 2]
+    seen = [
+        (e.settings.sessions, len(e.sample.sessions))
+        for e in recorded.samples
+        if e.sample.end is End.FAR and not e.warmup
+    ]
+    assert set(seen) == {(1, 1), (5, 5), (2, 2)}
+
+
+async def test_a_new_window_reopens_the_sessions_and_is_read_back(far_end: Peer, record: Recorder) -> None:
+    """After a change of window both ends say what was granted, and payload goes on."""
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index >= 3 and run.settings.window_bytes is None:
+            run.change(run.settings.changed(window_bytes=65_536))
+
+    recorded = await record(plan_of(sessions=2, seconds=1.2), far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    granted = [
+        (e.facts.end, e.facts.session, e.facts.window_granted_bytes)
+        for e in recorded.events
+        if isinstance(e, Opened) and e.facts.window_granted_bytes is not None
+    ]
+    assert sorted(granted) == [(end, number, 65_536) for end in sorted(End) for number in (1, 2)]
+    after = [e for e in recorded.samples if e.sample.end is End.FAR and e.settings.window_bytes and not e.warmup]
+    assert sum(s.bytes for e in after for s in e.sample.sessions) > 0
+
+
+async def test_the_direction_changes_while_it_runs(far_end: Peer, record: Recorder) -> None:
+    """Out becomes duplex: the new flow carries payload, the run goes on."""
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index >= 3:
+            run.change(run.settings.changed(direction=Direction.DUPLEX))
+
+    recorded = await record(plan_of(seconds=1.2), far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert any(s.direction is Direction.IN and s.bytes for e in recorded.samples for s in e.sample.sessions)
+
+
+async def test_many_quick_changes_leave_the_sessions_of_the_last_one(far_end: Peer, record: Recorder) -> None:
+    """A person who leans on the keys gets what the last key asked for, and no lost session."""
+    steps = [7, 2, 9, 1, 4]
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index >= 1 and run.settings.sessions == 1:
+            for sessions in steps:
+                run.change(run.settings.changed(sessions=sessions))
+            run.change(run.settings.changed(window_bytes=131_072))
+            run.change(run.settings.changed(window_bytes=65_536, sessions=3))
+
+    recorded = await record(plan_of(seconds=1.2), far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    last = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-1]
+    assert [s.session for s in last.sessions if s.bytes] == [1, 2, 3]
+
+
+async def test_a_window_that_is_granted_only_in_part_is_a_warning(far_end: Peer, record: Recorder) -> None:
+    """The text names the end, both sizes, and the sysctl that limits it; once for each buffer."""
+    limit = LARGEST_BUFFER
+    recorded = await record(plan_of(sessions=3, window_bytes=limit * 2), far_end)
+    warnings = [e.text for e in recorded.events if isinstance(e, Warned)]
+    assert len([w for w in warnings if "rmem_max" in w]) == 1
+    assert str(limit) in "".join(warnings)
+    assert len(warnings) == len(set(warnings))
+
+
+async def test_a_person_stops_a_run_without_duration(far_end: Peer, record: Recorder) -> None:
+    """Until stopped means until stopped; the samples up to then are all there."""
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index >= 4:
+            run.stop()
+
+    endless = Plan(duration_ns=None, interval_ns=SECOND_NS // 10)
+    recorded = await record(endless, far_end, act)
+    assert recorded.end.reason is Reason.STOPPED
+    assert max(e.sample.index for e in recorded.samples) >= 4
+
+
+async def test_the_far_end_stops_a_run_and_says_so(endpoint: Endpoint, record: Recorder) -> None:
+    """An endpoint that shuts down ends its runs with a word, and the near end repeats it."""
+    closing: list[asyncio.Task[None]] = []
+
+    def act(_run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index >= 2 and not closing:
+            closing.append(asyncio.create_task(endpoint.__aexit__()))
+
+    recorded = await record(plan_of(seconds=10), Peer(*endpoint.address), act)
+    assert recorded.end.reason is Reason.PEER_STOPPED
+    assert "shutting down" in recorded.end.detail
+    await asyncio.wait_for(closing[0], 10)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_worker_that_is_killed_ends_the_run_with_its_reason(
+    far_end: Peer, record: Recorder, which: int
+) -> None:
+    """Near or far: the run ends, says that a worker process was killed, and leaves nothing behind."""
+    killed: list[int] = []
+
+    def act(_run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index >= 2 and not killed:
+            killed.append(sorted(workers_of(os.getpid()))[which])
+            os.kill(killed[0], signal.SIGKILL)
+
+    recorded = await record(plan_of(seconds=10), far_end, act)
+    assert recorded.end.reason is Reason.WORKER_LOST
+    assert "killed by signal 9" in recorded.end.detail
+    await _until_no_workers()
+
+
+async def test_a_consumer_that_leaves_early_leaves_nothing_behind(far_end: Peer) -> None:
+    """Leaving the block in the middle of a run ends it in order."""
+    async with asyncio.timeout(20):
+        async with open_run(plan_of(seconds=10), far_end) as run:
+            async for event in run:
+                if isinstance(event, Sampled):
+                    break
+        await _until_no_workers()
+
+
+async def test_a_cancelled_consumer_leaves_nothing_behind(far_end: Peer) -> None:
+    """Cancelling the task that iterates ends workers and sockets at once."""
+    running = asyncio.Event()
+
+    async def consume() -> None:
+        async with open_run(plan_of(Direction.DUPLEX, 4, seconds=10), far_end) as run:
+            async for event in run:
+                if isinstance(event, Sampled):
+                    running.set()
+
+    async with asyncio.timeout(20):
+        task = asyncio.create_task(consume())
+        await running.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await _until_no_workers()
+
+
+async def _until_no_workers() -> None:
+    while workers_of(os.getpid()):  # noqa: ASYNC110 - only looking tells of another process
+        await asyncio.sleep(0.02)
+
+
+async def test_an_unknown_congestion_control_is_refused_with_how_to_list_them(far_end: Peer) -> None:
+    """The kernel's refusal becomes an error with the name and the remedy, and the run does not start."""
+    async with asyncio.timeout(20):
+        with pytest.raises(PeerUnreachable, match=r"nosuch is not available.*tcp_available_congestion_control"):
+            async with open_run(plan_of(socket=SocketOptions(congestion="nosuch")), far_end):
+                pass
+        await _until_no_workers()
+
+
+async def test_128_duplex_sessions_all_carry_payload(far_end: Peer, record: Recorder) -> None:
+    """The largest run there is: 256 connections, each with bytes."""
+    recorded = await record(plan_of(Direction.DUPLEX, 128, seconds=2.5), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    carried = {(s.direction, s.session) for e in recorded.samples for s in e.sample.sessions if s.bytes}
+    assert len(carried) == 256
+
+
+async def test_probe_says_who_answers(far_end: Peer) -> None:
+    """A greeting without a run tells the far end's facts, and costs it nothing."""
+    async with asyncio.timeout(10):
+        facts = await probe(far_end)
+    assert facts.software.startswith("linkgauge ")
+    assert facts.cores == os.cpu_count()
+
+
+async def test_a_far_end_without_room_declines_with_its_reason(endpoint: Endpoint, monkeypatch: Any) -> None:
+    """Where the far end cannot make its counters, the near end hears why, and the endpoint serves on."""
+    from linkgauge.engine.metering.shared_counters import Counters
+
+    real = Counters.create
+    calls: list[int] = []
+
+    def create() -> Counters:
+        calls.append(1)
+        if len(calls) == 2:  # the near end's are made first
+            raise OSError(12, "Cannot allocate memory")
+        return real()
+
+    monkeypatch.setattr(Counters, "create", create)
+    peer = Peer(*endpoint.address)
+    async with asyncio.timeout(20):
+        with pytest.raises(PeerError, match="Cannot allocate memory"):
+            async with open_run(plan_of(), peer):
+                pass
+        assert (await probe(peer)).hostname
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+async def test_each_mode_moves_payload_and_says_which_it_was(far_end: Peer, record: Recorder, mode: Mode) -> None:
+    """Copy, sendfile and discard all carry payload, and the facts of both ends name the mode."""
+    recorded = await record(plan_of(Direction.DUPLEX, mode=mode, block_bytes=131_072), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert {e.facts.mode for e in recorded.events if isinstance(e, Opened)} == {mode}
+    carried = {s.direction for e in recorded.samples for s in e.sample.sessions if s.bytes}
+    assert carried == {Direction.OUT, Direction.IN}
+
+
+async def test_socket_options_reach_both_ends(far_end: Peer, record: Recorder) -> None:
+    """A small MSS shows in both kernels' own words; marks and bindings are taken without complaint."""
+    options = SocketOptions("reno", mss_bytes=1_000, dscp=10, nodelay=True, source="127.0.0.1", device="lo")
+    recorded = await record(plan_of(Direction.DUPLEX, socket=options), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    opened = [e.facts for e in recorded.events if isinstance(e, Opened)]
+    assert {facts.congestion for facts in opened} == {"reno"}
+    assert all(facts.mss_bytes and facts.mss_bytes <= 1_000 for facts in opened)
+
+
+async def test_a_source_that_is_no_address_of_this_host_is_told(far_end: Peer) -> None:
+    """The kernel's refusal to bind becomes an error, and nothing is left of the run."""
+    async with asyncio.timeout(20):
+        with pytest.raises(PeerUnreachable, match="assign requested address"):
+            async with open_run(plan_of(socket=SocketOptions(source="192.0.2.1")), far_end):
+                pass
+        await _until_no_workers()
+
+
+async def test_pinned_workers_share_the_sessions(far_end: Peer, record: Recorder) -> None:
+    """Two workers at each end, both on core 0: all sessions carry payload."""
+    plan = plan_of(sessions=4, workers=2, near_cores=(0,), far_cores=(0, 4_000 % 1_024))
+    recorded = await record(plan, far_end)
+    assert {s.session for e in recorded.samples for s in e.sample.sessions if s.bytes} == {1, 2, 3, 4}

@@ -1,0 +1,104 @@
+"""Whether a 95 % interval is one: how often those of short runs hold the mean of long ones.
+
+Usage: .venv/bin/python tests/stress/covers.py [--tries 100] [--preset 100mb-fd] [--seconds 3] [--long 20]
+
+Builds a link between two namespaces, and runs many short runs, with long ones among them. The truth is the mean of
+the long ones, which drift falls on like on the short ones. A hundred tries take some nine minutes. Needs what
+`linkgauge lab` needs, and better a machine without other work: load on it is a part of what is measured.
+"""
+
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
+import argparse
+import asyncio
+import csv
+import os
+import sys
+import time
+from pathlib import Path
+
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.results.confidence import MIN_INTERVALS
+from linkgauge.engine.results.meter import Meter
+from linkgauge.engine.results.summary import Measured
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.lab_link import link_plan
+
+RESULTS = Path(__file__).parent / "results"
+_INTERVAL_NS = SECOND_NS // 20
+_EVERY = 20  # short runs between two long ones
+
+
+async def _run(peer: Peer, seconds: float) -> Measured | None:
+    """Run once; return what was measured."""
+    meter = Meter()
+    plan = Plan(duration_ns=round(seconds * SECOND_NS), interval_ns=_INTERVAL_NS)
+    async with asyncio.timeout(seconds + 60), open_run(plan, peer) as one:
+        async for event in one:
+            meter.feed(event)
+    meter.flush()
+    return meter.summary().total
+
+
+async def _measure(peer: Peer, tries: int, seconds: float, long_s: float) -> None:
+    began = time.monotonic()
+    long_runs: list[Measured | None] = []
+    short: list[Measured] = []
+    for number in range(tries):
+        if number % _EVERY == 0:
+            print(f"{number} of {tries} short runs", flush=True)
+            long_runs.append(await _run(peer, long_s))
+        measured = await _run(peer, seconds)
+        if measured is not None and measured.steady is not None:
+            short.append(measured)
+    long_runs.append(await _run(peer, long_s))
+    longs = [one for one in long_runs if one is not None]
+    if not short or not longs:
+        sys.exit("no run measured anything: is the far end there?")
+    truth = sum(one.bytes for one in longs) * 8 * SECOND_NS / sum(one.span_ns for one in longs)
+    steady = [one.steady for one in short if one.steady is not None]
+    covered = [one.low <= truth <= one.high for one in steady]
+    widths = sorted(one.percent or 0.0 for one in steady)
+    means = [one.mean / 1e6 for one in steady]
+    print(f"long runs: {', '.join(f'{one.bit_s / 1e6:.3f}' for one in longs)} Mb/s; together {truth / 1e6:.3f}")
+    print(f"short runs: {min(means):.3f} to {max(means):.3f} Mb/s, ±{widths[len(widths) // 2]:.3f} % (median)")
+    minutes = (time.monotonic() - began) / 60
+    share = 100 * sum(covered) / len(covered)
+    print(f"covered: {sum(covered)} of {len(covered)}, {share:.0f} %; took {minutes:.1f} minutes")
+    print(f"load of the machine at the end, 1 and 5 minutes: {os.getloadavg()[0]:.1f} {os.getloadavg()[1]:.1f}")
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "covers.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("mbit_s", "ci95_low_mbit_s", "ci95_high_mbit_s", "truth_mbit_s", "covered"))
+        for one, holds in zip(steady, covered, strict=True):
+            row = (one.mean, one.low, one.high, truth)
+            writer.writerow([*(f"{value / 1e6:.4f}" for value in row), int(holds)])
+
+
+def main() -> None:
+    """Build the link, and measure at its near end."""
+    parser = argparse.ArgumentParser(description="How often a 95 % interval holds the mean.")
+    parser.add_argument("--preset", default="100mb-fd")
+    parser.add_argument("--tries", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--long", type=float, default=20.0)
+    parser.add_argument("--peer", help="measure against this far end, and build nothing")
+    options = parser.parse_args()
+    if options.tries < 1:
+        parser.error(f"--tries {options.tries}: give at least 1")
+    if options.seconds * 0.8 * SECOND_NS < MIN_INTERVALS * _INTERVAL_NS:
+        parser.error(f"--seconds {options.seconds:g} is too short for {MIN_INTERVALS} intervals")
+    if options.peer:
+        run(_measure(Peer.parse(options.peer), options.tries, options.seconds, options.long))
+        return
+    with open_lab(link_plan(load_catalog().find(options.preset))) as lab:
+        sys.exit(lab.run([sys.executable, *sys.argv, "--peer", str(lab.peer)], dict(os.environ)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""What linkgauge itself costs: memory, start-up, many sessions, a long run.
+
+Usage: .venv/bin/python tests/stress/footprint.py [--minutes 10]
+
+Prints the idle memory of an endpoint, the time from asking for a run to its first byte, 128 sessions against one,
+and the memory of both ends after one minute and at the end of a long run (left out with --minutes 0).
+"""
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+
+from processes import resident_mib, running
+from tools import LINKGAUGE
+
+_PORT = 5897
+_PEER = f"127.0.0.1:{_PORT}"
+_TARGET_MEMORY_MIB = 40
+_TARGET_START_MS = 300
+
+# What comes in is counted as it is read; what goes out only once an interval, when it is known to be acknowledged.
+_FIRST_BYTE = """
+import asyncio, time
+from linkgauge.engine.workers.fork_client import Hold
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.near.run import open_run
+
+async def first_byte_ms(port):
+    asked = time.monotonic()
+    plan = Plan(Settings(Direction.IN), duration_ns=10**9)
+    async with open_run(plan, Peer("127.0.0.1", port)) as one:
+        while not one.pool.counters.total_bytes():
+            await asyncio.sleep(0.001)
+        return (time.monotonic() - asked) * 1e3
+
+async def main(port):
+    print(await first_byte_ms(port))
+    async with Hold():  # as the app has it while it waits for a key
+        await asyncio.sleep(1.0)
+        print(await first_byte_ms(port))
+
+run(main({port}))
+"""
+
+
+@contextmanager
+def _endpoint() -> Generator[int]:
+    with running(LINKGAUGE.server(_PORT), settle_s=2.0) as process:
+        yield process.pid
+
+
+def _run(*options: str) -> dict[str, dict[str, dict[str, float]]]:
+    command = [sys.executable, "-m", "linkgauge", "run", _PEER, "--json", "--congestion", "cubic", *options]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def _first_bytes_ms() -> tuple[float, float]:
+    """Return how long the first byte took: in a process that has no worker at hand, and in one that has."""
+    code = _FIRST_BYTE.replace("{port}", str(_PORT))
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    alone, at_hand = map(float, said.split())
+    return alone, at_hand
+
+
+def _many_sessions() -> None:
+    rates: dict[str, list[float]] = {"1": [], "128": []}
+    costs: dict[str, list[float]] = {"1": [], "128": []}
+    for _ in range(3):
+        for sessions, found in rates.items():
+            result = _run("--seconds", "4", "--sessions", sessions)
+            found.append(result["measured"]["total"]["mbit_s"])
+            cpu = result["cpu"]
+            costs[sessions].append(cpu["near"]["msec_per_mib"] + cpu["far"]["msec_per_mib"])
+    for sessions, values in rates.items():
+        print(
+            f"{sessions:>4} sessions: {median(values):9.0f} Mb/s, {median(costs[sessions]):.3f} ms/MiB at both ends"
+        )
+    print(f"     128 against 1: {median(rates['128']) / median(rates['1']):.2f} of the rate")
+
+
+async def _long_run(minutes: float, endpoint_pid: int) -> None:
+    command = [sys.executable, "-m", "linkgauge", "run", _PEER, "--seconds", str(minutes * 60), "--json"]
+    near = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = time.monotonic()
+    for at in (60.0, minutes * 60 - 5):
+        await asyncio.sleep(max(0.0, started + at - time.monotonic()))
+        near_mib, far_mib = resident_mib(near.pid), resident_mib(endpoint_pid)
+        print(f"after {at / 60:4.1f} min: near {near_mib:.1f} MiB, far {far_mib:.1f} MiB")
+    await near.wait()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="What linkgauge itself costs.")
+    parser.add_argument("--minutes", type=float, default=10)
+    options = parser.parse_args()
+    with _endpoint() as pid:
+        print(f"endpoint, idle: {resident_mib(pid):.1f} MiB (target {_TARGET_MEMORY_MIB})")
+        found = zip(*(_first_bytes_ms() for _ in range(7)), strict=True)
+        for what, times in zip(("a command", "an app at rest"), found, strict=True):
+            told = f"{median(times):.0f} ms (target {_TARGET_START_MS}; worst {max(times):.0f})"
+            print(f"{what}, from asking to the first byte: {told}")
+        _many_sessions()
+        if options.minutes > 1:
+            asyncio.run(_long_run(options.minutes, pid))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""An endpoint as an operator would run it: the real command with a key, limits and a log; with TLS or without."""
+
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from linkgauge.engine.model.access import Access, Key
+from linkgauge.engine.model.peer import Peer
+
+_DEADLINE_S = 60.0
+LIMITS = (
+    "sessions = 16\nclients_per_address = 10\nduration_s = 120\nrate_bit_s = '300G'\nhandshake_s = 5\nidle_s = 20\n"
+)
+
+
+class Ground:
+    """One endpoint: its process, how to get there, and the files it was told of."""
+
+    def __init__(self, folder: Path, *, has_tls: bool) -> None:
+        self.name = "tls" if has_tls else "plain"
+        self.folder = folder
+        self.key_file, self.limits_file, self.log_file = (folder / name for name in ("key", "limits.toml", "log"))
+        self.key = Key.new()
+        self.write_key(self.key)
+        self.limits_file.write_text(LIMITS, encoding="ascii")
+        options: list[str | Path] = [
+            "--key-file",
+            self.key_file,
+            "--limits",
+            self.limits_file,
+            "--log-json",
+            "--json",
+        ]
+        if has_tls:
+            cert, secret = _certificate(folder)
+            options += ["--tls-cert", cert, "--tls-key", secret]
+        with self.log_file.open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "linkgauge",
+                    "endpoint",
+                    "--bind",
+                    "127.0.0.1",
+                    "--port",
+                    "0",
+                    *map(str, options),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONWARNINGS": "error"},
+            )
+        assert self.process.stdout is not None
+        told = json.loads(self.process.stdout.readline())["listening"]
+        fingerprint = told.get("tls_fingerprint")
+        self.fingerprint = None if fingerprint is None else bytes.fromhex(fingerprint)
+        self.port: int = told["port"]
+
+    @property
+    def pid(self) -> int:
+        """The process of the endpoint."""
+        return self.process.pid
+
+    @property
+    def peer(self) -> Peer:
+        """The endpoint, with what there is to bring to it."""
+        return self.with_key(self.key)
+
+    def with_key(self, key: Key | None, fingerprint: bytes | None = None) -> Peer:
+        """Return the endpoint as one who has another key, or none, or takes it for another one, sees it."""
+        return Peer("127.0.0.1", self.port, Access(key, fingerprint=fingerprint or self.fingerprint))
+
+    def write_key(self, key: Key | None) -> None:
+        """Put a key into the key file, or what is none."""
+        self.key_file.touch(0o600)
+        self.key_file.write_text("short" if key is None else key.reveal(), encoding="ascii")
+
+    async def reload(self) -> list[str]:
+        """Have the files read again; return what the endpoint says of limits and key."""
+        seen = len(self._reloads())
+        self.process.send_signal(signal.SIGHUP)
+        async with asyncio.timeout(_DEADLINE_S):
+            while len(found := self._reloads()) < seen + 2:  # noqa: ASYNC110 - only looking tells of another process
+                await asyncio.sleep(0.05)
+        return found[seen:]
+
+    @contextmanager
+    def few_descriptors(self, count: int) -> Generator[None]:
+        """Let it have no more than so many for as long as the block lasts."""
+        before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (count, before[1]))
+        try:
+            yield
+        finally:
+            resource.prlimit(self.pid, resource.RLIMIT_NOFILE, before)
+
+    def last_words(self, count: int = 5) -> list[str]:
+        """Return the end of its log."""
+        return self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+
+    def close(self) -> list[str]:
+        """End it, and return every line of its log that is none: tracebacks and warnings."""
+        self.process.send_signal(signal.SIGCONT)
+        self.process.terminate()
+        self.process.communicate(timeout=_DEADLINE_S)
+        lines = self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()
+        return [line for line in lines if not line.startswith("{")]
+
+    def _reloads(self) -> list[str]:
+        entries = [json.loads(line) for line in self.last_words(10**6) if "reloaded" in line]
+        return [entry["event"] for entry in entries]
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", "/CN=soak"]
+    subprocess.run([*request, *files], check=True, capture_output=True, timeout=_DEADLINE_S)
+    return cert, key
+
+
+@contextmanager
+def grounds() -> Generator[tuple[list[Ground], list[str]]]:
+    """Give an endpoint without TLS and one with it, and a list that gets what they should not have said."""
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        started: list[Ground] = []
+        try:
+            for name in ("plain", "tls"):
+                (Path(folder) / name).mkdir()
+                started.append(Ground(Path(folder) / name, has_tls=name == "tls"))
+            yield started, said
+        finally:
+            for ground in started:
+                said += ground.close()

@@ -1,0 +1,181 @@
+"""How long a key takes to be seen, while a run over loopback keeps every core busy.
+
+Usage: .venv/bin/python tests/stress/keys.py [--keys 24] [--kept 200]
+
+The app runs in a real pseudo-terminal, and a terminal in memory shows what it draws. Every kind of key is pressed:
+toggles, help, letters of both filters, arrows in both lists. The time is from the key's byte to the frame in which
+what it does can be read; beside it stands how long the app's own thread worked for that, and waited for a core.
+"""
+
+# The package is the folder above this one, which pyright cannot know under the package's name.
+# pyright: basic, reportMissingImports=false
+
+import argparse
+import asyncio
+import os
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median, quantiles
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+
+from linkgauge.engine.far.loopback import embedded_endpoint
+from linkgauge.engine.model.events import Event
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.verdict import judge
+from linkgauge.tui.services.run_session import run_document
+from terminal import Terminal, app, own_ms
+
+_TARGET_MS = 50.0
+Key = tuple[str, Callable[[str], bool]]
+Pressed = tuple[float, float, float]  # ms until it was seen, of them at work, and waiting for a core
+
+
+def _shows(words: str) -> Callable[[str], bool]:
+    return lambda text: words in text
+
+
+def _lacks(words: str) -> Callable[[str], bool]:
+    return lambda text: words not in text
+
+
+_TOGGLES: list[Key] = [
+    ("+", _shows("sessions 1 [2]")),
+    ("-", _shows("sessions [1]")),
+    ("]", _shows("[16K]")),
+    ("[", _shows("[auto]")),
+    ("d", _shows("[in]")),
+    ("d", _shows("[duplex]")),
+    ("d", _shows("[out]")),
+    ("t", _shows("[5 s]")),
+    ("t" * 5, _shows("[until stopped]")),
+    ("p", _shows("PAUSED")),
+    ("p", _lacks("PAUSED")),
+]
+_LISTS = (("presets", "n", "type to filter", 5), ("history", "h", "runs kept", 3))
+_HELP: list[Key] = [("?", _shows("keys and marks")), ("\x1b", _lacks("keys and marks"))]
+
+
+def _measure(terminal: Terminal, keys: Iterable[Key]) -> list[Pressed]:
+    """Press each key at some moment of the screen's own rhythm."""
+    chance, found = random.Random(1), list[Pressed]()
+    for key, is_there in keys:
+        worked, waited = own_ms(terminal.pid)
+        took_s = terminal.timed(key, is_there)
+        work, wait = own_ms(terminal.pid)
+        found.append((1e3 * took_s, work - worked, wait - waited))
+        terminal.rest(0.25 + 0.25 * chance.random())
+    return found
+
+
+def _letters(count: int) -> Iterable[Key]:
+    """Type a word letter by letter, and rub it out again, letter by letter."""
+    word = "ethernet"
+    typed = [(letter, word[: at + 1]) for at, letter in enumerate(word)]
+    rubbed = [("\x7f", word[:at]) for at in range(len(word) - 1, 0, -1)]
+    for key, left in islice(cycle([*typed, *rubbed, ("\x7f", "filter: .*")]), count):
+        line = re.compile(rf"\W*{left}\W*$")
+        yield key, lambda text, line=line: any(map(line.match, text.splitlines()[:6]))
+
+
+def _arrows(terminal: Terminal, first: int, count: int) -> Iterable[Key]:
+    """Go down and up a list: other words are then on the cursor's ground."""
+    for key in islice(cycle(["\x1b[B"] * 6 + ["\x1b[A"] * 6), count):
+        before = _at_cursor(terminal, first)
+        yield key, lambda _text, before=before: _at_cursor(terminal, first) not in {before, ""}
+
+
+def _at_cursor(terminal: Terminal, first: int) -> str:
+    """Return the line, from the list's first on, whose ground is another one than its neighbours'."""
+    screen = terminal.screen
+    grounds = [screen.buffer[y][6].bg for y in range(screen.lines)]
+    found = (y for y in range(first, len(grounds) - 2) if grounds[y - 1] == grounds[y + 1] != grounds[y])
+    return next((screen.display[y] for y in found), "")
+
+
+def _all_kinds(
+    terminal: Terminal, keys: int, lists: Iterable[tuple[str, str, str, int]]
+) -> dict[str, list[Pressed]]:
+    terminal.until(_shows("READY"))
+    terminal.press("t" * 3)  # from 30 s to no end
+    terminal.until(_shows("until stopped"))
+    terminal.press(" ")
+    terminal.until(_shows("RUNNING 00:03"))
+    found = {
+        "toggles": _measure(terminal, islice(cycle(_TOGGLES), max(keys, len(_TOGGLES)))),
+        "help and back": _measure(terminal, islice(cycle(_HELP), keys // 2 * 2)),
+    }
+    for name, key, is_there, first in lists:
+        terminal.press(key)
+        terminal.until(_shows(is_there))
+        terminal.rest(1.0)
+        found[f"arrows in the {name}"] = _measure(terminal, _arrows(terminal, first, keys))
+        if name == "history":
+            terminal.press("/")
+            terminal.rest(0.5)
+        found[f"letters in the {name}"] = _measure(terminal, _letters(keys))
+        terminal.press("\x1b")
+        terminal.rest(0.7)
+        if name == "history":
+            terminal.press("\x1b")
+        terminal.until(_shows("RUNNING"))
+    return found
+
+
+async def _events() -> list[Event]:
+    """Return what a short run tells."""
+    async with embedded_endpoint() as far, open_run(Plan(duration_ns=SECOND_NS), far) as run:
+        return [event async for event in run]
+
+
+def _keep(folder: Path, kept: int) -> None:
+    """Fill a run log with so many runs: one real run, over and over."""
+    preset = load_catalog().find("loopback")
+    events = asyncio.run(_events())
+    summary = replay(events).summary()
+    verdict = judge(summary)
+    with RunLog.open(folder) as log:
+        for number in range(kept):
+            run_id = f"20261121-{number // 60:02d}{number % 60:02d}00-{number:04x}"
+            log.begin(run_id, preset.id, str(LOOPBACK), label=f"{'ethernet' if number % 3 else 'fddi'} {number}")
+            for event in events:
+                log.add(run_id, event)
+            log.finish(run_id, verdict.word, run_document(summary, verdict, run_id, preset.id, None))
+            log.flush()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="How long a key takes to be seen under load.")
+    parser.add_argument("--keys", type=int, default=24)
+    parser.add_argument("--kept", type=int, default=200)
+    parser.add_argument("--without", choices=[one[0] for one in _LISTS])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["LINKGAUGE_DATA_DIR"] = folder
+        _keep(Path(folder), options.kept)
+        with app() as terminal:
+            found = _all_kinds(terminal, options.keys, [one for one in _LISTS if one[0] != options.without])
+    print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, {options.kept} runs kept")
+    for name, pressed in found.items():
+        took, worked, waited = zip(*pressed, strict=True)
+        late = quantiles(took, n=20)[-1]
+        print(
+            f"{name:>22}: median {median(took):4.0f} ms, 95 % within {late:5.0f} ms, of {len(pressed)} keys"
+            f"  (at work {median(worked):3.0f} ms, waiting for a core {median(waited):3.0f} ms)"
+        )
+    print(f"to be within {_TARGET_MS:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
