@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from linkgauge.engine.host.cpu import elapsed_cores, read_cores
+from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
 
 MOST_STOLEN = 0.02
 _TRIES = 5
@@ -20,11 +20,11 @@ class Watch:
     """Tells what share of this machine's time was taken since it was made."""
 
     def __init__(self) -> None:
-        self._before = read_cores()
+        self._before = read_core_times()
 
     def share(self) -> float:
         """Return the share, 0 to 1; 0 where the system does not tell."""
-        cores = elapsed_cores(self._before, read_cores()) or ()
+        cores = subtract_core_times(self._before, read_core_times()) or ()
         whole_ns = sum(core.busy_ns + core.idle_ns for core in cores)
         return sum(core.steal_ns for core in cores) / max(1, whole_ns)
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ..engine.model.errors import LinkgaugeError, PlanError
-from ..engine.model.host_info import NicFacts
+from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import End
 from .catalog import Catalog
-from .number_text import rate_words
+from .number_text import format_rate
 from .preset import Preset, Tunnel
-from .wire import PLAIN, Variant
+from .wire import DEFAULT_VARIANT, Variant
 
 AUTO: Final = "auto"
 """What stands for a preset that picks itself."""
@@ -29,13 +29,13 @@ _DOCUMENT: Final = "aix"
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class PresetSelection:
     """A preset, the options to have it with, why it is this one, and what a person should know of that."""
 
     preset: Preset
-    why: str
+    reason: str
     warnings: tuple[str, ...] = ()
-    variant: Variant = PLAIN
+    variant: Variant = DEFAULT_VARIANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ class _Link:
     words: str
 
 
-def pick(catalog: Catalog, near: NicFacts | None, far: NicFacts | None, *, line_rate_bit_s: int | None) -> Picked:
+def select_preset(
+    catalog: Catalog, near: NicInfo | None, far: NicInfo | None, *, line_rate_bit_s: int | None
+) -> PresetSelection:
     """Return the preset for the link between two interfaces, and why it is that one.
 
     `line_rate_bit_s` is what a person says that the line carries; without it both ends must report a rate. Raises
@@ -59,7 +61,7 @@ def pick(catalog: Catalog, near: NicFacts | None, far: NicFacts | None, *, line_
     if known and all(nic.sort == "loopback" for _, nic in known):
         unused = "--line-rate is not used: loopback has no line" if line_rate_bit_s else None
         warnings = () if unused is None else (unused,)
-        return Picked(catalog.find(_LOOPBACK), "both ends are on this machine's loopback", warnings)
+        return PresetSelection(catalog.find(_LOOPBACK), "both ends are on this machine's loopback", warnings)
     if line_rate_bit_s is None:
         _check_rates({End.NEAR: near, End.FAR: far})
     link = _link(known, line_rate_bit_s)
@@ -74,11 +76,11 @@ def pick(catalog: Catalog, near: NicFacts | None, far: NicFacts | None, *, line_
     for preset in sorted(candidates, key=lambda preset: not preset.rates):
         facts = preset.link
         if (facts.line_rate_bit_s, facts.mtu_bytes, facts.duplex) == (link.rate_bit_s, link.mtu_bytes, link.duplex):
-            return Picked(preset, link.words, warnings)
+            return PresetSelection(preset, link.words, warnings)
     return _nearest(candidates, link, warnings)
 
 
-def _check_rates(nics: dict[End, NicFacts | None]) -> None:
+def _check_rates(nics: dict[End, NicInfo | None]) -> None:
     """Raise PlanError where an end reports no line rate."""
     silent = [
         f"the {end} end does not tell which interface carries the connection"
@@ -91,12 +93,12 @@ def _check_rates(nics: dict[End, NicFacts | None]) -> None:
         raise PlanError("preset", AUTO, f"{', and '.join(silent)}; say what the line carries, such as {_EXAMPLE}")
 
 
-def _kind(nic: NicFacts) -> str:
+def _kind(nic: NicInfo) -> str:
     word = {"device": "", "virtual": "virtual", "wireless": "Wi-Fi", "loopback": "loopback"}[nic.sort]
     return ", ".join(filter(None, (word, nic.kind))) or "unknown driver"
 
 
-def _link(known: Sequence[tuple[End, NicFacts]], given_bit_s: int | None) -> _Link:
+def _link(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None) -> _Link:
     rates = [(nic.line_rate_bit_s, f"{end} {nic.name}") for end, nic in known if nic.line_rate_bit_s is not None]
     rate, rate_from = min(rates, default=(0, "")) if given_bit_s is None else (given_bit_s, "as given")
     mtus = [(nic.mtu_bytes, f"{end} {nic.name}") for end, nic in known if nic.mtu_bytes is not None]
@@ -105,20 +107,20 @@ def _link(known: Sequence[tuple[End, NicFacts]], given_bit_s: int | None) -> _Li
     duplex: Literal["full", "half"] = "half" if "half" in duplexes else "full"
     told = "" if duplexes <= {"full", "half"} and duplexes else ", taken for granted"
     tunnel: Tunnel | None = next((_TUNNELS[nic.kind] for _, nic in known if nic.kind in _TUNNELS), None)
-    words = f"line rate {rate_words(rate)} ({rate_from}), MTU {mtu} ({mtu_from}), {duplex} duplex{told}"
+    words = f"line rate {format_rate(rate)} ({rate_from}), MTU {mtu} ({mtu_from}), {duplex} duplex{told}"
     return _Link(rate, mtu, duplex, tunnel, words)
 
 
-def _rate_warnings(known: Sequence[tuple[End, NicFacts]], given_bit_s: int | None) -> Iterator[str]:
+def _rate_warnings(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None) -> Iterator[str]:
     for end, nic in known:
         if given_bit_s is not None and nic.line_rate_bit_s is not None and nic.line_rate_bit_s < given_bit_s:
             yield (
-                f"--line-rate says {rate_words(given_bit_s)}, but {end} {nic.name} "
-                f"reports {rate_words(nic.line_rate_bit_s)}"
+                f"--line-rate says {format_rate(given_bit_s)}, but {end} {nic.name} "
+                f"reports {format_rate(nic.line_rate_bit_s)}"
             )
 
 
-def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...]) -> Picked:
+def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
     """Return the preset whose link is most like this one, had with this one's rate and MTU."""
     if not candidates:
         raise LinkgaugeError(f"no preset is for a link such as this: {link.words}")
@@ -138,20 +140,20 @@ def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...
     if link.duplex == "half" or facts.duplex == "half":
         # The model says nothing of half duplex: the document's own number is the nearest thing to it.
         text = f"no preset is for exactly this link: {preset.id} is nearest, for {' and '.join(differs)}"
-        return Picked(preset, link.words, (*warnings, text))
+        return PresetSelection(preset, link.words, (*warnings, text))
     variant = Variant(
         timestamps=None if facts.timestamps else True,  # Linux has them; a document's preset may not
         line_rate_bit_s=None if facts.line_rate_bit_s == link.rate_bit_s else link.rate_bit_s,
         mtu_bytes=None if facts.mtu_bytes == link.mtu_bytes else link.mtu_bytes,
     )
     text = f"no preset is for exactly this link: {preset.id}, for {' and '.join(differs)}, is computed for this one"
-    return Picked(preset, link.words, (*warnings, text), variant)
+    return PresetSelection(preset, link.words, (*warnings, text), variant)
 
 
 def _differences(preset: Preset, link: _Link) -> Iterator[str]:
     facts = preset.link
     if facts.line_rate_bit_s is not None and facts.line_rate_bit_s != link.rate_bit_s:
-        yield f"a line of {rate_words(facts.line_rate_bit_s)}"
+        yield f"a line of {format_rate(facts.line_rate_bit_s)}"
     if facts.mtu_bytes != link.mtu_bytes:
         yield f"MTU {facts.mtu_bytes}"
     if facts.duplex != link.duplex:

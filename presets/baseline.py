@@ -9,12 +9,12 @@ from typing import Final
 
 from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
 from ..engine.model.plan import Direction, Plan, Workload
-from ..engine.model.serialization import printable
-from ..engine.results.summary import Measured, Stretch, Summary
-from .preset import Flow, LinkFacts
+from ..engine.model.serialization import make_printable
+from ..engine.results.summary import Measurement, Period, Summary
+from .preset import Flow, LinkSpec
 from .schema import check_id
 
-NO_WIRE: Final = LinkFacts("none")
+NO_WIRE: Final = LinkSpec("none")
 _COLUMN: Final = "measured_mbit_s"
 _COUNTED: Final = {Workload.RR: "measured_transactions_s", Workload.CRR: "measured_transactions_s"}
 
@@ -26,7 +26,7 @@ def baseline_toml(
     name: str,
     run_id: str,
     started_utc: str,
-    link: LinkFacts = NO_WIRE,
+    link: LinkSpec = NO_WIRE,
     suggested_window_bytes: int | None = None,
 ) -> str:
     """Return a file of one preset that expects what the run measured.
@@ -40,7 +40,7 @@ def baseline_toml(
     _check_comparable(plan, run_id)
     column = _COUNTED.get(plan.workload, _COLUMN)
     rates = dict(_rates(summary))
-    if not rates and plan.workload in _COUNTED and any(s.out and s.in_ for s in summary.stretches):
+    if not rates and plan.workload in _COUNTED and any(s.out and s.in_ for s in summary.periods):
         raise LinkgaugeError(
             f"run {run_id} asked in both directions at once: a preset is made of one that asks in one direction"
         )
@@ -85,7 +85,7 @@ def check_preset_id(preset_id: str) -> None:
 
 def _check_comparable(plan: Plan, run_id: str) -> None:
     """Raise LinkgaugeError where transactions had sizes that no later run is expected to have."""
-    if not plan.is_as_documented:
+    if not plan.has_documented_transactions:
         raise LinkgaugeError(
             f"run {run_id} asked with sizes or a burst of its own: a preset is made of a {plan.workload} "
             "without --request, --response and --burst"
@@ -95,7 +95,7 @@ def _check_comparable(plan: Plan, run_id: str) -> None:
 def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
     """Yield what each stretch measured, by flow and sessions, in the unit of the table's column."""
     is_counted = summary.plan.workload in _COUNTED
-    for stretch in summary.stretches:
+    for stretch in summary.periods:
         settings = stretch.settings
         if not is_counted:
             bit_s = _measured(stretch)
@@ -108,9 +108,9 @@ def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
             yield ("exchange", settings.sessions), per_s
 
 
-def _measured(stretch: Stretch) -> float | None:
+def _measured(stretch: Period) -> float | None:
     """Return the rate of a stretch in the directions it ran; None where one of them was not measured."""
-    of: dict[Direction, Measured | None] = {Direction.OUT: stretch.out, Direction.IN: stretch.in_}
+    of: dict[Direction, Measurement | None] = {Direction.OUT: stretch.out, Direction.IN: stretch.in_}
     rates = [measured.bit_s for flow in stretch.settings.direction.flows if (measured := of[flow])]
     return sum(rates) if len(rates) == len(stretch.settings.direction.flows) else None
 
@@ -133,7 +133,7 @@ def _rate_lines(flow: Flow, sessions: int, workload: Workload, column: str) -> l
     ]
 
 
-def _link_lines(link: LinkFacts) -> Iterator[str]:
+def _link_lines(link: LinkSpec) -> Iterator[str]:
     yield f"framing = {_text(link.framing)}"
     if link.line_rate_bit_s is not None:
         yield f"line_rate_bit_s = {link.line_rate_bit_s}"
@@ -149,4 +149,4 @@ def _link_lines(link: LinkFacts) -> Iterator[str]:
 
 def _text(value: str) -> str:
     """Return a TOML basic string; JSON's escapes are among TOML's once control characters are gone."""
-    return json.dumps(printable(value), ensure_ascii=False)
+    return json.dumps(make_printable(value), ensure_ascii=False)

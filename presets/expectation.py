@@ -7,25 +7,25 @@ A rate that a document prints goes before one that the wire model computes. A li
 from typing import Any, Final
 
 from ..engine.model.errors import PlanError
-from ..engine.model.events import Expectation, Expected
-from ..engine.model.plan import SIZES, Direction, Settings, Workload
+from ..engine.model.events import Expectation, ExpectedRate
+from ..engine.model.plan import TRANSACTION_SIZES, Direction, Settings, Workload
 from ..engine.model.serialization import encode
 from .preset import Flow, Preset, Rate, as_bit_s, as_transactions_s
-from .wire import PLAIN, Variant, derive
+from .wire import DEFAULT_VARIANT, Variant, derive
 
-MODEL: Final = "the wire model"
+WIRE_MODEL: Final = "the wire model"
 _COMPUTABLE: Final[tuple[Flow, ...]] = ("simplex", "duplex")
 _EXCHANGED: Final = ("rr", "crr")
 # A document's stream that asks with 20 bytes and is answered with 20 MB is a stream but for its first round trip.
 _HELD_AS: Final = {"stream": ("stream", "fetch")}
 
 
-def expectation(
+def find_expectation(
     preset: Preset,
     settings: Settings,
     workload: Workload = Workload.STREAM,
     *,
-    variant: Variant = PLAIN,
+    variant: Variant = DEFAULT_VARIANT,
 ) -> Expectation:
     """Return the rates to expect under these settings.
 
@@ -43,20 +43,20 @@ def expectation(
 
 def check_variant(preset: Preset, variant: Variant) -> None:
     """Raise PlanError where a run has nothing to be held against, for the options of the preset's link."""
-    check_wire(preset, variant)
+    check_wire_model(preset, variant)
     if preset.link.duplex == "half" and variant.changes(preset.link):
         raise PlanError(
-            "link options", variant.words, f"no rate is computed for half duplex, and {preset.id} is that"
+            "link options", variant.description, f"no rate is computed for half duplex, and {preset.id} is that"
         )
 
 
-def check_wire(preset: Preset, variant: Variant) -> None:
+def check_wire_model(preset: Preset, variant: Variant) -> None:
     """Raise PlanError where the wire model has nothing to say of a preset's link with these options."""
     if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
-        raise PlanError("link options", variant.words, f"{preset.id} is a link without a line")
+        raise PlanError("link options", variant.description, f"{preset.id} is a link without a line")
 
 
-def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant: Variant) -> Expected | None:
+def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant: Variant) -> ExpectedRate | None:
     changed = variant.changes(preset.link)
     if workload in _EXCHANGED:
         return None if changed or flow == "duplex" else _exchanged(preset, sessions, Workload(workload))
@@ -64,10 +64,10 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
     if not changed:
         for held_as in _HELD_AS.get(workload, (workload,)):
             rate = _documented(preset, flows, sessions, held_as)
-            bit_s = None if rate is None else preset.bit_s(rate)
+            bit_s = None if rate is None else preset.rate_bit_s(rate)
             if rate is not None and bit_s is not None:
                 derived = derive(preset.link, flow, variant)
-                return Expected(
+                return ExpectedRate(
                     bit_s,
                     "documented",
                     preset.source_of(rate),
@@ -78,15 +78,15 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
     return _computed(preset, flow, variant)
 
 
-def _exchanged(preset: Preset, sessions: int, workload: Workload) -> Expected | None:
+def _exchanged(preset: Preset, sessions: int, workload: Workload) -> ExpectedRate | None:
     """Return the transactions a second that a document prints: of one end that asks and one that answers."""
     rate = _documented(preset, ("exchange",), sessions, workload.value)
-    transactions_s = None if rate is None else as_transactions_s(preset.fact(rate))
+    transactions_s = None if rate is None else as_transactions_s(preset.value_of(rate))
     if rate is None or transactions_s is None:
         return None
-    _, response_bytes = SIZES[workload]
+    _, response_bytes = TRANSACTION_SIZES[workload]
     bit_s = round(transactions_s * response_bytes * 8)
-    return Expected(bit_s, "documented", preset.source_of(rate), transactions_s)
+    return ExpectedRate(bit_s, "documented", preset.source_of(rate), transactions_s)
 
 
 def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload: str) -> Rate | None:
@@ -98,28 +98,28 @@ def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload
     return max(held, key=lambda rate: rate.sessions, default=None)
 
 
-def _computed(preset: Preset, flow: Flow, variant: Variant) -> Expected | None:
+def _computed(preset: Preset, flow: Flow, variant: Variant) -> ExpectedRate | None:
     """Return the model's rate; none for half duplex, where waiting for the wire costs what no model counts."""
     derived = None if preset.link.duplex == "half" else derive(preset.link, flow, variant)
     if derived is None:
         return None
-    words = variant.words
-    source = f"{MODEL} ({words})" if words else MODEL
-    return Expected(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
+    words = variant.description
+    source = f"{WIRE_MODEL} ({words})" if words else WIRE_MODEL
+    return ExpectedRate(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
 
 
-def off_model_percent(preset: Preset, rate: Rate) -> float | None:
+def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
     """Return how far a documented rate stands above the computed one (below: negative), if both exist."""
-    bit_s, derived = preset.bit_s(rate), derive(preset.link, rate.flow)
+    bit_s, derived = preset.rate_bit_s(rate), derive(preset.link, rate.flow)
     return None if bit_s is None or derived is None else (bit_s / derived.bit_s - 1) * 100
 
 
-def as_json(preset: Preset, variant: Variant = PLAIN) -> dict[str, Any]:
+def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str, Any]:
     """Return a preset as JSON values, for programs; the names of the keys stay as they are.
 
     Had with options, its link is not the documents' own: what is expected then is computed.
     """
-    options = variant.words if variant.changes(preset.link) else None
+    options = variant.description if variant.changes(preset.link) else None
     rates, computed = ((), _COMPUTABLE) if options else (preset.rates, preset.computed)
     return {
         "id": preset.id,
@@ -141,16 +141,16 @@ def as_json(preset: Preset, variant: Variant = PLAIN) -> dict[str, Any]:
         "marks": [
             {**encode(fact), "reason": mark.reason}
             for mark in preset.marks
-            if (fact := preset.fact(mark)) is not None
+            if (fact := preset.value_of(mark)) is not None
         ],
         "notes": list(preset.notes),
-        "facts": [encode(fact) for fact in preset.facts],
+        "facts": [encode(fact) for fact in preset.document_values],
     }
 
 
 def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
     derived = derive(preset.link, rate.flow)
-    fact = preset.fact(rate)
+    fact = preset.value_of(rate)
     told: dict[str, Any] = {
         "workload": rate.workload,
         "flow": rate.flow,
@@ -170,7 +170,7 @@ def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
         unit = "mib" if told["transactions_s"] is None else "transaction"
         told[f"cpu_msec_per_{unit}"] = _value(preset, rate, rate.cost_column)
     if rate.baseline_row is not None:
-        base = preset.find_fact(rate.table, rate.baseline_row, rate.column)
+        base = preset.find_value(rate.table, rate.baseline_row, rate.column)
         told["baseline"] = {
             "row": rate.baseline_row,
             "bit_s": as_bit_s(base),
@@ -180,11 +180,11 @@ def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
 
 
 def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:
-    fact = preset.find_fact(rate.table, rate.row, column)
+    fact = preset.find_value(rate.table, rate.row, column)
     return None if fact is None else fact.value
 
 
-def _computed_json(expected: Expected, flow: Flow) -> dict[str, Any]:
+def _computed_json(expected: ExpectedRate, flow: Flow) -> dict[str, Any]:
     return {
         "workload": "stream",
         "flow": flow,

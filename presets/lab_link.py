@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from ..engine.lab.link_spec import FRAME_HEADER_BYTES, RELAY_MAX_BIT_S, Grain, LabLink
+from ..engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S, Grain, LabLink
 from ..engine.model.errors import PlanError
-from .preset import LinkFacts, Preset
+from .preset import LinkSpec, Preset
 from .wire import SONET_SHARE, derive
 
 # A queue of 30 ms keeps a line busy while TCP takes its window back after a loss, and adds no more delay than
@@ -55,10 +55,10 @@ class Faults:
             raise PlanError("loss", f"{self.loss_percent:g} %", "give 0 to 100")
 
 
-SOUND: Final = Faults()
+NO_FAULTS: Final = Faults()
 
 
-def link_plan(preset: Preset, faults: Faults = SOUND) -> LabLink:
+def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
     """Return the link to build for a preset; raise PlanError where it has no wire, or none that can be built."""
     facts = preset.link
     line, mtu = facts.line_rate_bit_s, facts.mtu_bytes
@@ -68,8 +68,8 @@ def link_plan(preset: Preset, faults: Faults = SOUND) -> LabLink:
     rate = round(slowed * SONET_SHARE if _is_atm(facts) else slowed)
     if rate < 1:
         raise PlanError("slow", f"{faults.slow_percent:g} %", "nothing of the line is left")
-    overhead = _around_bytes(facts) - FRAME_HEADER_BYTES
-    frame_bytes = max(mtu, faults.wrong_mtu_bytes or 0) + FRAME_HEADER_BYTES + overhead
+    overhead = _around_bytes(facts) - ETHERNET_HEADER_BYTES
+    frame_bytes = max(mtu, faults.wrong_mtu_bytes or 0) + ETHERNET_HEADER_BYTES + overhead
     delay_ns = round(faults.delay_ms * _MS_NS)
     burst = max(_MIN_BURST_BYTES, 2 * frame_bytes, _carried(rate, _BURST_NS))
     link = LabLink(
@@ -102,11 +102,11 @@ def _grain(rate_bit_s: int) -> Grain:
     return "batch" if rate_bit_s <= _BATCH_MAX_BIT_S else "offload"
 
 
-def _is_atm(facts: LinkFacts) -> bool:
+def _is_atm(facts: LinkSpec) -> bool:
     return facts.framing in {"atm", "atm-lane"}
 
 
-def _around_bytes(facts: LinkFacts) -> int:
+def _around_bytes(facts: LinkSpec) -> int:
     """Return what the wire puts around a full-sized packet, before it is cut into cells."""
     if facts.framing == "atm":
         return _ATM_AROUND_BYTES

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 
 from ..engine.model.plan import MIB
 
-Workload = Literal["stream", "rr", "crr", "fetch"]
+DocumentWorkload = Literal["stream", "rr", "crr", "fetch"]
 """The documents' workloads by name; the engine's plan may not know all of them."""
 
 Flow = Literal["simplex", "out", "in", "duplex", "exchange"]
@@ -53,7 +53,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFacts:
+class LinkSpec:
     """What kind of link it is, as the host that sends on it sees it.
 
     `mtu_bytes` is the largest IP packet; in a `tunnel` it is the tunnel's own. `duplex` `half` means that
@@ -69,7 +69,7 @@ class LinkFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DocumentRow:
     """One row of a document's table, named as the document names it."""
 
     row: str
@@ -77,16 +77,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DocumentTable:
     """The rows of a document's table that are about one preset."""
 
     table: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[DocumentRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class DocumentValue:
     """One number of a document, as printed."""
 
     source: str
@@ -97,7 +97,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Erratum:
     """A slip of the document: the number stays as printed, `reason` says what is wrong with it.
 
     `row` may be left out where the preset has one row of that table; so it may in a Rate.
@@ -124,7 +124,7 @@ class Rate:
     column: str
     row: str | None = None
     sessions: int = 1
-    workload: Workload = "stream"
+    workload: DocumentWorkload = "stream"
     note: str | None = None
     why: str | None = None
     baseline_row: str | None = None
@@ -143,12 +143,12 @@ class Preset:
     name: str
     family: str
     source: Source
-    link: LinkFacts
+    link: LinkSpec
     name_ja: str | None = None
-    tables: tuple[Table, ...] = ()
+    tables: tuple[DocumentTable, ...] = ()
     rates: tuple[Rate, ...] = ()
     computed: tuple[Flow, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Erratum, ...] = ()
     notes: tuple[str, ...] = ()
     suggested_window_bytes: int | None = None
 
@@ -157,16 +157,16 @@ class Preset:
         return self.name_ja if self.name_ja and language.lower().startswith("ja") else self.name
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def document_values(self) -> tuple[DocumentValue, ...]:
         """Every number of the document that is about this preset, in the document's order."""
         return tuple(fact for table in self.tables for fact in self._facts_of(table))
 
-    def _facts_of(self, table: Table) -> Iterator[Fact]:
+    def _facts_of(self, table: DocumentTable) -> Iterator[DocumentValue]:
         for row in table.rows:
             for column, value in zip(table.columns, row.values, strict=True):
-                yield Fact(self.source.id, table.table, row.row, column, value)
+                yield DocumentValue(self.source.id, table.table, row.row, column, value)
 
-    def find_fact(self, table: str, row: str | None, column: str | None) -> Fact | None:
+    def find_value(self, table: str, row: str | None, column: str | None) -> DocumentValue | None:
         """Return the one fact of that name; None where there is none, or several for want of a row."""
         found = [
             fact
@@ -177,17 +177,17 @@ class Preset:
         ]
         return found[0] if len(found) == 1 else None
 
-    def fact(self, named: Rate | Mark) -> Fact | None:
+    def value_of(self, reference: Rate | Erratum) -> DocumentValue | None:
         """Return the fact that a rate or a mark names; None where there is no such fact, or more than one."""
-        return self.find_fact(named.table, named.row, named.column)
+        return self.find_value(reference.table, reference.row, reference.column)
 
-    def mark_of(self, fact: Fact) -> Mark | None:
+    def erratum_of(self, fact: DocumentValue) -> Erratum | None:
         """Return the mark on a fact, if it is a slip."""
-        return next((mark for mark in self.marks if self.fact(mark) == fact), None)
+        return next((mark for mark in self.marks if self.value_of(mark) == fact), None)
 
-    def bit_s(self, rate: Rate) -> int | None:
+    def rate_bit_s(self, rate: Rate) -> int | None:
         """Return a rate in bit/s; None where its column counts something else."""
-        return as_bit_s(self.fact(rate))
+        return as_bit_s(self.value_of(rate))
 
     def source_of(self, rate: Rate) -> str:
         """Return where a rate comes from, as it stands in a sentence."""
@@ -196,7 +196,7 @@ class Preset:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class DocumentSweep:
     """An experiment of a document: one preset, run once for each message size and window."""
 
     id: str
@@ -213,12 +213,12 @@ def unit_bit_s(column: str) -> float | None:
     return next((unit for end, unit in _UNITS_BIT_S.items() if column.endswith(end)), None)
 
 
-def as_bit_s(fact: Fact | None) -> int | None:
+def as_bit_s(fact: DocumentValue | None) -> int | None:
     """Return a fact in bit/s; None where it counts something else."""
     unit = None if fact is None else unit_bit_s(fact.column)
     return None if fact is None or unit is None else round(fact.value * unit)
 
 
-def as_transactions_s(fact: Fact | None) -> float | None:
+def as_transactions_s(fact: DocumentValue | None) -> float | None:
     """Return a fact in transactions a second; None where it counts something else."""
     return None if fact is None or not fact.column.endswith(_UNITS_TRANSACTIONS) else fact.value

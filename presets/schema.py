@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 from ..engine.model.errors import DecodeError, PlanError
 from ..engine.model.plan import MAX_BLOCK_BYTES, MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_BLOCK_BYTES, MIN_WINDOW_BYTES
 from ..engine.model.serialization import decode, encode
-from .preset import Preset, Rate, Source, Sweep, as_bit_s, as_transactions_s
+from .preset import DocumentSweep, Preset, Rate, Source, as_bit_s, as_transactions_s
 from .wire import derive
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ _MAX_BIT_S: Final = 10**15  # a thousand times the fastest link there is; more w
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PresetProblem:
     """Something in a file of presets that could not be used: the file, the key, and what was expected."""
 
     path: str
@@ -42,11 +42,11 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class FileContent:
+class PresetFile:
     """What of a file could be used."""
 
     presets: tuple[Preset, ...] = ()
-    sweeps: tuple[Sweep, ...] = ()
+    sweeps: tuple[DocumentSweep, ...] = ()
 
 
 def check_id(preset_id: str) -> str:
@@ -56,27 +56,27 @@ def check_id(preset_id: str) -> str:
     return preset_id
 
 
-def read_content(path: str, content: dict[str, Any], problems: list[Problem]) -> FileContent:
+def parse_preset_file(path: str, content: dict[str, Any], problems: list[PresetProblem]) -> PresetFile:
     """Return what of a file's content can be used; what cannot is added to `problems`."""
     problems.extend(
-        Problem(path, key, f"expected one of {', '.join(_KEYS)}") for key in content if key not in _KEYS
+        PresetProblem(path, key, f"expected one of {', '.join(_KEYS)}") for key in content if key not in _KEYS
     )
     try:
         source = decode(Source, content.get("source"))
     except DecodeError as error:
         problems.append(_problem(path, "source", error))
-        return FileContent()
+        return PresetFile()
     presets = _read_each(path, content, "preset", lambda table: _read_preset(source, table), problems)
     sweeps = _read_each(path, content, "sweep", _read_sweep, problems) if "sweep" in content else []
-    return FileContent(tuple(presets), tuple(sweeps))
+    return PresetFile(tuple(presets), tuple(sweeps))
 
 
 def _read_each(
-    path: str, content: dict[str, Any], key: str, read: Callable[[object], T], problems: list[Problem]
+    path: str, content: dict[str, Any], key: str, read: Callable[[object], T], problems: list[PresetProblem]
 ) -> list[T]:
     tables = content.get(key)
     if not isinstance(tables, list) or not tables:
-        problems.append(Problem(path, key, f"expected one [[{key}]] or more"))
+        problems.append(PresetProblem(path, key, f"expected one [[{key}]] or more"))
         return []
     good: list[T] = []
     for number, table in enumerate(cast("list[object]", tables), start=1):
@@ -87,10 +87,10 @@ def _read_each(
     return good
 
 
-def _problem(path: str, where: str, error: DecodeError) -> Problem:
+def _problem(path: str, where: str, error: DecodeError) -> PresetProblem:
     inner = error.where.strip(".")
     text = str(error).removeprefix(error.where or "value").removeprefix(": ")
-    return Problem(path, f"{where}.{inner}" if inner else where, text)
+    return PresetProblem(path, f"{where}.{inner}" if inner else where, text)
 
 
 def _title_of(table: object, place: str) -> str:
@@ -108,7 +108,7 @@ def _read_preset(source: Source, table: object) -> Preset:
     _check_preset(preset)
     _check_tables(preset)
     for number, mark in enumerate(preset.marks, start=1):
-        if preset.fact(mark) is None:
+        if preset.value_of(mark) is None:
             raise DecodeError(f"marks[{number}]", "a table, row and column of this preset", mark.column)
     for number, rate in enumerate(preset.rates, start=1):
         _check_rate(preset, rate, f"rates[{number}]")
@@ -141,14 +141,14 @@ def _check_tables(preset: Preset) -> None:
             if len(row.values) != len(table.columns):
                 key = f"tables.{table.table}.{row.row}"
                 raise DecodeError(key, f"{len(table.columns)} values", len(row.values))
-    names = Counter((fact.table, fact.row, fact.column) for fact in preset.facts)
+    names = Counter((fact.table, fact.row, fact.column) for fact in preset.document_values)
     for name, times in names.items():
         if times > 1:
             raise DecodeError("tables." + ".".join(name), "it once", f"it {times} times")
 
 
 def _check_rate(preset: Preset, rate: Rate, where: str) -> None:
-    fact = preset.fact(rate)
+    fact = preset.value_of(rate)
     if fact is None:
         given = ", ".join(filter(None, (rate.table, rate.row, rate.column)))
         raise DecodeError(where, "the table, row and column of one number of this preset", given)
@@ -158,16 +158,16 @@ def _check_rate(preset: Preset, rate: Rate, where: str) -> None:
         raise DecodeError(f"{where}.column", "a column in mbit_s, gbit_s, mib_s or transactions_s", rate.column)
     if not 0 < amount <= _MAX_BIT_S:
         raise DecodeError(where, f"a rate above 0 and up to {_MAX_BIT_S:.0e} bit/s", fact.value)
-    if preset.mark_of(fact) is not None:
+    if preset.erratum_of(fact) is not None:
         raise DecodeError(where, "a number that is not marked as a slip", rate.column)
     if not 1 <= rate.sessions <= MAX_SESSIONS:
         raise DecodeError(f"{where}.sessions", f"1 to {MAX_SESSIONS}", rate.sessions)
     for key in ("cpu_column", "cost_column"):
         column = getattr(rate, key)
-        if column is not None and preset.find_fact(rate.table, rate.row, column) is None:
+        if column is not None and preset.find_value(rate.table, rate.row, column) is None:
             raise DecodeError(f"{where}.{key}", "a column of the same row", column)
     base = rate.baseline_row
-    if base is not None and preset.find_fact(rate.table, base, rate.column) is None:
+    if base is not None and preset.find_value(rate.table, base, rate.column) is None:
         raise DecodeError(f"{where}.baseline_row", "a row with the same column", base)
 
 
@@ -181,8 +181,8 @@ def _check_computed(preset: Preset) -> None:
             raise DecodeError("computed", "a full duplex link with framing, line_rate_bit_s and mtu_bytes", flow)
 
 
-def _read_sweep(table: object) -> Sweep:
-    sweep = decode(Sweep, table)
+def _read_sweep(table: object) -> DocumentSweep:
+    sweep = decode(DocumentSweep, table)
     check_id(sweep.id)
     if not sweep.message_bytes or not sweep.window_bytes:
         raise DecodeError("", "message_bytes and window_bytes, one or more of each", "none")

@@ -8,29 +8,31 @@ from math import floor
 from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
-from ..engine.model.events import Expected
-from ..engine.results.summary import Measured, Summary
-from .number_text import rate_words, transactions_words
+from ..engine.model.events import ExpectedRate
+from ..engine.results.summary import Measurement, Summary
+from .number_text import format_rate, format_transaction_rate
 
-Word = Literal["pass", "short", "fail", "none"]
+VerdictCode = Literal["pass", "short", "fail", "none"]
 
 DEFAULT_PASS_PERCENT: Final = 95.0
 FAIL_PERCENT: Final = 50.0
 # So far above the expected rate it is worth asking whether the preset is this link's.
 _DOUBT_PERCENT: Final = 110.0
-ANOTHER_LINK: Final = "this is another link, so choose its preset, or let both ends' interfaces do it (check auto)"
-_BADNESS: Final[tuple[Word, ...]] = ("fail", "short", "none", "pass")
+WRONG_PRESET_HINT: Final = (
+    "this is another link, so choose its preset, or let both ends' interfaces do it (check auto)"
+)
+_BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One word for programs, a sentence or two for people."""
 
-    word: Word
+    word: VerdictCode
     text: str
 
 
-def check_pass_mark(percent: float) -> float:
+def check_pass_percent(percent: float) -> float:
     """Return the pass mark; raise PlanError where no rate could be held against it."""
     if not 0 < percent <= 100:
         raise PlanError("pass mark", f"{percent:g} %", "give more than 0 and at most 100")
@@ -44,7 +46,7 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
     is nothing to expect, nothing measured, a run that did not run to its end, or more than such a link can carry:
     then it is another link, of which nothing was expected.
     """
-    check_pass_mark(pass_percent)
+    check_pass_percent(pass_percent)
     if not summary.end.reason.is_regular:
         told = _measured_text(summary)
         return Verdict("none", f"NONE: the run did not run to its end: {summary.end.detail.rstrip('.')}. {told}")
@@ -66,15 +68,15 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
     return Verdict(word, f"{word.upper()}: " + " ".join(verdict.text for verdict in verdicts))
 
 
-def _judge_one(name: str, expected: Expected, measured: Measured | None, pass_percent: float) -> Verdict:
+def _judge_one(name: str, expected: ExpectedRate, measured: Measurement | None, pass_percent: float) -> Verdict:
     if measured is None or measured.span_ns <= 0:
         return Verdict("none", f"nothing was measured of {name} after the warm-up.")
     was, wanted, percent = _compared(expected, measured)
-    word: Word = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
+    word: VerdictCode = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
     text = f"{name} {was} is {_percent(percent, pass_percent)} of the {wanted} that {expected.source} expects"
-    if expected.is_beyond(measured.bit_s):
-        most = rate_words(expected.most_bit_s or 0)
-        return Verdict("none", f"{text}, and no such link carries more than {most}: {ANOTHER_LINK}.")
+    if expected.is_exceeded_by(measured.bit_s):
+        most = format_rate(expected.most_bit_s or 0)
+        return Verdict("none", f"{text}, and no such link carries more than {most}: {WRONG_PRESET_HINT}.")
     if word != "pass":
         return Verdict(word, f"{text}; the pass mark is {pass_percent:g} %.")
     if percent > _DOUBT_PERCENT:
@@ -82,21 +84,21 @@ def _judge_one(name: str, expected: Expected, measured: Measured | None, pass_pe
     return Verdict(word, f"{text}.")
 
 
-def _compared(expected: Expected, measured: Measured) -> tuple[str, str, float]:
+def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str, float]:
     """Return what was, what was wanted, and the percentage: of transactions where these are what is expected."""
     transactions_s = measured.transactions_s
     if expected.transactions_s is None or transactions_s is None:
         percent = measured.bit_s * 100 / expected.bit_s
-        return rate_words(measured.bit_s), rate_words(expected.bit_s), percent
+        return format_rate(measured.bit_s), format_rate(expected.bit_s), percent
     percent = transactions_s * 100 / expected.transactions_s
-    return transactions_words(transactions_s), transactions_words(expected.transactions_s), percent
+    return format_transaction_rate(transactions_s), format_transaction_rate(expected.transactions_s), percent
 
 
-def _words(measured: Measured) -> str:
+def _words(measured: Measurement) -> str:
     transactions_s = measured.transactions_s
     if transactions_s is None:
-        return rate_words(measured.bit_s)
-    return f"{transactions_words(transactions_s)} ({rate_words(measured.bit_s)})"
+        return format_rate(measured.bit_s)
+    return f"{format_transaction_rate(transactions_s)} ({format_rate(measured.bit_s)})"
 
 
 def _nothing_arrived(summary: Summary) -> bool:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
-from .preset import Flow, Framing, LinkFacts, Tunnel
+from .preset import Flow, Framing, LinkSpec, Tunnel
 
 SEGMENTS_PER_ACK: Final = 2  # RFC 1122, 4.2.3.2: an acknowledgement for at least every second full-sized segment
 # SONET keeps 9 of 270 columns for section and line overhead and one for the path; OC-12c, with four times
@@ -31,7 +31,7 @@ TUNNEL_NAMES: Final[dict[Tunnel, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Overhead:
     """Some of the bytes of a packet or around it, and what they are for."""
 
     name: str
@@ -67,7 +67,7 @@ class Variant:
         if self.line_rate_bit_s is not None and self.line_rate_bit_s <= 0:
             raise PlanError("line rate", f"{self.line_rate_bit_s} bit/s", "give a rate above 0")
 
-    def changes(self, link: LinkFacts) -> bool:
+    def changes(self, link: LinkSpec) -> bool:
         """Whether a link had with these options differs from the link itself."""
         return bool(
             self.ip != 4
@@ -84,13 +84,13 @@ class Variant:
         """Return the same options with TCP timestamps on or off."""
         return replace(self, timestamps=on)
 
-    def over(self, other: "Variant") -> "Variant":
+    def with_defaults(self, defaults: "Variant") -> "Variant":
         """Return these options, and the other's where these leave what the link's own facts say."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
-        return replace(other, **told)
+        return replace(defaults, **told)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The options as a person says them; empty where there are none."""
         told = [
             "IPv6" if self.ip == 6 else "",
@@ -105,7 +105,7 @@ class Variant:
         return ", ".join(filter(None, told))
 
 
-PLAIN: Final = Variant()
+DEFAULT_VARIANT: Final = Variant()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,24 +121,24 @@ class Derivation:
     flow: Flow
     line_bit_s: int
     usable_bit_s: int
-    squeezed: tuple[Part, ...]
+    tunnel_overhead: tuple[Overhead, ...]
     mtu_bytes: int
-    headers: tuple[Part, ...]
+    headers: tuple[Overhead, ...]
     payload_bytes: int
-    framing: tuple[Part, ...]
+    framing_overhead: tuple[Overhead, ...]
     wire_bytes: int
-    ack: tuple[Part, ...]
+    ack_parts: tuple[Overhead, ...]
     directions: int
 
     @property
     def ack_bytes(self) -> int:
         """What one acknowledgement takes of the wire."""
-        return sum(part.bytes for part in self.ack)
+        return sum(part.bytes for part in self.ack_parts)
 
     @property
     def segments(self) -> int:
         """How many data packets go with one acknowledgement; 1 where it is not counted."""
-        return SEGMENTS_PER_ACK if self.ack else 1
+        return SEGMENTS_PER_ACK if self.ack_parts else 1
 
     @property
     def bit_s(self) -> int:
@@ -147,7 +147,7 @@ class Derivation:
         return round(self.usable_bit_s * self.directions * share)
 
 
-def derive(link: LinkFacts, flow: Flow, variant: Variant = PLAIN) -> Derivation | None:
+def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> Derivation | None:
     """Return the payload rate of a link with its arithmetic; None where the link has no wire to compute.
 
     Raises PlanError where the link cannot be had with these options.
@@ -166,7 +166,7 @@ def derive(link: LinkFacts, flow: Flow, variant: Variant = PLAIN) -> Derivation 
     if mtu <= header_bytes:
         raise PlanError("MTU", mtu, f"its headers alone take {header_bytes} bytes")
     framing = _around(link.framing, tunnel, variant, mtu, mtu)
-    ack: tuple[Part, ...] = ()
+    ack: tuple[Overhead, ...] = ()
     if flow == "duplex" or link.duplex == "half":
         ack = (*headers, *_around(link.framing, tunnel, variant, header_bytes, mtu))
     usable = line * SONET_SHARE if link.framing in {"atm", "atm-lane"} else Fraction(line)
@@ -174,43 +174,43 @@ def derive(link: LinkFacts, flow: Flow, variant: Variant = PLAIN) -> Derivation 
         flow=flow,
         line_bit_s=line,
         usable_bit_s=round(usable),
-        squeezed=squeezed,
+        tunnel_overhead=squeezed,
         mtu_bytes=mtu,
         headers=headers,
         payload_bytes=mtu - header_bytes,
-        framing=framing,
+        framing_overhead=framing,
         wire_bytes=mtu + sum(part.bytes for part in framing),
-        ack=ack,
+        ack_parts=ack,
         directions=2 if flow == "duplex" and link.duplex != "half" else 1,
     )
 
 
-def _tunnel_of(link: LinkFacts, variant: Variant) -> Tunnel | None:
+def _tunnel_of(link: LinkSpec, variant: Variant) -> Tunnel | None:
     if link.tunnel and variant.tunnel:
         raise PlanError("tunnel", variant.tunnel, f"the link is a {TUNNEL_NAMES[link.tunnel]} tunnel already")
     return variant.tunnel or link.tunnel
 
 
-def _headers(link: LinkFacts, variant: Variant) -> tuple[Part, ...]:
+def _headers(link: LinkSpec, variant: Variant) -> tuple[Overhead, ...]:
     timestamps = link.timestamps if variant.timestamps is None else variant.timestamps
     if timestamps and variant.tcp_option_bytes > _MAX_TCP_OPTION_BYTES - _TIMESTAMPS_BYTES:
         raise PlanError("TCP options", f"{variant.tcp_option_bytes} bytes", "timestamps leave room for 28")
     parts = (
-        Part(f"IPv{variant.ip} header", _IP_BYTES[variant.ip]),
-        Part("TCP header", 20),
-        Part("TCP timestamps", _TIMESTAMPS_BYTES if timestamps else 0),
-        Part("other TCP options", variant.tcp_option_bytes),
+        Overhead(f"IPv{variant.ip} header", _IP_BYTES[variant.ip]),
+        Overhead("TCP header", 20),
+        Overhead("TCP timestamps", _TIMESTAMPS_BYTES if timestamps else 0),
+        Overhead("other TCP options", variant.tcp_option_bytes),
     )
     return tuple(part for part in parts if part.bytes)
 
 
 def _around(
     framing: Framing, tunnel: Tunnel | None, variant: Variant, packet_bytes: int, mtu_bytes: int
-) -> tuple[Part, ...]:
+) -> tuple[Overhead, ...]:
     """Return everything that the wire puts around one packet."""
-    parts: list[Part] = []
+    parts: list[Overhead] = []
     if tunnel == "wireguard":  # pads to 16 bytes, but not beyond the tunnel's MTU
-        parts.append(Part("WireGuard padding", min(-packet_bytes % 16, mtu_bytes - packet_bytes)))
+        parts.append(Overhead("WireGuard padding", min(-packet_bytes % 16, mtu_bytes - packet_bytes)))
     if tunnel:
         parts.extend(_tunnel_parts(tunnel, variant.outer_ip))
     inside = packet_bytes + sum(part.bytes for part in parts)
@@ -223,55 +223,55 @@ def _around(
     return tuple(part for part in parts if part.bytes)
 
 
-def _tunnel_parts(tunnel: Tunnel, outer_ip: Literal[4, 6]) -> tuple[Part, ...]:
-    outer = Part(f"outer IPv{outer_ip} header", _IP_BYTES[outer_ip])
-    udp = Part("outer UDP header", 8)
+def _tunnel_parts(tunnel: Tunnel, outer_ip: Literal[4, 6]) -> tuple[Overhead, ...]:
+    outer = Overhead(f"outer IPv{outer_ip} header", _IP_BYTES[outer_ip])
+    udp = Overhead("outer UDP header", 8)
     if tunnel == "vxlan":  # RFC 7348
-        return (Part("inner Ethernet header", 14), Part("VXLAN header", 8), udp, outer)
+        return (Overhead("inner Ethernet header", 14), Overhead("VXLAN header", 8), udp, outer)
     if tunnel == "wireguard":
-        return (Part("WireGuard header", 16), Part("WireGuard authentication tag", 16), udp, outer)
+        return (Overhead("WireGuard header", 16), Overhead("WireGuard authentication tag", 16), udp, outer)
     if tunnel == "gre":  # RFC 2784, without key and checksum
-        return (Part("GRE header", 4), outer)
-    return (Part("PPP protocol field", 2), Part("PPPoE header", 6))  # RFC 2516
+        return (Overhead("GRE header", 4), outer)
+    return (Overhead("PPP protocol field", 2), Overhead("PPPoE header", 6))  # RFC 2516
 
 
-def _ethernet(inside: int, vlan_tags: int) -> tuple[Part, ...]:
+def _ethernet(inside: int, vlan_tags: int) -> tuple[Overhead, ...]:
     tags = 4 * vlan_tags
     return (
-        Part("padding to the shortest frame", max(0, 46 - tags - inside)),
-        Part("preamble and start of frame", 8),
-        Part("Ethernet header", 14),
-        Part(("", "VLAN tag", "QinQ tags")[vlan_tags], tags),
-        Part("frame check sequence", 4),
-        Part("gap between frames", 12),
+        Overhead("padding to the shortest frame", max(0, 46 - tags - inside)),
+        Overhead("preamble and start of frame", 8),
+        Overhead("Ethernet header", 14),
+        Overhead(("", "VLAN tag", "QinQ tags")[vlan_tags], tags),
+        Overhead("frame check sequence", 4),
+        Overhead("gap between frames", 12),
     )
 
 
 # ISO 9314-2, and RFC 1390 for IP: two symbols are a byte.
 _FDDI: Final = (
-    Part("preamble", 8),
-    Part("starting delimiter", 1),
-    Part("frame control", 1),
-    Part("addresses", 12),
-    Part("LLC and SNAP headers", 8),
-    Part("frame check sequence", 4),
-    Part("ending delimiter and frame status", 2),
+    Overhead("preamble", 8),
+    Overhead("starting delimiter", 1),
+    Overhead("frame control", 1),
+    Overhead("addresses", 12),
+    Overhead("LLC and SNAP headers", 8),
+    Overhead("frame check sequence", 4),
+    Overhead("ending delimiter and frame status", 2),
 )
 
 
-def _atm(inside: int, *, emulated: bool) -> tuple[Part, ...]:
+def _atm(inside: int, *, emulated: bool) -> tuple[Overhead, ...]:
     if emulated:  # LAN emulation 1.0: an Ethernet frame without its check sequence, of at least 62 bytes
         shortest = max(0, 62 - 16 - inside)
         parts = [
-            Part("padding to the shortest frame", shortest),
-            Part("LAN emulation header", 2),
-            Part("Ethernet header", 14),
+            Overhead("padding to the shortest frame", shortest),
+            Overhead("LAN emulation header", 2),
+            Overhead("Ethernet header", 14),
         ]
     else:
-        parts = [Part("LLC and SNAP headers", 8)]  # RFC 2684
-    parts.append(Part("AAL5 trailer", 8))
+        parts = [Overhead("LLC and SNAP headers", 8)]  # RFC 2684
+    parts.append(Overhead("AAL5 trailer", 8))
     whole = inside + sum(part.bytes for part in parts)
     cells = -(-whole // _CELL_PAYLOAD_BYTES)
-    parts.append(Part(f"padding to {cells} whole cells", cells * _CELL_PAYLOAD_BYTES - whole))
-    parts.append(Part(f"headers of {cells} cells", cells * (_CELL_BYTES - _CELL_PAYLOAD_BYTES)))
+    parts.append(Overhead(f"padding to {cells} whole cells", cells * _CELL_PAYLOAD_BYTES - whole))
+    parts.append(Overhead(f"headers of {cells} cells", cells * (_CELL_BYTES - _CELL_PAYLOAD_BYTES)))
     return tuple(parts)

@@ -26,7 +26,7 @@ from linkgauge.engine.model.errors import LabError
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import Faults, link_plan
+from linkgauge.presets.lab_link import Faults, plan_lab_link
 from picture import write
 from scenes import SCENES
 from world import World
@@ -48,7 +48,7 @@ async def _all(peer: Peer, preset_id: str, only: str | None) -> None:
 
 def _in_lab(only: str | None) -> int | None:
     """Make the pictures at the near end of a lab's link; return None where there can be no lab."""
-    link = link_plan(load_catalog().find(_LINK), Faults(delay_ms=_DELAY_MS))
+    link = plan_lab_link(load_catalog().find(_LINK), Faults(delay_ms=_DELAY_MS))
     try:
         with open_lab(link) as built:
             more = ["--only", only] if only else []

@@ -17,11 +17,11 @@ from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
 from linkgauge.engine.near.run import open_run
-from linkgauge.tui.cli.endpoint_screen import World as Shown
-from linkgauge.tui.cli.endpoint_service import Service, open_entrance
+from linkgauge.tui.cli.endpoint_screen import EndpointBackend as Shown
+from linkgauge.tui.cli.endpoint_service import EndpointConfig, prepare_endpoint
 from linkgauge.tui.endpoint_app import EndpointApp
-from linkgauge.tui.state.endpoint import Journal
-from linkgauge.tui.widgets.common.input_line import Field
+from linkgauge.tui.state.endpoint import EndpointLog
+from linkgauge.tui.widgets.common.input_line import TextField
 from picture import take
 from world import WIDE, Driver, World
 
@@ -118,7 +118,7 @@ async def monochrome(world: World) -> None:
 
 async def history(world: World) -> None:
     """Show the runs that the scenes before have left, and two of them beside each other."""
-    rows = world.log.runs()
+    rows = world.log.list_runs()
     world.log.set_label(rows[-1].run_id, "before the new window")
     world.log.set_label(rows[0].run_id, "after")
     async with world.app(PLAN) as driver:
@@ -139,7 +139,7 @@ async def sweep(world: World) -> None:
             await driver.press("g")
             await driver.until("window")
             for name, value in (("window", "16K..256K"), ("sessions", "1,4"), ("seconds", "1.5")):
-                driver.app.screen.query_one(f"#{name}", Field).value = value
+                driver.app.screen.query_one(f"#{name}", TextField).value = value
             await driver.pilot.pause(0.4)
             take(driver.app, "sweep-form")
             await driver.press("enter")
@@ -158,9 +158,9 @@ async def settings(world: World) -> None:
 
 async def endpoint(_world: World) -> None:
     """Show an endpoint with a client in the middle of a run, on loopback."""
-    service = Service("127.0.0.1", 0)
-    journal = Journal(lambda: datetime.now().astimezone())
-    entrance = open_entrance(service, journal.add)
+    service = EndpointConfig("127.0.0.1", 0)
+    journal = EndpointLog(lambda: datetime.now().astimezone())
+    entrance = prepare_endpoint(service, journal.add)
     async with Endpoint(entrance.listener, journal.add, limits=entrance.limits) as serving:
         app = EndpointApp(Shown(service, entrance, serving, journal, lambda: None))
         plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=4 * SECOND_NS)

@@ -9,19 +9,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.presets.auto_select import Picked
+from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.terminal_app import KeptSweeps
-from linkgauge.tui.interfaces import Form
+from linkgauge.tui.cli.terminal_app import StoredSweeps
+from linkgauge.tui.interfaces import ExportFormat
 from linkgauge.tui.services.exports import export_runs
-from linkgauge.tui.services.run_session import Conducted, conduct
+from linkgauge.tui.services.run_session import RunSession, open_run_session
 from linkgauge.tui.state.instrument_values import Phase
 from textual.pilot import Pilot
 
@@ -39,15 +39,15 @@ class World:
 
     def start_run(
         self, plan: Plan, preset: Preset | None, peer: Peer, **of_sweep: Any
-    ) -> AbstractAsyncContextManager[Conducted]:
+    ) -> AbstractAsyncContextManager[RunSession]:
         """Return the context of a real run; one of a sweep comes with its link's options and its group."""
-        return conduct(plan, preset, peer, log=self.log, embedded=self.embedded, **of_sweep)
+        return open_run_session(plan, preset, peer, log=self.log, far_end=self.embedded, **of_sweep)
 
-    async def probe(self, peer: Peer) -> HostFacts:
+    async def probe(self, peer: Peer) -> HostInfo:
         """Ask the far end who it is."""
-        return await probe(self.embedded if self.embedded is not None and peer.is_loopback else peer)
+        return await query_host_info(self.embedded if self.embedded is not None and peer.is_loopback else peer)
 
-    def export(self, run_ids: Sequence[str], form: Form, path: Path) -> Path:
+    def export(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
         """Write runs of the log."""
         return export_runs(self.log, run_ids, form, path)
 
@@ -59,10 +59,10 @@ class World:
             catalog,
             self.peer,
             start_run=self.start_run,
-            probe=self.probe,
+            query_host_info=self.probe,
             export=self.export,
             history=self.log,
-            sweeps=KeptSweeps(self.log, self.start_run, Picked(catalog.find(self.preset_id), "")),
+            sweeps=StoredSweeps(self.log, self.start_run, PresetSelection(catalog.find(self.preset_id), "")),
             initial_plan=plan,
             initial_preset=catalog.find(self.preset_id),
         )
@@ -92,7 +92,7 @@ class Driver:
         """Wait until the run has come so far, or is over."""
         cockpit = self.app.cockpit
         async with asyncio.timeout(elapsed_s + 30):
-            while (board := cockpit.board) is None or board.elapsed_ns < elapsed_s * SECOND_NS:
+            while (board := cockpit.readings) is None or board.elapsed_ns < elapsed_s * SECOND_NS:
                 if cockpit.phase is Phase.DONE or (cockpit.phase is Phase.IDLE and board is not None):
                     return
                 await asyncio.sleep(0.05)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from linkgauge.engine.host.cpu import elapsed_cores, read_cores
+from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
 from linkgauge.engine.model.samples import CoreTimes
 
 # How long an example takes says how busy the machine is, and nothing about the code.
@@ -52,7 +52,7 @@ for _number, _handler in (
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Note where the machine's clocks are when a measurement begins."""
     if item.get_closest_marker("alone"):
-        item.stash[_CORES] = read_cores()
+        item.stash[_CORES] = read_core_times()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,7 +63,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """
     report = yield
     if report.when == "call" and report.failed and _CORES in item.stash:
-        cores = elapsed_cores(item.stash[_CORES], read_cores()) or ()
+        cores = subtract_core_times(item.stash[_CORES], read_core_times()) or ()
         share = sum(core.steal_ns for core in cores) / max(1, sum(core.busy_ns + core.idle_ns for core in cores))
         if share > _STOLEN:
             path, line, _ = item.location

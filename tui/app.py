@@ -8,16 +8,16 @@ from ..engine.model.peer import Peer
 from ..engine.model.plan import Plan
 from ..presets.catalog import Catalog
 from ..presets.preset import Preset
-from .actions import Place
-from .base_app import HouseApp, Keep, keep_nothing
-from .interfaces import Export, History, Ports, Probe, StartRun, Sweeps
+from .actions import ScreenKind
+from .base_app import BaseApp, SavePreferences, discard_preferences
+from .interfaces import AppServices, ExportRuns, History, QueryHostInfo, StartRun, Sweeps
 from .screens.dialogs.ask import SecretScreen
 from .screens.run.cockpit import CockpitScreen
-from .services.preferences import NOTHING_KEPT, Found, Preferences
+from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 from .services.user_presets import problem_lines
 
 
-class LinkgaugeApp(HouseApp):
+class LinkgaugeApp(BaseApp):
     """The cockpit against one peer.
 
     `start_run`, `probe`, `export`, `history` and `sweeps` are all it knows of the world (see ports.py); `clock`
@@ -25,7 +25,7 @@ class LinkgaugeApp(HouseApp):
     named in.
     """
 
-    home_place = Place.COCKPIT
+    home_screen_kind = ScreenKind.COCKPIT
 
     def __init__(
         self,
@@ -33,23 +33,23 @@ class LinkgaugeApp(HouseApp):
         peer: Peer,
         *,
         start_run: StartRun,
-        probe: Probe,
-        export: Export,
+        query_host_info: QueryHostInfo,
+        export: ExportRuns,
         history: History | None = None,
         sweeps: Sweeps | None = None,
         initial_plan: Plan,
         initial_preset: Preset,
         clock: Callable[[], int] = time.monotonic_ns,
         language: str = "en",
-        found: Found = NOTHING_KEPT,
-        keep: Keep = keep_nothing,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
     ) -> None:
-        super().__init__(found, keep)
+        super().__init__(loaded, save)
         self._preset_problems = problem_lines(catalog)
         self.home = self.cockpit = CockpitScreen(
             catalog,
             peer,
-            Ports(start_run, probe, export, history, sweeps),
+            AppServices(start_run, query_host_info, export, history, sweeps),
             plan=initial_plan,
             preset=initial_preset,
             clock=clock,
@@ -59,7 +59,7 @@ class LinkgaugeApp(HouseApp):
 
     def on_mount(self) -> None:
         """Tell what of a person's own presets could not be used; the list of presets keeps it."""
-        self.tell("your own presets", self._preset_problems, "n lists them")
+        self.notify_problems("your own presets", self._preset_problems, "n lists them")
 
     def apply(self, preferences: Preferences) -> None:
         """Put into force what is set, in the cockpit as well."""

@@ -11,13 +11,13 @@ from textual.app import SystemCommand
 from textual.filter import LineFilter
 from textual.screen import Screen
 
-from ..engine.model.errors import NotKept
-from .actions import Place, actions_of
-from .rendering.charset import Plainer, table_for
-from .rendering.diff_compositor import ThriftyApp
+from ..engine.model.errors import PreferencesNotSaved
+from .actions import ScreenKind, actions_of
+from .rendering.charset import CharacterFilter, translation_table
+from .rendering.diff_compositor import DiffApp
 from .screens.dialogs.settings import SettingsScreen
-from .services.preferences import Found, Preferences
-from .text.numbers import plain
+from .services.preferences import LoadedPreferences, Preferences
+from .text.numbers import sanitize
 from .themes import MONOCHROME
 
 _PROBLEM_SHOWN_S: Final = 15.0
@@ -27,14 +27,14 @@ _HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering"
 _KEPT_COMMANDS: Final = frozenset({"Screenshot"})
 
 # Writes what is set; returns where a file with something wrong in it was set aside. Called in a thread.
-Keep = Callable[[Preferences], Path | None]
+SavePreferences = Callable[[Preferences], Path | None]
 
 
-def keep_nothing(_preferences: Preferences) -> Path | None:
+def discard_preferences(_preferences: Preferences) -> Path | None:
     """Let what is set be forgotten."""
 
 
-class HouseApp(ThriftyApp):
+class BaseApp(DiffApp):
     """An app whose screens have places in the registry; `home` is the one below every other.
 
     `found` is what was set before, `keep` has it kept.
@@ -46,27 +46,27 @@ class HouseApp(ThriftyApp):
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
     home: Screen[Any]
-    home_place: Place
+    home_screen_kind: ScreenKind
 
-    def __init__(self, found: Found, keep: Keep) -> None:
+    def __init__(self, loaded: LoadedPreferences, save: SavePreferences) -> None:
         super().__init__()
-        table = table_for(os.environ)
-        self._plainer = None if table is None else Plainer(table)
-        self._keep = keep
-        self._problems = found.problems
-        self._kept = self.preferences = found.preferences
+        table = translation_table(os.environ)
+        self._plainer = None if table is None else CharacterFilter(table)
+        self._keep = save
+        self._problems = loaded.problems
+        self._kept = self.preferences = loaded.preferences
         self.register_theme(MONOCHROME)
         self.theme = self.preferences.theme
 
     def on_mount(self) -> None:
         """Tell what of the kept settings could not be used."""
-        self.tell("your settings", self._problems, "the settings list them")
+        self.notify_problems("your settings", self._problems, "the settings list them")
 
-    def tell(self, title: str, problems: Sequence[str], where: str) -> None:
+    def notify_problems(self, title: str, problems: Sequence[str], where: str) -> None:
         """Tell the first of some problems, and `where` the others are to be found."""
         if problems:
             more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
-            text = f"{plain(problems[0])}{more}"
+            text = f"{sanitize(problems[0])}{more}"
             self.notify(text, title=title, severity="warning", timeout=_PROBLEM_SHOWN_S, markup=False)
 
     def apply(self, preferences: Preferences) -> None:
@@ -85,8 +85,8 @@ class HouseApp(ThriftyApp):
     async def _keep_now(self, preferences: Preferences) -> None:
         try:
             aside = await to_thread(self._keep, preferences)
-        except NotKept as error:
-            self.notify(plain(str(error)), title="settings", severity="error", markup=False)
+        except PreferencesNotSaved as error:
+            self.notify(sanitize(str(error)), title="settings", severity="error", markup=False)
             return
         self._kept, self._problems = preferences, ()
         if aside is not None:
@@ -103,9 +103,9 @@ class HouseApp(ThriftyApp):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Yield the actions of the screen, or of the one at home, then what Textual has to offer here."""
-        place = getattr(screen, "PLACE", None)
-        target = screen if isinstance(place, Place) else self.home
-        for action in actions_of(place if isinstance(place, Place) else self.home_place):
+        place = getattr(screen, "SCREEN_KIND", None)
+        target = screen if isinstance(place, ScreenKind) else self.home
+        for action in actions_of(place if isinstance(place, ScreenKind) else self.home_screen_kind):
             yield SystemCommand(action.title, action.help, partial(self.run_action, action.id, target))
         own = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
         for command in own:

@@ -1,19 +1,25 @@
 """The app of an endpoint: its screen, and what it has in common with the other app."""
 
-from .actions import Place
-from .base_app import HouseApp, Keep, keep_nothing
-from .screens.endpoint.endpoint import EndpointScreen, Serving
-from .services.preferences import NOTHING_KEPT, Found, Preferences
+from .actions import ScreenKind
+from .base_app import BaseApp, SavePreferences, discard_preferences
+from .screens.endpoint.endpoint import EndpointHandle, EndpointScreen
+from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 
 
-class EndpointApp(HouseApp):
+class EndpointApp(BaseApp):
     """Shows what an endpoint serves, until that has ended."""
 
-    home_place = Place.ENDPOINT
+    home_screen_kind = ScreenKind.ENDPOINT
 
-    def __init__(self, serving: Serving, *, found: Found = NOTHING_KEPT, keep: Keep = keep_nothing) -> None:
-        super().__init__(found, keep)
-        self.home = self.endpoint = EndpointScreen(serving, self.preferences)
+    def __init__(
+        self,
+        endpoint: EndpointHandle,
+        *,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        super().__init__(loaded, save)
+        self.home = self.endpoint = EndpointScreen(endpoint, self.preferences)
 
     def apply(self, preferences: Preferences) -> None:
         """Put into force what is set, on the screen as well."""

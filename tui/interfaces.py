@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ..engine.model.events import Event, Reason
-from ..engine.model.host_info import HostFacts
+from ..engine.model.host_info import HostInfo
 from ..engine.model.peer import Peer
 from ..engine.model.plan import Plan, Settings
-from ..engine.results.run_log import RunRow
+from ..engine.results.run_log import RunRecord
 from ..engine.results.summary import Summary
-from ..engine.results.sweep import Cell, Point, Sweep
-from ..presets.diagnosis.live import Watch
+from ..engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ..presets.diagnosis.live import LiveDiagnosis
 from ..presets.preset import Preset
 
 
@@ -28,7 +28,7 @@ class SummarySource(Protocol):
         ...
 
 
-class ConductedRun(Protocol):
+class RunHandle(Protocol):
     """A run that goes on: its events, and what a person can do to it."""
 
     @property
@@ -42,7 +42,7 @@ class ConductedRun(Protocol):
         ...
 
     @property
-    def why(self) -> Watch:
+    def diagnosis(self) -> LiveDiagnosis:
         """What knows why it is not faster: it has been fed every event, and knows what this machine can do."""
         ...
 
@@ -55,11 +55,11 @@ class ConductedRun(Protocol):
         """Iterate over the events: Started first, Ended last, always."""
         ...
 
-    def change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Go on under other settings."""
         ...
 
-    def judge_by(self, pass_percent: float) -> None:
+    def set_pass_mark(self, pass_percent: float) -> None:
         """Judge the run by another mark at its end."""
         ...
 
@@ -71,26 +71,26 @@ class ConductedRun(Protocol):
 class StartRun(Protocol):
     """Opens a run; raises LinkgaugeError where that cannot be done. On exit everything is given back."""
 
-    def __call__(self, plan: Plan, preset: Preset, peer: Peer) -> AbstractAsyncContextManager[ConductedRun]:
+    def __call__(self, plan: Plan, preset: Preset, peer: Peer) -> AbstractAsyncContextManager[RunHandle]:
         """Return the context of one run."""
         ...
 
 
-class Probe(Protocol):
+class QueryHostInfo(Protocol):
     """Asks a far end who it is; raises PeerError where it does not answer as one."""
 
-    async def __call__(self, peer: Peer) -> HostFacts:
+    async def __call__(self, peer: Peer) -> HostInfo:
         """Return who it is."""
         ...
 
 
-Form = Literal["csv", "json", "html"]
+ExportFormat = Literal["csv", "json", "html"]
 
 
-class Export(Protocol):
+class ExportRuns(Protocol):
     """Writes runs in a form; called in a thread. Raises OSError or LinkgaugeError where that cannot be done."""
 
-    def __call__(self, run_ids: Sequence[str], form: Form, path: Path) -> Path:
+    def __call__(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
         """Return the file that was written."""
         ...
 
@@ -98,7 +98,7 @@ class Export(Protocol):
 class History(Protocol):
     """The runs that are kept; all of it is called in a thread. Raises StoreError, and PlanError for its words."""
 
-    def runs(self) -> Sequence[RunRow]:
+    def list_runs(self) -> Sequence[RunRecord]:
         """Return all of them, the newest first."""
         ...
 
@@ -122,31 +122,31 @@ class History(Protocol):
 class Sweeps(Protocol):
     """Sweeps: kept, found again, carried out point by point. All raise LinkgaugeError where that cannot be done."""
 
-    def begin(self, sweep: Sweep) -> Sequence[Cell]:
+    def begin(self, sweep: Sweep) -> Sequence[SweepResult]:
         """Keep its definition, and return what was measured of it already. Called in a thread."""
         ...
 
-    def find(self, group: str) -> tuple[Sweep, Sequence[Cell]]:
+    def find(self, group: str) -> tuple[Sweep, Sequence[SweepResult]]:
         """Return a sweep that is kept, with what was measured of it. Called in a thread."""
         ...
 
-    def run(
-        self, sweep: Sweep, point: Point, preset: Preset | None, peer: Peer
-    ) -> AbstractAsyncContextManager[ConductedRun]:
+    def run_point(
+        self, sweep: Sweep, point: SweepPoint, preset: Preset | None, peer: Peer
+    ) -> AbstractAsyncContextManager[RunHandle]:
         """Return the context of a point's run."""
         ...
 
-    def report(self, sweep: Sweep, path: Path) -> Path:
+    def write_report(self, sweep: Sweep, path: Path) -> Path:
         """Write a page of what is kept of it, and return its file. Called in a thread."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class AppServices:
     """All of them; there are no history and no sweeps where runs are not kept."""
 
     start_run: StartRun
-    probe: Probe
-    export: Export
+    query_host_info: QueryHostInfo
+    export: ExportRuns
     history: History | None = None
     sweeps: Sweeps | None = None

@@ -14,8 +14,8 @@ from ..protocol.preamble import (
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
     DataHello,
-    preamble,
-    read_preamble,
+    decode_preamble,
+    encode_preamble,
 )
 
 _REFUSE_DEADLINE_S: Final = 0.3  # one at a time: others wait behind it
@@ -27,22 +27,22 @@ async def refuse(sock: socket.socket, why: str) -> None:
     with sock, contextlib.suppress(OSError):
         sock.setblocking(False)
         async with asyncio.timeout(_REFUSE_DEADLINE_S):
-            await loop.sock_sendall(sock, preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
+            await loop.sock_sendall(sock, encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
             sock.shutdown(socket.SHUT_WR)
             while await loop.sock_recv(sock, 4_096):  # closing over what was not read would take the word back
                 pass
 
 
-async def read_opening(sock: socket.socket) -> tuple[bytes, DataHello | None]:
+async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello | None]:
     """Return a connection's preamble, and what it says of itself where it carries data."""
     sock.setblocking(False)
     opening = await _read_exactly(sock, PREAMBLE_BYTES)
-    found = read_preamble(opening)
+    found = decode_preamble(opening)
     if found is None:
         raise RemoteProtocolError("a client that does not speak linkgauge")
     version, kind = found
     if version != PROTOCOL_VERSION:
-        await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
+        await asyncio.get_running_loop().sock_sendall(sock, encode_preamble(CONTROL_KIND))
         raise RemoteProtocolError(f"a client speaks protocol {version}, this endpoint {PROTOCOL_VERSION}")
     if kind == CONTROL_KIND:
         return opening, None

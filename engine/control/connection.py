@@ -6,36 +6,38 @@ import socket
 import time
 from typing import Final, cast
 
-from ..model.errors import LimitReached, LinkClosed, LinkgaugeError
-from ..model.limits import Bucket, Limits
+from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError
+from ..model.limits import Limits, TokenBucket
 from ..model.plan import End
 from ..protocol.messages import Message, Ping, Pong
-from ..protocol.state_machine import Control
+from ..protocol.state_machine import ControlStateMachine
 
 _LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
 
 _IPV4_PARTS: Final = 2
 
 
-class ControlLink(asyncio.Protocol):
+class ControlConnection(asyncio.Protocol):
     """One end of a control connection. Pings are answered here; all else is the caller's to `receive`.
 
     `opening` is what was read of the connection before it got here; `binding` the fingerprint of the far
     end's certificate, where there is one.
     """
 
-    def __init__(self, end: End, opening: bytes = b"", binding: bytes = b"") -> None:
-        self._machine = Control(end)
-        self.binding = binding
-        self._machine.receive_data(opening)
+    def __init__(self, end: End, initial_bytes: bytes = b"", channel_binding: bytes = b"") -> None:
+        self._machine = ControlStateMachine(end)
+        self.channel_binding = channel_binding
+        self._machine.receive_data(initial_bytes)
         self._transport: asyncio.Transport | None = None
         self._inbox: asyncio.Queue[Message | LinkgaugeError] = asyncio.Queue()
         self._closed = asyncio.get_running_loop().create_future()
         self._is_choked = False
-        self._bucket: Bucket | None = None
+        self._bucket: TokenBucket | None = None
         self._most_messages_s = 0
-        self.heard_ns = time.monotonic_ns()
-        self.agreed = b""  # what both ends, and nobody else, know of this conversation, where they have a key
+        self.last_received_ns = time.monotonic_ns()
+        self.shared_secret = (
+            b""  # what both ends, and nobody else, know of this conversation, where they have a key
+        )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send what the machine has to say."""
@@ -49,10 +51,10 @@ class ControlLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the machine."""
-        self.heard_ns = time.monotonic_ns()
+        self.last_received_ns = time.monotonic_ns()
         self._machine.receive_data(data)
         for message in self._machine.messages_received():
-            if self._bucket is not None and not self._bucket.take(self.heard_ns):
+            if self._bucket is not None and not self._bucket.take(self.last_received_ns):
                 text, most = "it says more than it may in a second", self._most_messages_s
                 self._machine.fail(LimitReached(text, "messages_s", most))
                 break
@@ -66,11 +68,11 @@ class ControlLink(asyncio.Protocol):
             self._inbox.put_nowait(self._machine.error)
             self.close()
 
-    def limit_messages(self, limits: Limits) -> None:
+    def apply_limits(self, limits: Limits) -> None:
         """Hold the other end to what an endpoint allows."""
-        self._machine.limit_messages(limits.message_bytes)
+        self._machine.set_max_message_bytes(limits.message_bytes)
         self._most_messages_s = limits.messages_s
-        self._bucket = Bucket(limits.messages_s, self.heard_ns)
+        self._bucket = TokenBucket(limits.messages_s, self.last_received_ns)
 
     def pause_writing(self) -> None:
         """Take note that the other end does not take what it is sent."""
@@ -84,7 +86,7 @@ class ControlLink(asyncio.Protocol):
         """Tell whoever waits for a message that none will come."""
         self._machine.receive_eof()
         reason = "it closed the connection" if exc is None else str(exc)
-        self._inbox.put_nowait(self._machine.error or LinkClosed(reason))
+        self._inbox.put_nowait(self._machine.error or ConnectionClosed(reason))
         if not self._closed.done():
             self._closed.set_result(None)
 

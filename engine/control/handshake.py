@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from ..host.description import describe_self
-from ..model.access import NO_ACCESS, Conversation, Key
-from ..model.errors import PeerRefused, PeerUntrusted, PeerWantsKey, RemoteProtocolError
-from ..model.host_info import HostFacts
+from ..host.description import describe_host
+from ..model.access import NO_ACCESS, AuthContext, SharedKey
+from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
+from ..model.host_info import HostInfo
 from ..model.peer import Peer
-from ..protocol.auth import FAR, NEAR, NONCE_BYTES, is_same
+from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
-from .connection import ControlLink
+from .connection import ControlConnection
 
 KEY_VARIABLE: Final = "LINKGAUGE_KEY"
 _GIVE_KEY: Final = f"set {KEY_VARIABLE} to what the endpoint there printed, or give --key-file FILE"
@@ -24,74 +24,76 @@ _NO_DOWNGRADE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class HandshakeResult:
     """Who is at the two ends of a connection, each with the interface that carries it.
 
     `notes` are what a person should know of the way there; `is_through_ssh` says that ssh carries the data.
     """
 
-    near: HostFacts
-    far: HostFacts
+    near: HostInfo
+    far: HostInfo
     notes: tuple[str, ...] = ()
-    is_through_ssh: bool = False
+    is_data_tunneled: bool = False
 
 
-async def greet_far_end(link: ControlLink, peer: Peer) -> Ends:
+async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeResult:
     """Near: say who is here and hear who is there, each with the key where there is one.
 
     Raises PeerWantsKey for a key that is missing or another one, PeerUntrusted where the far end has not
     proved what it has to, PeerRefused where it declines, and what `link.receive` does.
     """
     access = peer.access or NO_ACCESS
-    near = await describe_self(link.local_address, link.peer_address)
+    near = await describe_host(link.local_address, link.peer_address)
     key = access.key
     # Who is here is told to a stranger only by who has nothing to tell him from a friend.
     hello = Hello(near) if key is None else Hello(None, secrets.token_hex(NONCE_BYTES))
     link.try_send(hello)  # where the far end is foreign, and said so meanwhile, `receive` tells
     message = await link.receive()
     if isinstance(message, Challenge):
-        return Ends(near, (await _prove(link, peer, key, near)).facts)
+        return HandshakeResult(near, (await _prove(link, peer, key, near)).facts)
     welcome = _welcomed(message, peer)
     if key is not None and not access.may_be_open and not _is_this_host(link):
         raise PeerUntrusted(f"{peer} cannot be trusted: {_NO_DOWNGRADE}")
-    return Ends(near, welcome.facts)
+    return HandshakeResult(near, welcome.facts)
 
 
-async def _prove(link: ControlLink, peer: Peer, key: Key | None, near: HostFacts) -> Welcome:
+async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None, near: HostInfo) -> Welcome:
     if key is None:
-        raise PeerWantsKey(f"{peer} asks for a key: {_GIVE_KEY}")
-    conversation = Conversation(link.transcript, link.binding)
-    link.try_send(Proof(key.prove(NEAR, conversation).hex(), near))
+        raise PeerKeyRequired(f"{peer} asks for a key: {_GIVE_KEY}")
+    conversation = AuthContext(link.transcript, link.channel_binding)
+    link.try_send(Proof(key.prove(NEAR_ROLE, conversation).hex(), near))
     welcome = _welcomed(await link.receive(), peer)
-    if not is_same(key.prove(FAR, conversation), bytes.fromhex(welcome.proof)):
+    if not constant_time_equal(key.prove(FAR_ROLE, conversation), bytes.fromhex(welcome.proof)):
         raise PeerUntrusted(
             f"{peer} cannot be trusted: it took this end's key without having it itself; check who answers there"
         )
-    link.agreed = key.agree(conversation)
+    link.shared_secret = key.derive_shared_secret(conversation)
     return welcome
 
 
 def _welcomed(message: Message, peer: Peer) -> Welcome:
     if isinstance(message, Refuse):
         if message.about == "key":
-            raise PeerWantsKey(f"{peer} has another key than this end: {_GIVE_KEY}")
+            raise PeerKeyRequired(f"{peer} has another key than this end: {_GIVE_KEY}")
         raise PeerRefused(f"{peer} declines: {message.text}")
     assert isinstance(message, Welcome)  # noqa: S101 - the table allows nothing else
     return message
 
 
-def _is_this_host(link: ControlLink) -> bool:
+def _is_this_host(link: ControlConnection) -> bool:
     """Return whether nobody stands between the ends: an endpoint on loopback needs no key."""
-    return is_loopback(str(link.peer_address[0])) if link.peer_address else False
+    return is_loopback_address(str(link.peer_address[0])) if link.peer_address else False
 
 
-def is_loopback(address: str) -> bool:
+def is_loopback_address(address: str) -> bool:
     """Return whether an address is one of this host's own loopback interface."""
     found = ip_address(address.partition("%")[0])
     return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
-async def greet_near_end(link: ControlLink, key: Key | None, admit: Callable[[], None]) -> HostFacts:
+async def handshake_as_far(
+    link: ControlConnection, key: SharedKey | None, on_authenticated: Callable[[], None]
+) -> HostInfo:
     """Far: hear who is there, with the key where there is one, and say who is here, which is returned.
 
     `admit` is called once the near end has proved what it has to. Raises RemoteProtocolError, once the near end
@@ -100,19 +102,19 @@ async def greet_near_end(link: ControlLink, key: Key | None, admit: Callable[[],
     hello = await link.receive()
     assert isinstance(hello, Hello)  # noqa: S101 - the table allows nothing else
     if key is None:
-        admit()
-        facts = await describe_self(link.local_address, link.peer_address)
+        on_authenticated()
+        facts = await describe_host(link.local_address, link.peer_address)
         link.try_send(Welcome(facts))  # a client that broke a rule meanwhile is told later
         return facts
     link.try_send(Challenge(secrets.token_hex(NONCE_BYTES)))
-    conversation = Conversation(link.transcript, link.binding)
+    conversation = AuthContext(link.transcript, link.channel_binding)
     proof = await link.receive()
     assert isinstance(proof, Proof)  # noqa: S101 - the table allows nothing else
-    if not hello.nonce or not is_same(key.prove(NEAR, conversation), bytes.fromhex(proof.proof)):
+    if not hello.nonce or not constant_time_equal(key.prove(NEAR_ROLE, conversation), bytes.fromhex(proof.proof)):
         link.try_send(Refuse("this endpoint has another key", "key"))
         raise RemoteProtocolError("it has not the key")
-    link.agreed = key.agree(conversation)
-    admit()
-    facts = await describe_self(link.local_address, link.peer_address)
-    link.try_send(Welcome(facts, key.prove(FAR, conversation).hex()))
+    link.shared_secret = key.derive_shared_secret(conversation)
+    on_authenticated()
+    facts = await describe_host(link.local_address, link.peer_address)
+    link.try_send(Welcome(facts, key.prove(FAR_ROLE, conversation).hex()))
     return facts

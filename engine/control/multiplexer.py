@@ -16,10 +16,10 @@ _ALIVE: Final = 0
 _MAX_FRAME_BYTES: Final = 1 << 20
 _MAX_CHANNELS: Final = 64
 
-Accept = Callable[["Channel"], asyncio.Protocol]
+ProtocolFactory = Callable[["MuxChannel"], asyncio.Protocol]
 
 
-class Channel(asyncio.Transport):
+class MuxChannel(asyncio.Transport):
     """One of the connections: what is written goes out in frames of its number."""
 
     def __init__(self, mux: "Mux", number: int, extra: Mapping[str, Any]) -> None:
@@ -38,7 +38,7 @@ class Channel(asyncio.Transport):
         """Close the channel once what is queued is sent."""
         if not self._closing:
             self._mux.send(self.number, b"")
-            self.end(None)
+            self.handle_close(None)
 
     def abort(self) -> None:
         """Close at once: there is no queue of its own to drop."""
@@ -52,12 +52,12 @@ class Channel(asyncio.Transport):
         """Return what is queued, of all channels: they share the way."""
         return self._mux.unsent_bytes
 
-    def end(self, error: Exception | None) -> None:
+    def handle_close(self, error: Exception | None) -> None:
         """Take note that the channel is closed, whoever closed it."""
         if self._closing:
             return
         self._closing = True
-        self._mux.forget(self.number)
+        self._mux.remove_channel(self.number)
         if self.protocol is not None:
             asyncio.get_running_loop().call_soon(self.protocol.connection_lost, error)
 
@@ -71,7 +71,7 @@ class Mux(asyncio.Protocol):
 
     def __init__(
         self,
-        accept: Accept | None,
+        accept: ProtocolFactory | None,
         on_lost: Callable[[], None],
         *,
         extra: Mapping[str, Any],
@@ -83,10 +83,10 @@ class Mux(asyncio.Protocol):
         self._why_lost = why_lost
         self._transport: asyncio.WriteTransport | None = None
         self._buffer = bytearray()
-        self._channels: dict[int, Channel] = {}
+        self._channels: dict[int, MuxChannel] = {}
         self._newest = 0
         self._lost = False
-        self.heard_ns = time.monotonic_ns()
+        self.last_received_ns = time.monotonic_ns()
 
     # The streams
 
@@ -97,7 +97,7 @@ class Mux(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Cut frames out of the bytes, and give each to its channel."""
-        self.heard_ns = time.monotonic_ns()
+        self.last_received_ns = time.monotonic_ns()
         self._buffer += data
         while len(self._buffer) >= _HEADER.size:
             number, length = _HEADER.unpack_from(self._buffer)
@@ -126,7 +126,7 @@ class Mux(asyncio.Protocol):
         reason = self._why_lost()
         error = exc if reason is None else ConnectionError(reason)
         for channel in list(self._channels.values()):
-            channel.end(error)
+            channel.handle_close(error)
         self._on_lost()
 
     def pause_writing(self) -> None:
@@ -153,7 +153,7 @@ class Mux(asyncio.Protocol):
         """What is queued because the other end does not take it."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
-    def open(self, protocol: asyncio.Protocol) -> Channel:
+    def open(self, protocol: asyncio.Protocol) -> MuxChannel:
         """Open a channel for a protocol; what the other end hears of it is the protocol's first bytes."""
         self._newest += 1
         channel = self._add(self._newest)
@@ -169,11 +169,11 @@ class Mux(asyncio.Protocol):
             part = data[start : start + _MAX_FRAME_BYTES]
             self._transport.write(_HEADER.pack(number, len(part)) + part)
 
-    def say_alive(self) -> None:
+    def send_keepalive(self) -> None:
         """Tell the other end that this one is there."""
         self.send(_ALIVE, b"")
 
-    def forget(self, number: int) -> None:
+    def remove_channel(self, number: int) -> None:
         """Take a channel off the list: it is closed."""
         self._channels.pop(number, None)
 
@@ -182,8 +182,8 @@ class Mux(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def _add(self, number: int) -> Channel:
-        channel = self._channels[number] = Channel(self, number, self._extra)
+    def _add(self, number: int) -> MuxChannel:
+        channel = self._channels[number] = MuxChannel(self, number, self._extra)
         return channel
 
     def _take(self, number: int, body: bytes) -> None:
@@ -196,6 +196,6 @@ class Mux(asyncio.Protocol):
             channel.protocol = self._accept(channel)
             channel.protocol.connection_made(channel)
         if not body:
-            channel.end(None)
+            channel.handle_close(None)
         elif channel.protocol is not None:
             channel.protocol.data_received(body)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from ..model.errors import PeerForeign, PeerUntrusted, TlsProblem
+from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError
 from ..model.peer import Peer
 from ..model.plan import End
-from ..protocol.auth import is_same
-from .connection import ControlLink
+from ..protocol.auth import constant_time_equal
+from .connection import ControlConnection
 
-CLIENT_HELLO: Final = b"\x16"  # the first byte of a TLS connection (RFC 8446, section 5.1)
+TLS_HANDSHAKE_RECORD: Final = b"\x16"  # the first byte of a TLS connection (RFC 8446, section 5.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Certificate:
             return cls(context, hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest())
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors
             why = getattr(error, "strerror", None) or getattr(error, "reason", None) or str(error)
-            raise TlsProblem(f"the certificate {certificate} with the key {key} cannot be used: {why}") from error
+            raise TlsError(f"the certificate {certificate} with the key {key} cannot be used: {why}") from error
 
 
 def _no_password() -> str:
     raise ValueError("the key has a password; an endpoint takes one without")
 
 
-def in_words(fingerprint: bytes) -> str:
+def format_fingerprint(fingerprint: bytes) -> str:
     """Return a fingerprint as it is printed and typed."""
     return fingerprint.hex()
 
@@ -70,10 +70,10 @@ async def is_client_hello(sock: socket.socket) -> bool:
     except asyncio.CancelledError:
         loop.remove_reader(sock)
         raise
-    return sock.recv(1, socket.MSG_PEEK) == CLIENT_HELLO
+    return sock.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE_RECORD
 
 
-async def secured(sock: socket.socket, peer: Peer, fingerprint: bytes) -> ControlLink:
+async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> ControlConnection:
     """Return a control connection by TLS over a connected socket; raise PeerUntrusted for another certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -81,19 +81,20 @@ async def secured(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Contro
     context.verify_mode = ssl.CERT_NONE  # the fingerprint is looked at instead, below
     try:
         _transport, link = await asyncio.get_running_loop().create_connection(
-            lambda: ControlLink(End.NEAR), sock=sock, ssl=context, server_hostname=""
+            lambda: ControlConnection(End.NEAR), sock=sock, ssl=context, server_hostname=""
         )
     except (ssl.SSLError, ConnectionError) as error:
-        raise PeerForeign(
+        raise PeerNotLinkgauge(
             f"{peer} does not speak TLS ({getattr(error, 'reason', None) or error}): start its endpoint with "
             "--tls-cert and --tls-key, or leave the fingerprint out"
         ) from error
     shown = link.certificate
     found = b"" if shown is None else hashlib.sha256(shown).digest()
-    if not is_same(fingerprint, found):
+    if not constant_time_equal(fingerprint, found):
         await link.aclose()
         raise PeerUntrusted(
-            f"{peer} cannot be trusted: its certificate's fingerprint is {in_words(found)}, not the one given"
+            f"{peer} cannot be trusted: its certificate's fingerprint is {format_fingerprint(found)}, "
+            "not the one given"
         )
-    link.binding = found
+    link.channel_binding = found
     return link

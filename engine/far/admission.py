@@ -8,25 +8,25 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
 
-from ..model.errors import Declined, LimitReached
-from ..model.limits import Limits, is_within
+from ..model.errors import LimitReached, RequestDeclined
+from ..model.limits import Limits, is_in_networks
 from ..model.plan import SECOND_NS, Plan, Settings
-from .status import ClientNow, RunNow
+from .status import ClientStatus, RunStatus
 
 
-class Guest:
+class AdmittedClient:
     """A client that was let in; `look` says how its run is, while it has one."""
 
     def __init__(self, number: int, address: str, since_ns: int) -> None:
         self.address = address  # empty where it came by no network
         self._number, self._since_ns = number, since_ns
         self.hostname: str | None = None
-        self.look: Callable[[], RunNow] | None = None
+        self.get_run_status: Callable[[], RunStatus] | None = None
 
-    def now(self) -> ClientNow:
+    def get_status(self) -> ClientStatus:
         """Return what there is to say of it."""
-        run = None if self.look is None else self.look()
-        return ClientNow(self._number, self.address, self.hostname, self._since_ns, run)
+        run = None if self.get_run_status is None else self.get_run_status()
+        return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run)
 
 
 class Admission:
@@ -39,16 +39,16 @@ class Admission:
         self.limits = limits or Limits()
         self._closed: str | None = None
         self._clients: Counter[str] = Counter()
-        self._guests: dict[int, Guest] = {}
+        self._guests: dict[int, AdmittedClient] = {}
         self._numbers = count(1)
 
     @property
-    def clients(self) -> int:
+    def client_count(self) -> int:
         """How many clients there are."""
         return len(self._guests)
 
     @property
-    def guests(self) -> tuple[Guest, ...]:
+    def admitted_clients(self) -> tuple[AdmittedClient, ...]:
         """The clients, in the order in which they came."""
         return tuple(self._guests.values())
 
@@ -57,23 +57,23 @@ class Admission:
         """Whether nobody is let in any more."""
         return self._closed is not None
 
-    def close(self, why: str) -> None:
+    def close(self, reason: str) -> None:
         """Let nobody in from here on."""
-        self._closed = why
+        self._closed = reason
 
     def check_address(self, address: str) -> None:
         """Raise LimitReached for an address that is not served."""
-        if is_within(address, self.limits.deny):
+        if is_in_networks(address, self.limits.deny):
             raise LimitReached(f"{address} is not served", "deny", ", ".join(self.limits.deny))
-        if self.limits.allow and not is_within(address, self.limits.allow):
+        if self.limits.allow and not is_in_networks(address, self.limits.allow):
             raise LimitReached(f"{address} is not served", "allow", ", ".join(self.limits.allow))
 
     def _check_open(self) -> None:
         if self._closed is not None:
-            raise Declined(self._closed)
+            raise RequestDeclined(self._closed)
 
     @contextmanager
-    def client(self, address: str, now_ns: int = 0) -> Generator[Guest]:
+    def admit(self, address: str, now_ns: int = 0) -> Generator[AdmittedClient]:
         """Count a client while the block lasts; raise LimitReached where there are too many."""
         self._check_open()
         if len(self._guests) >= self.limits.clients:
@@ -83,7 +83,7 @@ class Admission:
             raise LimitReached(text, "clients_per_address", self.limits.clients_per_address)
         self._clients[address] += 1
         number = next(self._numbers)
-        guest = self._guests[number] = Guest(number, address, now_ns)
+        guest = self._guests[number] = AdmittedClient(number, address, now_ns)
         try:
             yield guest
         finally:

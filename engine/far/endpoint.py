@@ -9,21 +9,21 @@ import time
 from collections.abc import Callable
 from typing import Final, Self
 
-from ..control.accept import read_opening, refuse
-from ..control.connection import ControlLink
+from ..control.accept import read_connection_header, refuse
+from ..control.connection import ControlConnection
 from ..control.tls import Certificate, is_client_hello
-from ..model.access import Key
+from ..model.access import SharedKey
 from ..model.errors import EndpointError, LinkgaugeError, RemoteProtocolError
 from ..model.events import Reason
 from ..model.limits import Limits
 from ..model.peer import DEFAULT_PORT
 from ..model.plan import End
-from ..protocol.preamble import CONTROL_KIND, DataHello, preamble
-from ..workers.fork_client import Hold
+from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
+from ..workers.fork_client import ForkServerLease
 from .admission import Admission
-from .event_log import Entry, Log, no_log
-from .run import Registry, serve_client
-from .status import ServingNow
+from .event_log import LogEntry, LogSink, discard_log
+from .run import RunRegistry, serve_client
+from .status import EndpointStatus
 
 _BACKLOG: Final = 1_024
 _ACCEPT_PAUSE_S: Final = 0.2
@@ -71,26 +71,26 @@ class Endpoint:
     def __init__(
         self,
         listener: socket.socket,
-        log: Log = no_log,
+        log: LogSink = discard_log,
         *,
-        key: Key | None = None,
+        key: SharedKey | None = None,
         limits: Limits | None = None,
         certificate: Certificate | None = None,
-        takes_control: bool = True,
+        accepts_control: bool = True,
     ) -> None:
         self.admission = Admission(limits)
         self.key = key  # of those who come from here on
         self._listener = listener
         self._certificate = certificate
         self._log = log
-        self._takes_control = takes_control
-        self._registry: Registry = {}
+        self._takes_control = accepts_control
+        self._registry: RunRegistry = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # Those that have not said who they are, and proved the key: the oldest first.
         self._silent: dict[asyncio.Task[None], socket.socket] = {}
         self._spare: int | None = None  # given up for a moment where there is none to refuse a client with
         self._accepting: asyncio.Task[None] | None = None
-        self._starter: Hold | None = None
+        self._starter: ForkServerLease | None = None
         self._quiet = asyncio.Event()
 
     @property
@@ -104,7 +104,7 @@ class Endpoint:
         self._listener.setblocking(False)
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._accepting = asyncio.create_task(self._accept())
-        self._starter = Hold()  # before anybody comes, so that nobody waits for it
+        self._starter = ForkServerLease()  # before anybody comes, so that nobody waits for it
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -125,15 +125,15 @@ class Endpoint:
         if self._starter is not None:
             await self._starter.close()
 
-    def serve(self, link: ControlLink) -> None:
+    def serve_connection(self, link: ControlConnection) -> None:
         """Serve a control connection that came another way than by the listening socket: it needs no key here."""
         self._keep(asyncio.create_task(serve_client(link, self._registry, self._log, None, self.admission)))
 
-    def now(self) -> ServingNow:
+    def get_status(self) -> EndpointStatus:
         """Return what it does at this moment."""
-        return ServingNow(
+        return EndpointStatus(
             time.monotonic_ns(),
-            tuple(guest.now() for guest in self.admission.guests),
+            tuple(guest.get_status() for guest in self.admission.admitted_clients),
             len(self._silent),
             self.admission.limits,
             self.admission.is_closed,
@@ -143,10 +143,11 @@ class Endpoint:
         """Return the payload of all runs that go on: a sign of life of their near ends."""
         return sum(run.pool.counters.total_bytes() for run in self._registry.values())
 
-    def heard_ns(self) -> int | None:
+    def last_received_ns(self) -> int | None:
         """Return when anything came last on a data connection of runs that have started; None without any."""
         return max(
-            (run.pool.counters.heard_ns() for run in self._registry.values() if run.has_started), default=None
+            (run.pool.counters.last_received_ns() for run in self._registry.values() if run.has_started),
+            default=None,
         )
 
     async def drain(self, deadline_s: float) -> None:
@@ -170,7 +171,7 @@ class Endpoint:
             except OSError as error:
                 # Out of descriptors, or a client that was gone again: the next one may fare better.
                 if error.errno not in _OUT_OF_ROOM or not await self._make_room():
-                    self._log(Entry("not_accepted", f"a connection could not be accepted: {error.strerror}"))
+                    self._log(LogEntry("not_accepted", f"a connection could not be accepted: {error.strerror}"))
                     await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
             if len(self._silent) >= self.admission.limits.pending:
@@ -226,7 +227,7 @@ class Endpoint:
             sock.close()
             timed_out = isinstance(error, TimeoutError)
             reason = f"it said nothing in {deadline_s} s (limit handshake_s)" if timed_out else str(error)
-            self._log(Entry("dropped", f"a connection was dropped: {reason}", client=client))
+            self._log(LogEntry("dropped", f"a connection was dropped: {reason}", client=client))
             return
         except asyncio.CancelledError:
             sock.close()
@@ -234,13 +235,13 @@ class Endpoint:
         if link is not None:
             await serve_client(link, self._registry, self._log, self.key, self.admission, self._has_spoken)
 
-    async def _link_of(self, sock: socket.socket, client: str, deadline_s: float) -> ControlLink | None:
+    async def _link_of(self, sock: socket.socket, client: str, deadline_s: float) -> ControlConnection | None:
         """Return the control connection that a connection is; None where it is none, and seen to."""
         sock.setblocking(False)
         async with asyncio.timeout(deadline_s):
             if self._certificate is not None and await is_client_hello(sock):
                 return await self._link(sock, b"", self._certificate)
-            opening, hello = await read_opening(sock)
+            opening, hello = await read_connection_header(sock)
         if hello is not None:
             self._has_spoken()
             self.admission.check_address(client)
@@ -248,7 +249,7 @@ class Endpoint:
             return None
         if not self._takes_control:
             # Who has control already looks whether data would get here.
-            await asyncio.get_running_loop().sock_sendall(sock, preamble(CONTROL_KIND))
+            await asyncio.get_running_loop().sock_sendall(sock, encode_preamble(CONTROL_KIND))
             sock.close()
             return None
         if self._certificate is not None:
@@ -257,31 +258,31 @@ class Endpoint:
         return await self._link(sock, opening)
 
     async def _adopt(self, sock: socket.socket, hello: DataHello) -> None:
-        run = self._registry.get(hello.run)
+        run = self._registry.get(hello.run_tag)
         if run is None:
             raise RemoteProtocolError("a data connection of no run")
-        await run.adopt(sock, hello)
+        await run.attach_connection(sock, hello)
 
     async def _link(
         self, sock: socket.socket, opening: bytes, certificate: Certificate | None = None
-    ) -> ControlLink:
+    ) -> ControlConnection:
         # uvloop returns its own protocol where TLS is between: the link is made here.
-        link = ControlLink(End.FAR, opening, b"" if certificate is None else certificate.fingerprint)
-        link.limit_messages(self.admission.limits)
+        link = ControlConnection(End.FAR, opening, b"" if certificate is None else certificate.fingerprint)
+        link.apply_limits(self.admission.limits)
         context = None if certificate is None else certificate.context
         await asyncio.get_running_loop().connect_accepted_socket(lambda: link, sock, ssl=context)
         return link
 
 
-async def serve(
+async def serve_endpoint(
     bind: str | None = None,
     port: int = DEFAULT_PORT,
     *,
     stop: asyncio.Event,
-    key: Key | None = None,
+    key: SharedKey | None = None,
     limits: Limits | None = None,
     on_listening: Callable[[tuple[str, int]], None] = lambda _: None,
-    log: Log = no_log,
+    log: LogSink = discard_log,
 ) -> None:
     """Serve clients until `stop` is set; raise EndpointError where it cannot listen."""
     async with Endpoint(listen(bind, port), log, key=key, limits=limits) as endpoint:

@@ -3,28 +3,28 @@
 from collections.abc import Callable
 from typing import Self
 
-Fact = str | int | None
+LogValue = str | int | None
 
 
-class Entry(str):
+class LogEntry(str):
     """A line of an endpoint's log: the text is for a person; `event` and `facts` are for a program."""
 
-    __slots__ = ("event", "facts")
+    __slots__ = ("event", "fields")
 
     event: str
-    facts: dict[str, Fact]
+    fields: dict[str, LogValue]
 
-    def __new__(cls, event: str, text: str, **facts: Fact) -> Self:
+    def __new__(cls, event: str, text: str, **facts: LogValue) -> Self:
         """Return a line; an address that it is about stands before it."""
         client = facts.get("client")
         made = super().__new__(cls, f"{client}: {text}" if client else text)
         made.event = event
-        made.facts = {**facts, "text": text}
+        made.fields = {**facts, "text": text}
         return made
 
 
-Log = Callable[[str], None]
+LogSink = Callable[[str], None]
 
 
-def no_log(_line: str) -> None:
+def discard_log(_line: str) -> None:
     """Keep it to oneself."""

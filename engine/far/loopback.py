@@ -12,12 +12,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from ..host.event_loop import run, see_through
-from ..host.nic import prepare as prepare_nic
+from ..host.event_loop import await_shielded, run
+from ..host.nic import preload as prepare_nic
 from ..model.errors import WorkerError
 from ..model.limits import Limits
 from ..model.peer import Peer
-from .endpoint import serve
+from .endpoint import serve_endpoint
 
 _START_DEADLINE_S: Final = 10.0
 _END_DEADLINE_S: Final = 5.0
@@ -48,7 +48,7 @@ async def embedded_endpoint() -> AsyncGenerator[Peer]:
         yield Peer("127.0.0.1", port)
     finally:
         process.stdin.close()
-        await see_through(_end(process))
+        await await_shielded(_end(process))
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -82,7 +82,7 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
         sys.stdout.flush()
 
     try:
-        await serve(bind, 0, stop=stop, limits=Limits.widest(), on_listening=announce)
+        await serve_endpoint(bind, 0, stop=stop, limits=Limits.widest(), on_listening=announce)
     finally:
         watching.cancel()
         transport.close()

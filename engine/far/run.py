@@ -9,20 +9,20 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
-from ..control.connection import ControlLink
-from ..control.handshake import greet_near_end
+from ..control.connection import ControlConnection
+from ..control.handshake import handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.sampler import Sampler
-from ..model.access import Key
-from ..model.errors import Declined, LimitReached, LinkClosed, LinkgaugeError, RemoteProtocolError
+from ..model.access import SharedKey
+from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, RemoteProtocolError, RequestDeclined
 from ..model.events import Reason, RunEnd
-from ..model.host_info import NicFacts
+from ..model.host_info import NicInfo
 from ..model.limits import Limits
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
 from ..model.serialization import decode
-from ..model.socket_info import SocketFacts
-from ..protocol.auth import TOKEN_BYTES, Gate, RunSecret
+from ..model.socket_info import SocketInfo
+from ..protocol.auth import TOKEN_BYTES, RunSecret, TicketCheck
 from ..protocol.messages import (
     Begun,
     Change,
@@ -39,26 +39,26 @@ from ..protocol.messages import (
     Stop,
 )
 from ..protocol.preamble import DataHello
-from ..workers.ipc import Message as WorkerEvent
-from ..workers.pool import Pool
-from .admission import Admission, Guest
-from .event_log import Entry, Log
-from .status import RunNow
+from ..workers.ipc import WorkerMessage as WorkerEvent
+from ..workers.pool import WorkerPool
+from .admission import Admission, AdmittedClient
+from .event_log import LogEntry, LogSink
+from .status import RunStatus
 
-PREPARING_DEADLINE_S: Final = 30.0
+PREPARATION_DEADLINE_S: Final = 30.0
 _OVERTIME_NS: Final = 30 * SECOND_NS  # a near end that never says stop is cut off this long after its duration
 _MOST_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
 
-Registry = dict[bytes, "FarRun"]
+RunRegistry = dict[bytes, "FarRun"]
 
 
 async def serve_client(
-    link: ControlLink,
-    registry: Registry,
-    log: Log,
-    key: Key | None = None,
+    link: ControlConnection,
+    registry: RunRegistry,
+    log: LogSink,
+    key: SharedKey | None = None,
     admission: Admission | None = None,
-    on_let_in: Callable[[], None] = lambda: None,
+    on_admitted: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve one near end from its greeting to the end of its run; never raises at what it does.
 
@@ -67,33 +67,33 @@ async def serve_client(
     admission = admission or Admission()
     limits = admission.limits
     client = str(link.peer_address[0]).removeprefix("::ffff:") if link.peer_address else None
-    guests: list[Guest] = []
+    guests: list[AdmittedClient] = []
     with contextlib.ExitStack() as stack:
 
         def admit() -> None:
-            guests.append(stack.enter_context(admission.client(client or "", time.monotonic_ns())))
-            on_let_in()
+            guests.append(stack.enter_context(admission.admit(client or "", time.monotonic_ns())))
+            on_admitted()
 
         try:
             if client is not None:
                 admission.check_address(client)
             async with _deadline(limits.handshake_s, "handshake_s"):
-                facts = await greet_near_end(link, key, admit)
+                facts = await handshake_as_far(link, key, admit)
             guests[0].hostname = facts.hostname
-            log(Entry("client", "let in", client=client))
+            log(LogEntry("client", "let in", client=client))
             async with _deadline(limits.idle_s, "idle_s"):
                 message = await link.receive()
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
                 await _serve_run(link, message.plan, facts.nic, admission.limits, registry, log, guests[0])
-        except Declined as error:
+        except RequestDeclined as error:
             limit = error.limit if isinstance(error, LimitReached) else None
             link.try_send(Refuse(str(error), "limit" if limit else "other"))
-            log(Entry("refused", f"refused: {error}", client=client, limit=limit))
-        except LinkClosed:
+            log(LogEntry("refused", f"refused: {error}", client=client, limit=limit))
+        except ConnectionClosed:
             pass  # it came to look, or has seen enough
         except LinkgaugeError as error:
-            log(Entry("dropped", f"dropped: {error}", client=client))
+            log(LogEntry("dropped", f"dropped: {error}", client=client))
         finally:
             await link.aclose()
 
@@ -108,75 +108,77 @@ async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
 
 
 async def _serve_run(
-    link: ControlLink,
+    link: ControlConnection,
     plan: Plan,
-    nic: NicFacts | None,
+    nic: NicInfo | None,
     limits: Limits,
-    registry: Registry,
-    log: Log,
-    guest: Guest,
+    registry: RunRegistry,
+    log: LogSink,
+    guest: AdmittedClient,
 ) -> None:
     run: FarRun | None = None
     client = guest.address or None
     try:
         run = FarRun(link, plan, nic, limits)
         async with run.pool:
-            registry[run.name] = run
-            guest.look = run.now
-            link.send(Ready(run.told.hex()))
-            log(Entry("run_began", f"run began: {plan.workload}", client=client))
-            end = await run.carry_out()
+            registry[run.run_tag] = run
+            guest.get_run_status = run.get_status
+            link.send(Ready(run.nonce.hex()))
+            log(LogEntry("run_began", f"run began: {plan.workload}", client=client))
+            end = await run.execute()
             text, moved = f"run ended: {end.reason}: {end.detail}", run.pool.counters.total_bytes()
-            log(Entry("run_ended", text, client=client, reason=end.reason, bytes=moved))
+            log(LogEntry("run_ended", text, client=client, reason=end.reason, bytes=moved))
     except (LinkgaugeError, OSError) as error:
         remedy = "; raise the limit there (ulimit -n)" if getattr(error, "errno", None) == errno.EMFILE else ""
         link.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
         raise LinkgaugeError(str(error)) from error
     finally:
-        guest.look = None
+        guest.get_run_status = None
         if run is not None:
-            registry.pop(run.name, None)
+            registry.pop(run.run_tag, None)
 
 
 class FarRun:
     """One run as the far end carries it out."""
 
-    def __init__(self, link: ControlLink, plan: Plan, nic: NicFacts | None, limits: Limits | None = None) -> None:
+    def __init__(
+        self, link: ControlConnection, plan: Plan, nic: NicInfo | None, limits: Limits | None = None
+    ) -> None:
         self.rate_bit_s = 0  # what it carries now
         self._limits = limits or Limits()
-        self.told = secrets.token_bytes(TOKEN_BYTES)
-        self._gate = Gate(RunSecret(link.agreed, self.told))
+        self.nonce = secrets.token_bytes(TOKEN_BYTES)
+        self._gate = TicketCheck(RunSecret(link.shared_secret, self.nonce))
         self._link = link
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
-        self.pool = Pool(End.FAR, plan, self._worker_said, self._worker_lost)
+        self.pool = WorkerPool(End.FAR, plan, self._worker_said, self._worker_lost)
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
         self._settings = plan.settings
 
-    def now(self) -> RunNow:
+    def get_status(self) -> RunStatus:
         """Return how far it is; its counters must be there still."""
         carried = {End.NEAR: 0, End.FAR: 0}
         for flow in Direction.DUPLEX.flows:
             carried[sender_of(flow, self._plan.workload)] += self.pool.counters.flow_bytes(flow)
         elapsed_ns = 0 if self._sampling is None else self._sampler.elapsed_ns
         plan = self._plan
-        return RunNow(
+        return RunStatus(
             plan.workload, self._settings, plan.duration_ns, elapsed_ns, carried[End.NEAR], carried[End.FAR]
         )
 
     @property
-    def name(self) -> bytes:
+    def run_tag(self) -> bytes:
         """What the run's connections call it."""
-        return self._gate.secret.name
+        return self._gate.secret.run_tag
 
     @property
     def has_started(self) -> bool:
         """Whether payload flows."""
         return self._sampling is not None
 
-    async def carry_out(self) -> RunEnd:
+    async def execute(self) -> RunEnd:
         """Serve the near end until the run ends, and finish in order: last sample, reason, no more."""
         tasks = [
             asyncio.create_task(self._listen()),
@@ -188,7 +190,7 @@ class FarRun:
             for task in [*tasks, *([] if self._sampling is None else [self._sampling])]:
                 task.cancel()
         if self._sampling is not None:
-            last = self._sampler.take()
+            last = self._sampler.take_sample()
             if last is not None:
                 self._report(last)
         self.rate_bit_s = 0  # before the near end hears of the end, and asks for the next run
@@ -200,7 +202,7 @@ class FarRun:
         if not self._ending.done():
             self._ending.set_result(RunEnd(reason, detail))
 
-    async def adopt(self, sock: socket.socket, hello: DataHello) -> None:
+    async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
         """Hand an accepted data connection to the worker that hosts its session.
 
         Raises RemoteProtocolError where its token is not good, or has been used.
@@ -210,7 +212,7 @@ class FarRun:
         if hello.session > self._limits.sessions:
             text = f"session {hello.session} is one too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
-        secret = self._gate.open(hello.direction, hello.session, hello.generation, hello.token)
+        secret = self._gate.check(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with a token that is not good, or no longer")
         command: WorkerEvent = {
@@ -219,18 +221,18 @@ class FarRun:
             "window_bytes": hello.window_bytes,
             "secret": secret.hex(),
         }
-        await self.pool.command(hello.direction, hello.session, command, sock.detach())
+        await self.pool.send_command(hello.direction, hello.session, command, sock.detach())
 
     async def _listen(self) -> None:
         try:
-            async with asyncio.timeout(PREPARING_DEADLINE_S):
+            async with asyncio.timeout(PREPARATION_DEADLINE_S):
                 while self._sampling is None:
                     self._handle(await self._link.receive())
             while True:
                 self._handle(await self._link.receive())
         except TimeoutError:
             self.end(Reason.FAILED, "the near end did not start the run in time")
-        except LinkClosed as error:
+        except ConnectionClosed as error:
             self.end(Reason.PEER_LOST, f"the near end is gone: {error}")
         except LinkgaugeError as error:
             self.end(Reason.FAILED, str(error))
@@ -238,7 +240,7 @@ class FarRun:
     def _handle(self, message: Message) -> None:
         if isinstance(message, Start):
             self._sampler.start()
-            self.pool.go()
+            self.pool.start_payload()
             self._link.send(Begun())
             self._sampling = asyncio.create_task(self._sampler.run(self._report, None))
         elif isinstance(message, Change):
@@ -253,7 +255,7 @@ class FarRun:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
         self._generation, self._settings = change.generation, change.settings
-        self.pool.keep(change)
+        self.pool.apply_change(change)
 
     def _report(self, sample: Sample) -> None:
         self._link.try_send(Report(sample))
@@ -270,7 +272,7 @@ class FarRun:
             self._link.try_send(Ping(serial))
             before, total_bytes = total_bytes, self.pool.counters.total_bytes()
             self.rate_bit_s = round((total_bytes - before) * 8 / PING_INTERVAL_S)
-            lost_ns = liveness.lost_for_ns(time.monotonic_ns(), self._link.heard_ns, total_bytes)
+            lost_ns = liveness.check_timeout(time.monotonic_ns(), self._link.last_received_ns, total_bytes)
             if lost_ns is not None:
                 self.end(Reason.PEER_LOST, f"the near end has been silent for {lost_ns / SECOND_NS:.0f} s")
             duration_ns = self._plan.duration_ns
@@ -286,7 +288,7 @@ class FarRun:
         if event.get("session", event.get("facts", {}).get("session")) == PROBE_SESSION:
             return  # the near end sees its own end of it
         if event["event"] == "opened":
-            self._link.try_send(SessionOpened(decode(SocketFacts, event["facts"])))
+            self._link.try_send(SessionOpened(decode(SocketInfo, event["facts"])))
         else:
             direction, session = Direction(event["direction"]), event["session"]
             self._link.try_send(SessionClosed(direction, session, event["generation"], event["why"]))

@@ -7,7 +7,7 @@ from ..model.plan import Settings, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class RunNow:
+class RunStatus:
     """A run that goes on. Bytes are payload as this end counts it; a duration of None has no end."""
 
     workload: Workload
@@ -19,22 +19,22 @@ class RunNow:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientNow:
+class ClientStatus:
     """A client that was let in: `number` is never another's. It has a run, or has not asked for one."""
 
     number: int
     address: str
     hostname: str | None
     since_ns: int
-    run: RunNow | None = None
+    run: RunStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ServingNow:
+class EndpointStatus:
     """Everything at `at_ns` of the endpoint's monotonic clock; `pending` have not said yet who they are."""
 
     at_ns: int
-    clients: tuple[ClientNow, ...]
+    clients: tuple[ClientStatus, ...]
     pending: int
     limits: Limits
     is_closed: bool = False

@@ -11,7 +11,7 @@ from ..model.errors import EndpointError
 _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
 
 
-def inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:
+def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:
     """Return the listening socket that this process was started with; None where there is none.
 
     What tells of it is taken out of the environment. Raises EndpointError where it is no listening TCP socket,
@@ -36,7 +36,7 @@ def inherited_listener(environment: MutableMapping[str, str]) -> socket.socket |
     return listener
 
 
-def notify(state: str, address: str | None) -> None:
+def notify_systemd(state: str, address: str | None) -> None:
     """Tell who manages this service how it is, where somebody asked (sd_notify(3)): `address` is NOTIFY_SOCKET."""
     if not address:
         return

@@ -14,7 +14,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def call_aside(function: Callable[[], T], *, name: str, deadline_s: float | None = None) -> T:
+async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: float | None = None) -> T:
     """Return what `function` returns, or raise what it raises; TimeoutError where it takes too long."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

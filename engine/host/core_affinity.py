@@ -8,7 +8,7 @@ a core that has gone to sleep, and on loopback that is most of what a transactio
 import os
 from dataclasses import replace
 
-from ..model.host_info import HostFacts
+from ..model.host_info import HostInfo
 from ..model.plan import MAX_WORKERS, Plan
 
 
@@ -19,13 +19,13 @@ def usable_cores() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def are_one_host(near: HostFacts, far: HostFacts) -> bool:
+def are_same_host(near: HostInfo, far: HostInfo) -> bool:
     """Return whether the ends talk over one host's loopback interface, and not over what ssh forwards there."""
     is_loopback = all(end.nic is not None and end.nic.sort == "loopback" for end in (near, far))
     return is_loopback and near.hostname == far.hostname
 
 
-def placed(plan: Plan, near: HostFacts, far: HostFacts) -> Plan:
+def assign_core_affinity(plan: Plan, near: HostInfo, far: HostInfo) -> Plan:
     """Return a plan that names the cores of its transactions' workers, where both ends are on one host.
 
     Both ends of a session then share a core, and sessions go round as many cores as there are sessions at first.
@@ -33,7 +33,7 @@ def placed(plan: Plan, near: HostFacts, far: HostFacts) -> Plan:
     """
     is_free = plan.workers is None and plan.near_cores is None and plan.far_cores is None
     cores = tuple(reversed(usable_cores()))  # the first is the busiest: most systems take their interrupts there
-    if not is_free or plan.workload.is_streaming or len(cores) < 2 or not are_one_host(near, far):
+    if not is_free or plan.workload.is_bulk or len(cores) < 2 or not are_same_host(near, far):
         return plan
     workers = min(MAX_WORKERS, len(cores), plan.settings.connections)
     return replace(plan, workers=workers, near_cores=cores, far_cores=cores)
@@ -41,4 +41,4 @@ def placed(plan: Plan, near: HostFacts, far: HostFacts) -> Plan:
 
 def shares_cores(plan: Plan) -> bool:
     """Return whether the two ends of each of a plan's transactions keep to one core."""
-    return not plan.workload.is_streaming and plan.near_cores is not None and plan.near_cores == plan.far_cores
+    return not plan.workload.is_bulk and plan.near_cores is not None and plan.near_cores == plan.far_cores

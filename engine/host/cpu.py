@@ -27,7 +27,7 @@ def parse_proc_stat(text: str, tick_ns: int) -> tuple[CoreTimes, ...]:
     return tuple(cores)
 
 
-def read_cores() -> tuple[CoreTimes, ...] | None:
+def read_core_times() -> tuple[CoreTimes, ...] | None:
     """Return the time of each core of this host since boot; None where nothing tells."""
     try:
         text = _STAT.read_text(encoding="ascii")
@@ -53,7 +53,7 @@ def _read_psutil() -> tuple[CoreTimes, ...] | None:
     )
 
 
-def elapsed_cores(
+def subtract_core_times(
     before: tuple[CoreTimes, ...] | None, after: tuple[CoreTimes, ...] | None
 ) -> tuple[CoreTimes, ...] | None:
     """Return what each core did between two readings; None where unknown or a core came or went."""

@@ -5,20 +5,20 @@ import platform
 import socket
 
 from ... import __version__
-from ..model.host_info import HostFacts
+from ..model.host_info import HostInfo
 from .event_loop import loop_name
-from .nic import Address, nic_of_connection
-from .tcp_sysctls import read_tcp_facts
+from .nic import AddressPort, read_connection_nic
+from .tcp_sysctls import read_tcp_sysctls
 
 
-async def describe_self(local: Address, peer: Address) -> HostFacts:
+async def describe_host(local: AddressPort, peer: AddressPort) -> HostInfo:
     """Return the facts of this host, kernel and process, and of the interface between two addresses."""
-    return HostFacts(
+    return HostInfo(
         hostname=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
         cores=os.cpu_count() or 1,
         software=f"linkgauge {__version__}",
         event_loop=loop_name(),
-        nic=await nic_of_connection(local, peer),
-        tcp=read_tcp_facts(),
+        nic=await read_connection_nic(local, peer),
+        tcp=read_tcp_sysctls(),
     )

@@ -22,7 +22,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         return runner.run(main)
 
 
-async def see_through(work: Coroutine[Any, Any, T]) -> T:
+async def await_shielded(work: Coroutine[Any, Any, T]) -> T:
     """Carry bounded work out to its end, and be cancelled only then: who is in a hurry may cancel more than once.
 
     For giving back what outlives the task that holds it: a process that is left alone half-way keeps the event

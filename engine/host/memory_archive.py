@@ -24,7 +24,7 @@ def _read(size: int) -> bytes:
     return data
 
 
-def keep(data: bytes) -> int:
+def create_memory_file(data: bytes) -> int:
     """Return the descriptor of an anonymous file with these bytes."""
     try:
         fd = os.memfd_create("linkgauge-engine")
@@ -36,17 +36,17 @@ def keep(data: bytes) -> int:
     return fd
 
 
-def path_of(fd: int) -> str:
+def descriptor_path(fd: int) -> str:
     """Return a path by which a process that has the descriptor finds the file."""
     return f"/proc/self/fd/{fd}" if sys.platform == "linux" else f"/dev/fd/{fd}"
 
 
-def land(size: int, digest: str) -> None:
+def run_bundle(size: int, digest: str) -> None:
     """Take the engine in, and be a far end."""
     data = _read(size)
     if hashlib.sha256(data).hexdigest() != digest:
         sys.exit("the engine arrived damaged")
-    path = path_of(keep(data))
+    path = descriptor_path(create_memory_file(data))
     sys.path.insert(0, path)
     os.environ["PYTHONPATH"] = path  # for the worker processes, which inherit the descriptor
 
@@ -56,7 +56,7 @@ def land(size: int, digest: str) -> None:
 _KEPT: Final = re.compile(r"/(?:proc/self|dev)/fd/(\d+)")
 
 
-class Carried:
+class InheritedBundle:
     """The archive that this process runs from, for a process that it starts; nothing where it is installed.
 
     `fds` are to be passed on, `environment` is for the child; `close` once it is started.
@@ -71,9 +71,9 @@ class Carried:
             return
         fd = int(kept[1])
         if sys.platform != "linux":  # /dev/fd shares the place in the file, which each reader moves
-            fd = self._copy = keep(os.pread(fd, os.fstat(fd).st_size, 0))
+            fd = self._copy = create_memory_file(os.pread(fd, os.fstat(fd).st_size, 0))
         self.fds = (fd,)
-        self.environment = os.environ | {"PYTHONPATH": path_of(fd)}
+        self.environment = os.environ | {"PYTHONPATH": descriptor_path(fd)}
 
     def close(self) -> None:
         """Close what was made for the child alone."""

@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from ..model.host_info import NicFacts
-from .blocking_calls import call_aside
-from .nic_plain import read_nic_plainly
+from ..model.host_info import NicInfo
+from .blocking_calls import call_in_thread
+from .nic_plain import read_nic_stdlib
 
 # It takes milliseconds; not to know is better than to hold a greeting up for longer.
 DEADLINE_S: Final = 1.2
-PLAIN_DEADLINE_S: Final = 0.8
+STDLIB_DEADLINE_S: Final = 0.8
 _DESCRIPTORS: Final = 8  # an event loop and its sockets
 _MBIT_S: Final = 1_000_000
 _UNKNOWN_SPEEDS: Final = {0, 0xFFFF, 0xFFFF_FFFF}  # SPEED_UNKNOWN of linux/ethtool.h, as 16 and as 32 bits
@@ -34,7 +34,7 @@ _ARPHRD_LOOPBACK: Final = 772
 _MADE_UP_SPEEDS: Final = {"veth", "netkit", "tun", "tap", "dummy", "ifb"}
 _CLASS: Final = Path("/sys/class/net")
 
-Address = Sequence[str | int]
+AddressPort = Sequence[str | int]
 """A socket address as sockets have it; empty where it is not known."""
 
 
@@ -46,7 +46,7 @@ class _Ethtool(NamedTuple):
     offloads: dict[str, bool] | None = None
 
 
-def prepare() -> None:
+def preload() -> None:
     """Import in a thread what reading takes: without compiled files, as in a zip, that is near a second."""
     threading.Thread(target=_import, name="nic import", daemon=True).start()
 
@@ -56,21 +56,21 @@ def _import() -> None:
         importlib.import_module("pyroute2")
 
 
-async def nic_of_connection(local: Address, peer: Address) -> NicFacts | None:
+async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     """Return the interface that carries a connection between two addresses; None where that is unknown.
 
     Never raises, and takes two seconds at most. On a busy machine pyroute2 alone may take longer than that to be
     imported: what the standard library finds out is then taken.
     """
-    for read, deadline_s in ((read_nic, DEADLINE_S), (_read_plainly, PLAIN_DEADLINE_S)):
+    for read, deadline_s in ((read_nic, DEADLINE_S), (_read_plainly, STDLIB_DEADLINE_S)):
         # A run must not fail for want of something nice to know.
         with suppress(Exception):
             asked = partial(read, local, peer)
-            return await call_aside(asked, name="nic", deadline_s=deadline_s)
+            return await call_in_thread(asked, name="nic", deadline_s=deadline_s)
     return None
 
 
-def read_nic(local: Address, peer: Address) -> NicFacts | None:
+def read_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     """Read the interface that a connection's packets leave by; not to be called on a running event loop.
 
     None off Linux, and where neither the route nor an interface with the local address is found. Raises
@@ -96,10 +96,10 @@ def read_nic(local: Address, peer: Address) -> NicFacts | None:
         return _facts(link)
 
 
-def _read_plainly(local: Address, peer: Address) -> NicFacts | None:
+def _read_plainly(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     if sys.platform != "linux" or not local or not peer:
         return None
-    return read_nic_plainly(_plain(local), _plain(peer), _MADE_UP_SPEEDS)
+    return read_nic_stdlib(_plain(local), _plain(peer), _MADE_UP_SPEEDS)
 
 
 def _check_room() -> None:
@@ -109,7 +109,7 @@ def _check_room() -> None:
             spares.callback(os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
 
 
-def _index_by_route(route: Any, local: Address, peer: Address) -> int | None:
+def _index_by_route(route: Any, local: AddressPort, peer: AddressPort) -> int | None:
     """Ask where packets to the peer go: the local address alone may be that of quite another interface."""
     from pyroute2 import NetlinkError
 
@@ -123,7 +123,7 @@ def _index_by_route(route: Any, local: Address, peer: Address) -> int | None:
     return None
 
 
-def _index_by_address(route: Any, local: Address) -> int | None:
+def _index_by_address(route: Any, local: AddressPort) -> int | None:
     wanted = _plain(local)
     for each in route.get_addr():
         # IFA_LOCAL is this end's address where IFA_ADDRESS is the other one's, of a point-to-point link.
@@ -132,14 +132,14 @@ def _index_by_address(route: Any, local: Address) -> int | None:
     return None
 
 
-def _plain(address: Address) -> str:
+def _plain(address: AddressPort) -> str:
     """Return an address without its scope, an IPv4 address that is written as IPv6 as what it is."""
     found = ipaddress.ip_address(str(address[0]).partition("%")[0])
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
     return str(mapped or found)
 
 
-def _facts(link: Any) -> NicFacts:
+def _facts(link: Any) -> NicInfo:
     name = str(link.get_attr("IFLA_IFNAME"))
     info: Any = link.get_attr("IFLA_LINKINFO")
     made_as: str | None = None if info is None else info.get_attr("IFLA_INFO_KIND")
@@ -150,7 +150,7 @@ def _facts(link: Any) -> NicFacts:
     has_line = sort not in {"loopback", "wireless"} and kind not in _MADE_UP_SPEEDS
     rate = None if told.speed_mbit_s is None or not has_line else told.speed_mbit_s * _MBIT_S
     offloads = told.offloads or {}
-    return NicFacts(
+    return NicInfo(
         name=name,
         sort=sort,
         kind=kind,

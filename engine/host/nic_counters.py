@@ -45,7 +45,7 @@ def read_nic_counts(name: str | None) -> NicCounts | None:
         return None
 
 
-def elapsed_counts(before: NicCounts | None, after: NicCounts | None) -> NicCounts | None:
+def subtract_nic_counts(before: NicCounts | None, after: NicCounts | None) -> NicCounts | None:
     """Return what was counted between two readings; an interface that was taken down starts anew."""
     if before is None or after is None:
         return None

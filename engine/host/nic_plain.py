@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
-from ..model.host_info import NicFacts
+from ..model.host_info import NicInfo
 
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
 _ROUTE: Final = struct.Struct("=8BI")  # struct rtmsg
@@ -36,10 +36,10 @@ _MBIT_S: Final = 1_000_000
 _CLASS: Final = Path("/sys/class/net")
 _NOWHERE: Final = Path("/nonexistent")
 
-Sort = Literal["device", "virtual", "wireless", "loopback"]
+InterfaceType = Literal["device", "virtual", "wireless", "loopback"]
 
 
-def read_nic_plainly(local: str, peer: str, made_up_speeds: set[str]) -> NicFacts | None:
+def read_nic_stdlib(local: str, peer: str, nominal_speed_kinds: set[str]) -> NicInfo | None:
     """Read the interface by which packets from one address to another leave; None where no route is found.
 
     The kinds in `made_up_speeds` report a rate that no line has. Raises what the kernel does.
@@ -55,10 +55,10 @@ def read_nic_plainly(local: str, peer: str, made_up_speeds: set[str]) -> NicFact
         folder = _NOWHERE
     sort = _sort(hardware, folder)
     kind = _text(_attributes(told.get(_INFO, b"")).get(_INFO_KIND)) or _driver(folder)
-    has_line = sort not in {"loopback", "wireless"} and kind not in made_up_speeds
+    has_line = sort not in {"loopback", "wireless"} and kind not in nominal_speed_kinds
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
         tso, gso, gro, flags = (_ethtool(door, name, each) for each in (_GET_TSO, _GET_GSO, _GET_GRO, _GET_FLAGS))
-    return NicFacts(
+    return NicInfo(
         name=name,
         sort=sort,
         kind=kind,
@@ -121,7 +121,7 @@ def _ethtool(door: socket.socket, name: str, command: int) -> int | None:
     return None
 
 
-def _sort(hardware: int, folder: Path) -> Sort:
+def _sort(hardware: int, folder: Path) -> InterfaceType:
     if hardware == _ARPHRD_LOOPBACK:
         return "loopback"
     if any((folder / each).exists() for each in ("phy80211", "wireless")):

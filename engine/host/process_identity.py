@@ -5,16 +5,16 @@ import platform
 from pathlib import Path
 
 
-def owner() -> str:
+def process_identity() -> str:
     """Return what names this process on this host, and no other one after it."""
     pid = os.getpid()
     return f"{platform.node()}/{pid}/{_start_of(pid) or ''}"
 
 
-def is_alive(name: str) -> bool:
+def is_process_alive(identity: str) -> bool:
     """Return whether the process that was named so still runs; one on another host does not count."""
-    host, _, rest = name.rpartition("/")[0].rpartition("/")
-    start = name.rpartition("/")[2]
+    host, _, rest = identity.rpartition("/")[0].rpartition("/")
+    start = identity.rpartition("/")[2]
     if host != platform.node() or not rest.isdecimal():
         return False
     pid = int(rest)

@@ -42,7 +42,7 @@ class TcpInfo:
     bytes_retrans: int | None
     out_of_order: int | None
     peer_window_bytes: int | None
-    silent_ms: int | None = None  # since anything came from the other end, data or an acknowledgement
+    receive_idle_ms: int | None = None  # since anything came from the other end, data or an acknowledgement
 
 
 def parse_tcp_info(data: bytes) -> TcpInfo | None:
@@ -80,7 +80,7 @@ def parse_tcp_info(data: bytes) -> TcpInfo | None:
         bytes_retrans=retransmitted,
         out_of_order=out_of_order,
         peer_window_bytes=peer_window,
-        silent_ms=min(words[11], words[12]),
+        receive_idle_ms=min(words[11], words[12]),
     )
 
 

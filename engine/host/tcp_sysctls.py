@@ -7,14 +7,14 @@ net.core.rmem_max once did, that one is unknown.
 from pathlib import Path
 from typing import Final
 
-from ..model.host_info import TcpFacts
+from ..model.host_info import TcpSysctls
 
 _NET: Final = Path("/proc/sys/net")
 
 
-def read_tcp_facts(root: Path = _NET) -> TcpFacts | None:
+def read_tcp_sysctls(root: Path = _NET) -> TcpSysctls | None:
     """Return the limits in force; None where nothing tells."""
-    facts = TcpFacts(
+    facts = TcpSysctls(
         rmem_max_bytes=_number(root / "core/rmem_max"),
         wmem_max_bytes=_number(root / "core/wmem_max"),
         tcp_rmem_max_bytes=_number(root / "ipv4/tcp_rmem"),
@@ -23,7 +23,7 @@ def read_tcp_facts(root: Path = _NET) -> TcpFacts | None:
         timestamps=_switch(root / "ipv4/tcp_timestamps"),
         congestion=_word(root / "ipv4/tcp_congestion_control"),
     )
-    return None if facts == TcpFacts() else facts
+    return None if facts == TcpSysctls() else facts
 
 
 def _word(path: Path) -> str | None:

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..host.process_identity import owner
+from ..host.process_identity import process_identity
 from ..model.errors import LabError, LabUnavailable
 from ..model.peer import Peer
 from ..model.serialization import encode
-from ..near.link_checks import MEANT_OFF_VARIABLE
+from ..near.link_checks import LAB_OFFLOADS_OFF_VARIABLE
 from .link_spec import FAR_ADDRESS, LabLink
 
-MARK: Final = "LINKGAUGE_LAB"  # in the environment of every process of a lab: whose it is
+LAB_OWNER_VARIABLE: Final = "LINKGAUGE_LAB"  # in the environment of every process of a lab: whose it is
 _BUILD_DEADLINE_S: Final = 30.0
 _TAKE_DOWN_DEADLINE_S: Final = 10.0
 _END_DEADLINE_S: Final = 10.0
@@ -37,9 +37,9 @@ class Lab:
     peer: Peer
     notes: tuple[str, ...]
     keeper_pid: int
-    cuts: bool = False
+    has_offloads_off: bool = False
 
-    def at_near_end(self, command: Sequence[str]) -> list[str]:
+    def near_end_command(self, command: Sequence[str]) -> list[str]:
         """Return a command line that runs a command at the near end, as a child of this process and thread."""
         entering = [sys.executable, "-P", "-m", f"{__package__}.enter"]
         return [*entering, str(self.keeper_pid), str(os.getpid()), "--", *command]
@@ -52,9 +52,9 @@ class Lab:
         """
         held_back = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
         try:
-            meant = {MEANT_OFF_VARIABLE: "1"} if self.cuts else {}
-            marked = {**os.environ, **meant, **(environment or {}), MARK: owner()}
-            with subprocess.Popen(self.at_near_end(command), env=marked) as child:
+            meant = {LAB_OFFLOADS_OFF_VARIABLE: "1"} if self.has_offloads_off else {}
+            marked = {**os.environ, **meant, **(environment or {}), LAB_OWNER_VARIABLE: process_identity()}
+            with subprocess.Popen(self.near_end_command(command), env=marked) as child:
                 _watch(child)
             status = child.returncode
         finally:
@@ -89,7 +89,7 @@ def open_lab(link: LabLink) -> Generator[Lab]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is for what runs in the lab; the lab goes last
-        env={**os.environ, MARK: owner()},
+        env={**os.environ, LAB_OWNER_VARIABLE: process_identity()},
     )
     try:
         answer = _ask(keeper, link)

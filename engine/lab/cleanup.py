@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 from typing import Final
 
-from ..host.process_identity import is_alive
-from .builder import MARK
+from ..host.process_identity import is_process_alive
+from .builder import LAB_OWNER_VARIABLE
 
 _GRACE_S: Final = 3.0
 _POLL_S: Final = 0.05
 
 
-def end_orphans() -> list[int]:
+def terminate_orphans() -> list[int]:
     """End every process of a lab whose own process has ended; return their process ids."""
     orphans = find_orphans()
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -38,7 +38,7 @@ def find_orphans() -> list[int]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             owner = _owner(int(folder.name))
-            if owner and not is_alive(owner):
+            if owner and not is_process_alive(owner):
                 found.append(int(folder.name))
     return found
 
@@ -48,6 +48,6 @@ def _owner(pid: int) -> str | None:
     with contextlib.suppress(OSError):
         for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             name, _, value = entry.partition(b"=")
-            if name == MARK.encode():
+            if name == LAB_OWNER_VARIABLE.encode():
                 return value.decode(errors="replace")
     return None

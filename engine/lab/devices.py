@@ -81,15 +81,15 @@ def run_tool(tool: str, *arguments: str) -> None:
         raise kind(f"`{line}` failed: {said}; {remedy or _OTHER_REMEDY}")
 
 
-def make_pair(far: NetworkNamespace) -> None:
+def create_veth_pair(far: NetworkNamespace) -> None:
     """Make the two devices of a link that the kernel carries, one here and one in the far namespace."""
     run_tool("ip", "link", "add", NEAR_DEVICE, "type", "veth", "peer", "name", FAR_DEVICE, "netns", far.path)
 
 
-def make_taps(far: NetworkNamespace) -> tuple[int, int]:
+def create_tap_pair(far: NetworkNamespace) -> tuple[int, int]:
     """Make the two devices of a link that the relay carries; return the near and the far one's descriptor."""
     near_end = _open_tap(NEAR_DEVICE)
-    with far.entered():
+    with far.enter():
         return near_end, _open_tap(FAR_DEVICE)
 
 
@@ -105,7 +105,7 @@ def _open_tap(name: str) -> int:
     return descriptor
 
 
-def set_up(device: str, address: str, mtu_bytes: int, link: LabLink) -> list[str]:
+def configure_device(device: str, address: str, mtu_bytes: int, link: LabLink) -> list[str]:
     """Make a device of this namespace one end of the link; return what a person should know of it."""
     run_tool("ip", "link", "set", "lo", "up")
     run_tool("ip", "link", "set", device, "mtu", str(mtu_bytes))
@@ -115,14 +115,14 @@ def set_up(device: str, address: str, mtu_bytes: int, link: LabLink) -> list[str
         run_tool("ip", "link", "set", device, "gso_max_segs", "1")
     run_tool("ip", "address", "add", f"{address}/{PREFIX_BITS}", "dev", device)
     if link.grain != "offload":
-        turn_offloads_off(device)
+        disable_offloads(device)
     if not link.half_duplex:  # there the relay is the line
-        run_tool("tc", "qdisc", "add", "dev", device, "root", *queue_arguments(link))
+        run_tool("tc", "qdisc", "add", "dev", device, "root", *qdisc_arguments(link))
     run_tool("ip", "link", "set", device, "up")
     return _choose_cubic(device, address)
 
 
-def queue_arguments(link: LabLink) -> tuple[str, ...]:
+def qdisc_arguments(link: LabLink) -> tuple[str, ...]:
     """Return what tc is told of a link's queue: the line's rate, and what each frame takes of it.
 
     Where the queue meets several packets at once, it is told the part of the line that frames' own bytes are:
@@ -130,12 +130,12 @@ def queue_arguments(link: LabLink) -> tuple[str, ...]:
     """
     sizes = ("burst", f"{link.burst_bytes}b", "limit", f"{link.buffer_bytes}b")
     if link.grain != "packet":
-        return ("tbf", "rate", f"{round(link.rate_bit_s * link.share)}bit", *sizes)
+        return ("tbf", "rate", f"{round(link.rate_bit_s * link.frame_efficiency)}bit", *sizes)
     wire = ("overhead", str(link.overhead_bytes), "mpu", str(link.smallest_bytes), "linklayer", link.linklayer)
     return ("tbf", "rate", f"{link.rate_bit_s}bit", *sizes, *wire)
 
 
-def turn_offloads_off(device: str) -> None:
+def disable_offloads(device: str) -> None:
     """Have every packet on the link be one that its wire could carry; with offloads they are up to 64 KiB."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for name, command in _OFFLOADS.items():

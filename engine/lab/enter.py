@@ -10,7 +10,7 @@ import sys
 from .namespaces import die_with_parent, set_namespace
 
 
-def enter(keeper: int) -> None:
+def enter_near_namespace(keeper: int) -> None:
     """Move this process into the near namespace of the lab that a process keeps."""
     for name in ("user", "net"):
         theirs = os.open(f"/proc/{keeper}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
@@ -24,7 +24,7 @@ def main() -> None:
     keeper, parent, dashes, *command = sys.argv[1:]
     assert dashes == "--"  # noqa: S101 - building.py writes this command line
     try:
-        enter(int(keeper))
+        enter_near_namespace(int(keeper))
         die_with_parent(signal.SIGHUP)
         if os.getppid() != int(parent):  # it ended before the kernel was told to say so
             sys.exit(3)

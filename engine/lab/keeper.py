@@ -17,38 +17,38 @@ from typing import Any, Final
 
 from ..model.errors import DecodeError, LabError, LabUnavailable
 from ..model.serialization import decode, encode
-from .devices import FAR_DEVICE, NEAR_DEVICE, check_tools, make_pair, make_taps, set_up
+from .devices import FAR_DEVICE, NEAR_DEVICE, check_tools, configure_device, create_tap_pair, create_veth_pair
 from .link_spec import FAR_ADDRESS, NEAR_ADDRESS, LabLink
-from .namespaces import NetworkNamespace, new_privileged, processes_in
+from .namespaces import NetworkNamespace, create_privileged_namespace, find_processes
 
 _ENDPOINT_DEADLINE_S: Final = 10.0
 _GRACE_S: Final = 3.0
 _POLL_S: Final = 0.05
 
 
-class Keeper:
+class LabKeeper:
     """A lab, from the first namespace to the last process."""
 
     def __init__(self, link: LabLink) -> None:
         self._link = link
         self._children: list[subprocess.Popen[bytes]] = []
-        self.near = new_privileged()
+        self.near = create_privileged_namespace()
         # The process itself stays near: that is where the others find it.
-        with self.near.entered():
-            self.far = NetworkNamespace.new()
+        with self.near.enter():
+            self.far = NetworkNamespace.create()
 
     def build(self) -> dict[str, Any]:
         """Make the link and start the far end; return what whoever asked for it must know."""
         notes: list[str] = []
-        taps = make_taps(self.far) if self._link.needs_relay else None
+        taps = create_tap_pair(self.far) if self._link.needs_relay else None
         if taps is None:
-            make_pair(self.far)
+            create_veth_pair(self.far)
         for namespace, device, address, mtu in (
             (self.near, NEAR_DEVICE, NEAR_ADDRESS, self._link.mtu_bytes),
             (self.far, FAR_DEVICE, FAR_ADDRESS, self._link.far_mtu_bytes),
         ):
-            with namespace.entered():
-                notes += set_up(device, address, mtu, self._link)
+            with namespace.enter():
+                notes += configure_device(device, address, mtu, self._link)
         if taps is not None:
             self._start_relay(taps)
         return {"port": self._start_endpoint(), "notes": sorted(set(notes))}
@@ -74,7 +74,7 @@ class Keeper:
     def _left(self, inodes: set[int]) -> list[int]:
         for child in self._children:
             child.poll()
-        return processes_in(inodes)
+        return find_processes(inodes)
 
     def _start_relay(self, taps: tuple[int, int]) -> None:
         arguments = [*map(str, taps), json.dumps(encode(self._link))]
@@ -83,7 +83,7 @@ class Keeper:
             os.close(tap)
 
     def _start_endpoint(self) -> int:
-        with self.far.entered():
+        with self.far.enter():
             child = self._start("endpoint", [FAR_ADDRESS])
         assert child.stdout is not None  # noqa: S101 - it was started with pipes
         line = child.stdout.readline()  # whoever asked for the lab has a deadline for all of it
@@ -118,7 +118,7 @@ def main() -> None:
     with ExitStack() as stack:
         try:
             check_tools()
-            keeper = Keeper(decode(LabLink, json.loads(sys.stdin.readline() or "null")))
+            keeper = LabKeeper(decode(LabLink, json.loads(sys.stdin.readline() or "null")))
             stack.callback(keeper.take_down)
             _answer(keeper.build())
         except (LabError, DecodeError) as error:

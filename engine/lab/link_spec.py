@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from ..model.plan import SECOND_NS
 
-FRAME_HEADER_BYTES: Final = 14  # what the kernel counts of a frame beside its packet: the Ethernet header
+ETHERNET_HEADER_BYTES: Final = 14  # what the kernel counts of a frame beside its packet: the Ethernet header
 # Both ends of a lab are private to it: any address would do. These are for benchmarks (RFC 2544).
 NEAR_ADDRESS: Final = "198.18.0.1"
 FAR_ADDRESS: Final = "198.18.0.2"
@@ -60,9 +60,9 @@ class LabLink:
         return whole
 
     @property
-    def share(self) -> Fraction:
+    def frame_efficiency(self) -> Fraction:
         """Which part of the line a full-sized frame's own bytes are."""
-        frame_bytes = min(self.mtu_bytes, self.far_mtu_bytes) + FRAME_HEADER_BYTES
+        frame_bytes = min(self.mtu_bytes, self.far_mtu_bytes) + ETHERNET_HEADER_BYTES
         return Fraction(frame_bytes, self.wire_bytes(frame_bytes))
 
     def wire_ns(self, frame_bytes: int) -> int:

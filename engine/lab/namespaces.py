@@ -62,7 +62,7 @@ class NetworkNamespace:
         return cls(os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC))
 
     @classmethod
-    def new(cls) -> Self:
+    def create(cls) -> Self:
         """Return a new one; this process is in it from here on."""
         unshare(_CLONE_NEWNET)
         return cls.current()
@@ -78,7 +78,7 @@ class NetworkNamespace:
         return os.fstat(self._descriptor).st_ino
 
     @contextmanager
-    def entered(self) -> Generator[None]:
+    def enter(self) -> Generator[None]:
         """Have this process, and the children that it starts meanwhile, in this namespace for a block."""
         before = os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC)
         set_namespace(self._descriptor)
@@ -89,7 +89,7 @@ class NetworkNamespace:
             os.close(before)
 
 
-def new_privileged() -> NetworkNamespace:
+def create_privileged_namespace() -> NetworkNamespace:
     """Move this process into a network namespace that it may furnish; raise LabUnavailable where it may not.
 
     Where it is not allowed to as it is, it moves into a user namespace too, in which it is root, mapped to
@@ -97,7 +97,7 @@ def new_privileged() -> NetworkNamespace:
     """
     user, group = os.geteuid(), os.getegid()
     try:
-        return NetworkNamespace.new()
+        return NetworkNamespace.create()
     except OSError as error:
         if error.errno not in {errno.EPERM, errno.EACCES}:
             raise LabUnavailable(f"this machine cannot make a network namespace: {error}; {_REMEDY}") from error
@@ -105,12 +105,12 @@ def new_privileged() -> NetworkNamespace:
         unshare(_CLONE_NEWUSER)
         for name, line in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
             Path("/proc/self", name).write_text(line, encoding="ascii")
-        return NetworkNamespace.new()
+        return NetworkNamespace.create()
     except OSError as error:
         raise LabUnavailable(f"user {user} may not make a network namespace here: {error}; {_REMEDY}") from error
 
 
-def processes_in(inodes: set[int]) -> list[int]:
+def find_processes(inodes: set[int]) -> list[int]:
     """Return the processes, but this one, that are in one of these network namespaces."""
     found: list[int] = []
     for folder in Path("/proc").iterdir():

@@ -45,7 +45,7 @@ class Medium:
         self._free_ns = 0  # when the shared medium will be
         self._turn = 0
 
-    def take(self, side: int, frame: bytes, now_ns: int) -> None:
+    def send(self, side: int, frame: bytes, now_ns: int) -> None:
         """Take a frame that one side (0 near, 1 far) sends."""
         if self._loss and self._draw() < self._loss:
             return
@@ -56,14 +56,14 @@ class Medium:
             flow.waiting.append((now_ns, frame))
             flow.waiting_bytes += len(frame)
 
-    def arrivals(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
+    def pop_arrivals(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
         """Give what has arrived by now: the side that sent it, and the frame."""
         self._use_medium(now_ns)
         for side, flow in enumerate(self._flows):
             while flow.under_way and flow.under_way[0][0] <= now_ns:
                 yield side, flow.under_way.popleft()[1]
 
-    def next_ns(self) -> int | None:
+    def next_event_ns(self) -> int | None:
         """Return when there is something to do again; None where that is when a frame is taken."""
         times = [flow.under_way[0][0] for flow in self._flows if flow.under_way]
         if any(flow.waiting for flow in self._flows):
@@ -86,12 +86,12 @@ class Medium:
             self._turn = 1 - side
 
 
-def carry(taps: tuple[int, int], link: LabLink, until_ended: int) -> None:
+def relay_frames(taps: tuple[int, int], link: LabLink, until_ended: int) -> None:
     """Carry frames between two TAP devices until a descriptor can be read: its other end is gone."""
     medium = Medium(link, random.Random(link.seed).random)  # noqa: S311 - chance, not secrets
     most = max(link.mtu_bytes, link.far_mtu_bytes) + 18
     while True:
-        due_ns = medium.next_ns()
+        due_ns = medium.next_event_ns()
         wait = None if due_ns is None else max(0, due_ns - time.monotonic_ns()) / _SECOND_NS
         readable, _, _ = select.select([*taps, until_ended], [], [], wait)
         if until_ended in readable:
@@ -99,8 +99,8 @@ def carry(taps: tuple[int, int], link: LabLink, until_ended: int) -> None:
         for side, tap in enumerate(taps):
             if tap in readable:
                 for frame in _frames(tap, most):
-                    medium.take(side, frame, time.monotonic_ns())
-        for side, frame in medium.arrivals(time.monotonic_ns()):
+                    medium.send(side, frame, time.monotonic_ns())
+        for side, frame in medium.pop_arrivals(time.monotonic_ns()):
             with suppress(OSError):  # the device is on its way down, or its queue is full: lost, as on a wire
                 os.write(taps[1 - side], frame)
 
@@ -114,7 +114,7 @@ def _frames(tap: int, most: int) -> Iterator[bytes]:
 def main() -> None:
     """Carry one link's frames."""
     near, far, link = sys.argv[1:]
-    carry((int(near), int(far)), decode(LabLink, json.loads(link)), sys.stdin.fileno())
+    relay_frames((int(near), int(far)), decode(LabLink, json.loads(link)), sys.stdin.fileno())
 
 
 if __name__ == "__main__":

@@ -5,39 +5,39 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ..host.cpu import elapsed_cores, read_cores
-from ..host.nic_counters import elapsed_counts, read_nic_counts
-from ..model.latency_histogram import latency_of, merge, risen
+from ..host.cpu import read_core_times, subtract_core_times
+from ..host.nic_counters import read_nic_counts, subtract_nic_counts
+from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
-from ..protocol.peer_validation import LEAST_SHARE
-from .shared_counters import NO_LATENCY, Counters, Slot
+from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR
+from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
 
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
 
-IDLE_NS: Final = SECOND_NS  # how long latency is measured before payload flows
+IDLE_DURATION_NS: Final = SECOND_NS  # how long latency is measured before payload flows
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 
 
 class Sampler:
     """Takes the samples of one end of one run. `nic` names the interface that carries it, where that is known."""
 
-    def __init__(self, end: End, plan: Plan, counters: Counters, nic: str | None = None) -> None:
+    def __init__(self, end: End, plan: Plan, counters: SharedCounters, nic: str | None = None) -> None:
         self._end = end
         self._interval_ns = plan.interval_ns
         self._counters = counters
         self._started_ns = 0
         self._elapsed_ns = 0
         self._index = -1
-        self._slots: dict[_Key, Slot] = {}
+        self._slots: dict[_Key, SlotReading] = {}
         self._asked = [
             flow
             for flow in Direction.DUPLEX.flows
             if plan.workload.is_transactional and sender_of(flow, plan.workload) is end.other
         ]
         # Of whole answers the count says it all: bytes that were read a moment earlier would disagree with it.
-        self._answer_bytes = plan.sizes[1] if not plan.workload.is_streaming else None
+        self._answer_bytes = plan.transaction_sizes[1] if not plan.workload.is_bulk else None
         self._latency: dict[_Key, bytes] = {}
         self._probe = ProbeReader(counters) if plan.probe and end is End.NEAR else None
         self._cores: tuple[CoreTimes, ...] | None = None
@@ -51,15 +51,15 @@ class Sampler:
         self._started_ns = time.monotonic_ns()
         self._slots, self._latency = self._read_counters()
         if self._probe is not None:
-            self._probe.take()
-        self._cores = read_cores()
+            self._probe.take_sample()
+        self._cores = read_core_times()
         self._nic_counts = read_nic_counts(self._nic)
         self._workers_ns = self._counters.workers_cpu_ns()
         self._process_ns = time.process_time_ns() + sum(self._workers_ns)
 
-    async def rest(self) -> ProbeSample | None:
+    async def measure_idle(self) -> ProbeSample | None:
         """Return what the probe finds before payload flows; None where the plan has none."""
-        return None if self._probe is None else await self._probe.rest()
+        return None if self._probe is None else await self._probe.measure_idle()
 
     @property
     def elapsed_ns(self) -> int:
@@ -69,10 +69,10 @@ class Sampler:
     async def run(self, on_sample: Callable[[Sample], None], until_ns: int | None) -> None:
         """Take a sample each interval and hand it over, until a time since the start is up."""
         while until_ns is None or self.elapsed_ns < until_ns:
-            least_ns = self._elapsed_ns + self._interval_ns // LEAST_SHARE
+            least_ns = self._elapsed_ns + self._interval_ns // MIN_INTERVAL_DIVISOR
             tick = (least_ns // self._interval_ns + 1) * self._interval_ns
             await self._sleep_until(tick if until_ns is None else min(tick, until_ns))
-            sample = self.take()
+            sample = self.take_sample()
             if sample is not None:
                 on_sample(sample)
 
@@ -84,16 +84,18 @@ class Sampler:
             await asyncio.sleep(max(left_ns, _SHORTEST_SLEEP_NS) / SECOND_NS)
             is_early = self.elapsed_ns < target_ns
 
-    def take(self) -> Sample | None:
+    def take_sample(self) -> Sample | None:
         """Read everything now; None where next to no time has passed since the last reading."""
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
-        if interval_ns < self._interval_ns // LEAST_SHARE:  # its rate would be noise
+        if interval_ns < self._interval_ns // MIN_INTERVAL_DIVISOR:  # its rate would be noise
             return None
         slots, latency = self._read_counters()
-        cores, workers_ns = read_cores(), self._counters.workers_cpu_ns()
+        cores, workers_ns = read_core_times(), self._counters.workers_cpu_ns()
         process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
-        counts = {key: risen(self._latency.get(key, NO_LATENCY), words) for key, words in latency.items()}
+        counts = {
+            key: diff_histograms(self._latency.get(key, EMPTY_HISTOGRAM), words) for key, words in latency.items()
+        }
         # Where this process was held up, the index skips, so that both ends' samples stay aligned in time.
         self._index = max(self._index + 1, round(elapsed_ns / self._interval_ns) - 1)
         sample = Sample(
@@ -106,24 +108,24 @@ class Sampler:
                 for key, slot in slots.items()
                 if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
             ),
-            cores=elapsed_cores(self._cores, cores),
+            cores=subtract_core_times(self._cores, cores),
             process_cpu_ns=max(0, process_ns - self._process_ns),
             latency=tuple(_merged(flow, counts) for flow in self._asked),
             busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
-            nic=elapsed_counts(self._nic_counts, nic_counts),
-            probe=None if self._probe is None else self._probe.take(),
+            nic=subtract_nic_counts(self._nic_counts, nic_counts),
+            probe=None if self._probe is None else self._probe.take_sample(),
         )
         self._latency = latency
         self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
         self._workers_ns, self._nic_counts = workers_ns, nic_counts
         return sample
 
-    def _read_counters(self) -> tuple[dict[_Key, Slot], dict[_Key, bytes]]:
+    def _read_counters(self) -> tuple[dict[_Key, SlotReading], dict[_Key, bytes]]:
         """Return each slot and, right behind it, its latency: what comes between is in one of the two only."""
-        slots: dict[_Key, Slot] = {}
+        slots: dict[_Key, SlotReading] = {}
         latency: dict[_Key, bytes] = {}
         for direction in (Direction.OUT, Direction.IN):
-            for session in self._counters.used(direction):
+            for session in self._counters.used_sessions(direction):
                 slot = self._counters.read(direction, session)
                 if slot is None:
                     continue
@@ -138,12 +140,12 @@ def _merged(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
     merged: _Counts = {}
     for (direction, _), one in counts.items():
         if direction is flow:
-            merge(merged, one.items())
+            merge_counts(merged, one.items())
     buckets = sorted(merged)
     return LatencyCounts(flow, tuple(buckets), tuple(merged[bucket] for bucket in buckets))
 
 
-def _bytes_of(slot: Slot | None) -> int:
+def _bytes_of(slot: SlotReading | None) -> int:
     return 0 if slot is None else slot.bytes
 
 
@@ -152,14 +154,14 @@ def _rise(before: int | None, after: int | None) -> int | None:
 
 
 def _difference(
-    before: Slot | None, after: Slot, counts: _Counts | None, answer_bytes: int | None
+    before: SlotReading | None, after: SlotReading, counts: _Counts | None, answer_bytes: int | None
 ) -> SessionSample:
     """Return what a slot did between two readings; a slot that was not there before started from nothing.
 
     `counts` are its transactions by latency, None where this end does not ask for any; `answer_bytes` are
     those of each, where bytes are counted by whole answers.
     """
-    latency = latency_of(counts or {})
+    latency = summarize_latency(counts or {})
     transactions = None if counts is None else sum(counts.values())
     bytes_ = max(0, after.bytes - _bytes_of(before))
     if transactions is not None and answer_bytes is not None:
@@ -195,25 +197,25 @@ def _difference(
 class ProbeReader:
     """Reads what the probe found since the last reading."""
 
-    def __init__(self, counters: Counters) -> None:
+    def __init__(self, counters: SharedCounters) -> None:
         self._counters = counters
-        self._words = NO_LATENCY
+        self._words = EMPTY_HISTOGRAM
         self._read_ns = time.monotonic_ns()
 
-    def take(self) -> ProbeSample:
+    def take_sample(self) -> ProbeSample:
         """Read everything now."""
         now_ns = time.monotonic_ns()
         words = self._counters.read_latency(Direction.OUT, PROBE_SESSION)
         slot = self._counters.read(Direction.OUT, PROBE_SESSION)
-        counts = risen(self._words, words)
+        counts = diff_histograms(self._words, words)
         buckets = sorted(counts)
         latency = LatencyCounts(Direction.OUT, tuple(buckets), tuple(counts[bucket] for bucket in buckets))
         sample = ProbeSample(latency, now_ns - self._read_ns, None if slot is None else slot.rtt_us)
         self._words, self._read_ns = words, now_ns
         return sample
 
-    async def rest(self) -> ProbeSample:
+    async def measure_idle(self) -> ProbeSample:
         """Return what the probe finds while every session is open and none carries payload."""
-        self.take()
-        await asyncio.sleep(IDLE_NS / SECOND_NS)
-        return self.take()
+        self.take_sample()
+        await asyncio.sleep(IDLE_DURATION_NS / SECOND_NS)
+        return self.take_sample()

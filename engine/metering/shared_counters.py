@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from ..model.latency_histogram import BUCKETS
+from ..model.latency_histogram import BUCKET_COUNT
 from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
 
 UNKNOWN: Final = 2**64 - 1
 
 
-class Field(IntEnum):
+class CounterField(IntEnum):
     """The words of one slot. What is counted only rises, over reopened connections too."""
 
     OPEN_GENERATION = 0  # 0 while no connection is open, else its generation plus one
@@ -45,24 +45,24 @@ _CPU_BASE: Final = _SLOTS * WORDS_PER_SLOT
 _WORKERS: Final = MAX_WORKERS + 1  # the last one hosts the probe
 _HEARD_BASE: Final = _CPU_BASE + _WORKERS
 _LATENCY_BASE: Final = _HEARD_BASE + _WORKERS
-_SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKETS) * 8
-NO_LATENCY: Final = bytes(BUCKETS * 8)
+_SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKET_COUNT) * 8
+EMPTY_HISTOGRAM: Final = bytes(BUCKET_COUNT * 8)
 
 
-def slot_of(direction: Direction, session: int) -> int:
+def slot_index(direction: Direction, session: int) -> int:
     """Return the slot of a session (1 to 128) in a single direction; of the probe, which has one for itself."""
     if session == PROBE_SESSION:
         return 2 * MAX_SESSIONS
     return (session - 1) * 2 + (direction is Direction.IN)
 
 
-def latency_base(slot: int) -> int:
+def histogram_offset(slot: int) -> int:
     """Return the first word of a slot's latency histogram."""
-    return _LATENCY_BASE + slot * BUCKETS
+    return _LATENCY_BASE + slot * BUCKET_COUNT
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class SlotReading:
     """What one slot says at one moment; None is unknown."""
 
     direction: Direction
@@ -85,7 +85,7 @@ class Slot:
     rcv_space_bytes: int | None = 0
 
 
-class Counters:
+class SharedCounters:
     """The mapped block. The creating end keeps `fd` open to hand it to workers; `close` gives all back."""
 
     def __init__(self, fd: int) -> None:
@@ -94,7 +94,7 @@ class Counters:
         self.words = memoryview(self._map).cast("Q")
 
     @classmethod
-    def create(cls) -> "Counters":
+    def create(cls) -> "SharedCounters":
         """Make a new block, all zero; raise OSError where the system has no memory for it."""
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("linkgauge-counters", os.MFD_CLOEXEC)
@@ -116,46 +116,51 @@ class Counters:
         self._map.close()
         os.close(self.fd)
 
-    def read(self, direction: Direction, session: int) -> Slot | None:
+    def read(self, direction: Direction, session: int) -> SlotReading | None:
         """Return a slot; None where it was never used."""
-        base = slot_of(direction, session) * WORDS_PER_SLOT
-        words = self.words[base : base + len(Field)].tolist()
+        base = slot_index(direction, session) * WORDS_PER_SLOT
+        words = self.words[base : base + len(CounterField)].tolist()
         if not any(words):
             return None
         known = [None if word == UNKNOWN else word for word in words]
-        return Slot(direction, session, bool(words[Field.OPEN_GENERATION]), words[Field.BYTES], *known[2:])
+        return SlotReading(
+            direction, session, bool(words[CounterField.OPEN_GENERATION]), words[CounterField.BYTES], *known[2:]
+        )
 
     def read_latency(self, direction: Direction, session: int) -> bytes:
         """Return the words of a slot's latency histogram."""
-        first = latency_base(slot_of(direction, session)) * 8
-        return self._map[first : first + BUCKETS * 8]
+        first = histogram_offset(slot_index(direction, session)) * 8
+        return self._map[first : first + BUCKET_COUNT * 8]
 
-    def used(self, direction: Direction) -> list[int]:
+    def used_sessions(self, direction: Direction) -> list[int]:
         """Return the sessions of a single direction that are open, or have carried anything; ascending."""
-        opened, carried = self._all(direction, Field.OPEN_GENERATION), self._all(direction, Field.BYTES)
+        opened, carried = (
+            self._all(direction, CounterField.OPEN_GENERATION),
+            self._all(direction, CounterField.BYTES),
+        )
         return [number for number, words in enumerate(zip(opened, carried, strict=True), 1) if any(words)]
 
     def total_bytes(self) -> int:
         """Return the bytes of all slots: a sign of life while the control connection is silent."""
-        return sum(self.words[Field.BYTES : _CPU_BASE : WORDS_PER_SLOT].tolist())
+        return sum(self.words[CounterField.BYTES : _CPU_BASE : WORDS_PER_SLOT].tolist())
 
     def flow_bytes(self, direction: Direction) -> int:
         """Return the bytes of all sessions of a single direction; the probe's are no payload."""
-        return sum(self._all(direction, Field.BYTES))
+        return sum(self._all(direction, CounterField.BYTES))
 
-    def _all(self, direction: Direction, field: Field) -> list[int]:
-        first = slot_of(direction, 1) * WORDS_PER_SLOT + field
+    def _all(self, direction: Direction, field: CounterField) -> list[int]:
+        first = slot_index(direction, 1) * WORDS_PER_SLOT + field
         return self.words[first : 2 * MAX_SESSIONS * WORDS_PER_SLOT : 2 * WORDS_PER_SLOT].tolist()
 
     def set_worker_cpu(self, worker: int, cpu_ns: int) -> None:
         """Store a worker's user and system time."""
         self.words[_CPU_BASE + worker] = cpu_ns
 
-    def set_heard(self, worker: int, when_ns: int) -> None:
+    def set_last_received(self, worker: int, when_ns: int) -> None:
         """Store when anything came on one of a worker's connections, be it an acknowledgement; monotonic."""
         self.words[_HEARD_BASE + worker] = when_ns
 
-    def heard_ns(self) -> int:
+    def last_received_ns(self) -> int:
         """Return when anything came last on any connection; 0 where that is not known."""
         return max(self.words[_HEARD_BASE : _HEARD_BASE + _WORKERS].tolist())
 

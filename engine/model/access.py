@@ -32,18 +32,18 @@ _NEW_KEY_BYTES: Final = 24
 _LENGTH: Final = struct.Struct(">I")
 
 
-class KeyProblem(LinkgaugeError):
+class InvalidKeyError(LinkgaugeError):
     """A key that cannot be used: says what is wrong with it and what to do, never the key."""
 
 
-class Key:
+class SharedKey:
     """What both ends share. Its text is only ever had by asking for it."""
 
     __slots__ = ("_secret", "_text")
 
     def __init__(self, text: str) -> None:
         if not MIN_KEY_CHARACTERS <= len(text) <= MAX_KEY_CHARACTERS or not _KEY.fullmatch(text):
-            raise KeyProblem(
+            raise InvalidKeyError(
                 f"a key is {MIN_KEY_CHARACTERS} to {MAX_KEY_CHARACTERS} letters, digits and signs without blanks; "
                 "make one with: openssl rand -hex 24"
             )
@@ -51,10 +51,10 @@ class Key:
         self._secret = mac(b"linkgauge key", text.encode())
 
     @classmethod
-    def new(cls, chance: Callable[[int], str] = secrets.token_urlsafe) -> Self:
+    def generate(cls, random_text: Callable[[int], str] = secrets.token_urlsafe) -> Self:
         """Return a key that nobody has had before."""
         # Its first letter is one that no shell and no command line takes for an option's.
-        return cls("k" + chance(_NEW_KEY_BYTES))
+        return cls("k" + random_text(_NEW_KEY_BYTES))
 
     def __repr__(self) -> str:
         return "Key(…)"
@@ -63,21 +63,21 @@ class Key:
         """Return the text, for the one who is to give it to the other end."""
         return self._text
 
-    def prove(self, role: bytes, conversation: "Conversation") -> bytes:
+    def prove(self, role: bytes, context: "AuthContext") -> bytes:
         """Return what only a holder of the key can say in this conversation, in a role."""
-        return mac(self._secret, b"proof", role, conversation.transcript, conversation.binding)
+        return mac(self._secret, b"proof", role, context.transcript, context.channel_binding)
 
-    def agree(self, conversation: "Conversation") -> bytes:
+    def derive_shared_secret(self, context: "AuthContext") -> bytes:
         """Return the secret that both ends of this conversation, and nobody else, now share."""
-        return mac(self._secret, b"session", conversation.transcript, conversation.binding)
+        return mac(self._secret, b"session", context.transcript, context.channel_binding)
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class AuthContext:
     """What both ends have said before the first proof, to the byte, and what carries it."""
 
     transcript: bytes
-    binding: bytes = b""
+    channel_binding: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Access:
     the SHA-256 of the certificate that the endpoint must have: the control connection is then TLS.
     """
 
-    key: Key | None = None
+    key: SharedKey | None = None
     may_be_open: bool = False
     fingerprint: bytes | None = None
 

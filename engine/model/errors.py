@@ -4,7 +4,7 @@ LinkgaugeError
 ├── PlanError            what was asked for cannot be done (the command line is wrong: exit 2)
 ├── PeerError            the far end cannot be used (the test could not be run: exit 3)
 │   ├── PeerUnreachable  the name does not resolve, the connection is refused or times out
-│   ├── PeerForeign      something answered, but it is not a linkgauge endpoint
+│   ├── PeerNotLinkgauge      something answered, but it is not a linkgauge endpoint
 │   ├── PeerVersion      an endpoint answered, of another protocol version
 │   ├── PeerRefused      an endpoint answered and declined, with its reason
 │   │   └── PeerWantsKey it asks for a key, and there is none, or not the right one
@@ -42,11 +42,11 @@ class PeerUnreachable(PeerError):
     """The name does not resolve, or nothing accepts the connection."""
 
 
-class PeerForeign(PeerError):
+class PeerNotLinkgauge(PeerError):
     """Something answered that is not a linkgauge endpoint."""
 
 
-class PeerVersion(PeerError):
+class PeerVersionMismatch(PeerError):
     """An endpoint of another protocol version."""
 
 
@@ -54,7 +54,7 @@ class PeerRefused(PeerError):
     """The endpoint declined, with its reason."""
 
 
-class PeerWantsKey(PeerRefused):
+class PeerKeyRequired(PeerRefused):
     """The endpoint asks for a key that this end has not, or has another one."""
 
 
@@ -74,11 +74,11 @@ class RemoteProtocolError(ProtocolError):
     """The other end broke a rule."""
 
 
-class Declined(RemoteProtocolError):
+class RequestDeclined(RemoteProtocolError):
     """A client asks for what an endpoint does not do, now or ever; it is told so."""
 
 
-class LimitReached(Declined):
+class LimitReached(RequestDeclined):
     """A client asks for more than an endpoint allows: names the limit."""
 
     def __init__(self, text: str, limit: str, value: object) -> None:
@@ -90,7 +90,7 @@ class WorkerError(LinkgaugeError):
     """A worker process did not start, or ended by itself."""
 
 
-class StoreError(LinkgaugeError):
+class RunLogError(LinkgaugeError):
     """The run log cannot be read or written, or has no such run."""
 
 
@@ -115,15 +115,15 @@ class LabUnavailable(LabError):
     """This machine, or this user on it, cannot have labs at all; says why, and what would help."""
 
 
-class LimitProblem(LinkgaugeError):
+class InvalidLimitError(LinkgaugeError):
     """A limit that there is none of, or a value that it cannot have: says which there are."""
 
 
-class LinkClosed(PeerError):
+class ConnectionClosed(PeerError):
     """The control connection ended, from the other side or by its network."""
 
 
-class TlsProblem(LinkgaugeError):
+class TlsError(LinkgaugeError):
     """A certificate or its key that cannot be used: names the files."""
 
 
@@ -137,9 +137,9 @@ class UnknownPreset(LinkgaugeError):
         self.nearest = tuple(near)
 
 
-class UsageProblem(LinkgaugeError):
+class UsageError(LinkgaugeError):
     """The command line asks for something that cannot be: the text says what can."""
 
 
-class NotKept(LinkgaugeError):
+class PreferencesNotSaved(LinkgaugeError):
     """The settings could not be written: says where to, and why."""

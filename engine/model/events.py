@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
 
-from .host_info import HostFacts
+from .host_info import HostInfo
 from .plan import Plan, Settings
 from .samples import ProbeSample, Sample
-from .socket_info import SocketFacts
+from .socket_info import SocketInfo
 
 # What was held up somewhere and comes at once makes a rate a little more than a wire's for a moment.
 _BEYOND: Final = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedRate:
     """A rate to expect of a link, and where that comes from.
 
     Where it is one of transactions, `transactions_s` is what counts, and `bit_s` the payload that they carry.
@@ -31,7 +31,7 @@ class Expected:
     transactions_s: float | None = None
     most_bit_s: int | None = None
 
-    def is_beyond(self, bit_s: float | None) -> bool:
+    def is_exceeded_by(self, bit_s: float | None) -> bool:
         """Return whether no such link carries a rate: it is another link, then."""
         return bit_s is not None and self.most_bit_s is not None and bit_s > _BEYOND * self.most_bit_s
 
@@ -40,9 +40,9 @@ class Expected:
 class Expectation:
     """The rates to expect of each direction and of both together; None where nothing can be expected."""
 
-    out: Expected | None = None
-    in_: Expected | None = None
-    total: Expected | None = None
+    out: ExpectedRate | None = None
+    in_: ExpectedRate | None = None
+    total: ExpectedRate | None = None
 
 
 class Reason(StrEnum):
@@ -80,8 +80,8 @@ class Started:
 
     started_utc: str
     peer: str
-    near: HostFacts
-    far: HostFacts
+    near: HostInfo
+    far: HostInfo
     plan: Plan
     expectation: Expectation
     idle: ProbeSample | None = None
@@ -91,7 +91,7 @@ class Started:
 class Opened:
     """A session is open at one end, with what the kernel granted it."""
 
-    facts: SocketFacts
+    facts: SocketInfo
 
 
 @dataclass(frozen=True, slots=True)

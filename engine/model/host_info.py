@@ -14,7 +14,7 @@ _LONGEST_NAME: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class NicFacts:
+class NicInfo:
     """The network interface that carries a connection, as its own kernel describes it.
 
     `sort` is `device` for hardware or what a hypervisor presents as such, `virtual` for what the kernel
@@ -47,7 +47,7 @@ class NicFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class TcpFacts:
+class TcpSysctls:
     """What a kernel lets TCP have (tcp(7), socket(7)); None where it does not tell.
 
     `rmem_max_bytes` and `wmem_max_bytes` bound what a program may ask for as a buffer, `tcp_rmem_max_bytes` and
@@ -70,7 +70,7 @@ class TcpFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class HostFacts:
+class HostInfo:
     """Who an end is, the interface that carries its control connection, and its kernel's limits, where known.
 
     Text from a peer has had its control characters taken out.
@@ -81,8 +81,8 @@ class HostFacts:
     cores: int
     software: str
     event_loop: str
-    nic: NicFacts | None = None
-    tcp: TcpFacts | None = None
+    nic: NicInfo | None = None
+    tcp: TcpSysctls | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no host has."""
@@ -90,7 +90,7 @@ class HostFacts:
             raise ValueError(f"a host's name or system of more than {_LONGEST_NAME} characters")
 
 
-def lacks_offloads(nic: NicFacts) -> bool:
+def lacks_offloads(nic: NicInfo) -> bool:
     """Return whether an interface that could offload does not."""
     if nic.sort == "device":
         return False in {nic.tso, nic.gso, nic.gro}

@@ -3,25 +3,25 @@
 from typing import Final
 
 from .errors import PlanError
-from .serialization import printable
+from .serialization import make_printable
 
-LABEL_LIMIT: Final = 80  # one line of a list
-NOTE_LIMIT: Final = 2_000  # a few sentences
+MAX_LABEL_CHARACTERS: Final = 80  # one line of a list
+MAX_NOTE_CHARACTERS: Final = 2_000  # a few sentences
 
 
-def checked_label(text: str | None) -> str | None:
+def validate_label(text: str | None) -> str | None:
     """Return a label as it is kept; None, or nothing but spaces, is none. Raises PlanError where it is too long."""
-    return _checked(text, "label", LABEL_LIMIT)
+    return _checked(text, "label", MAX_LABEL_CHARACTERS)
 
 
-def checked_note(text: str | None) -> str | None:
+def validate_note(text: str | None) -> str | None:
     """Return a note as it is kept, on one line; raise PlanError where it is too long."""
-    return _checked(text, "note", NOTE_LIMIT)
+    return _checked(text, "note", MAX_NOTE_CHARACTERS)
 
 
-def cut_label(text: str | None) -> str | None:
+def truncate_label(text: str | None) -> str | None:
     """Return a label, or the name of a group, as it is kept; one that is too long is cut."""
-    return _one_line(text or "")[:LABEL_LIMIT] or None
+    return _one_line(text or "")[:MAX_LABEL_CHARACTERS] or None
 
 
 def _checked(text: str | None, what: str, limit: int) -> str | None:
@@ -32,4 +32,4 @@ def _checked(text: str | None, what: str, limit: int) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+    return make_printable(" ".join(text.split()))

@@ -12,36 +12,36 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-SUB_BITS: Final = 6
-_PER_OCTAVE: Final = 1 << SUB_BITS
+SUB_BUCKET_BITS: Final = 6
+_PER_OCTAVE: Final = 1 << SUB_BUCKET_BITS
 _FIRST_OCTAVE: Final = 10  # 2**10 ns are 1.02 µs
 _OCTAVES: Final = 26  # up to 2**36 ns, 68.7 s
-BUCKETS: Final = _PER_OCTAVE * _OCTAVES
-CHUNK: Final = _PER_OCTAVE
-SHIFT: Final = SUB_BITS + 1
-SHORTEST_SHIFT: Final = _FIRST_OCTAVE - SUB_BITS
-LONGEST_SHIFT: Final = SHORTEST_SHIFT + _OCTAVES - 1
+BUCKET_COUNT: Final = _PER_OCTAVE * _OCTAVES
+CHUNK_BUCKETS: Final = _PER_OCTAVE
+SIGNIFICANT_BITS: Final = SUB_BUCKET_BITS + 1
+MIN_SHIFT: Final = _FIRST_OCTAVE - SUB_BUCKET_BITS
+MAX_SHIFT: Final = MIN_SHIFT + _OCTAVES - 1
 # bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hottest path writes it out.
-BASE: Final = (SHORTEST_SHIFT << SUB_BITS) + _PER_OCTAVE
+BUCKET_BASE: Final = (MIN_SHIFT << SUB_BUCKET_BITS) + _PER_OCTAVE
 RELATIVE_ERROR: Final = 0.008
 
 
 def bucket_of(ns: int) -> int:
     """Return the bucket of a time; what is shorter or longer than all is in the first or the last."""
-    shift = ns.bit_length() - SHIFT
-    bucket = (shift << SUB_BITS) + (ns >> shift if shift >= 0 else 0) - BASE
-    return 0 if bucket < 0 else bucket if bucket < BUCKETS else BUCKETS - 1
+    shift = ns.bit_length() - SIGNIFICANT_BITS
+    bucket = (shift << SUB_BUCKET_BITS) + (ns >> shift if shift >= 0 else 0) - BUCKET_BASE
+    return 0 if bucket < 0 else bucket if bucket < BUCKET_COUNT else BUCKET_COUNT - 1
 
 
-def value_ns(bucket: int) -> int:
+def bucket_midpoint_ns(bucket: int) -> int:
     """Return the time in the middle of a bucket."""
     octave, part = divmod(bucket, _PER_OCTAVE)
-    shift = octave + _FIRST_OCTAVE - SUB_BITS
+    shift = octave + _FIRST_OCTAVE - SUB_BUCKET_BITS
     return ((_PER_OCTAVE + part) << shift) + (1 << shift >> 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class LatencySummary:
     """How long transactions took: the shortest, four percentiles, the longest."""
 
     min_ns: int
@@ -57,7 +57,7 @@ def _rank(whole: int, percent: float) -> int:
     return max(1, -(-whole * round(percent * 10) // 1_000))
 
 
-def latency_of(counts: Mapping[int, int]) -> Latency | None:
+def summarize_latency(counts: Mapping[int, int]) -> LatencySummary | None:
     """Return the percentiles of counts; None where nothing was counted."""
     if not counts:
         return None
@@ -65,25 +65,25 @@ def latency_of(counts: Mapping[int, int]) -> Latency | None:
     whole = sum(counts.values())
     upto = list(accumulate(counts[bucket] for bucket in ascending))
     p50, p90, p99, p99_9 = (
-        value_ns(ascending[bisect_left(upto, _rank(whole, percent))]) for percent in (50, 90, 99, 99.9)
+        bucket_midpoint_ns(ascending[bisect_left(upto, _rank(whole, percent))]) for percent in (50, 90, 99, 99.9)
     )
-    return Latency(value_ns(ascending[0]), p50, p90, p99, p99_9, value_ns(ascending[-1]))
+    return LatencySummary(bucket_midpoint_ns(ascending[0]), p50, p90, p99, p99_9, bucket_midpoint_ns(ascending[-1]))
 
 
-def merge(into: dict[int, int], counts: Iterable[tuple[int, int]]) -> None:
+def merge_counts(into: dict[int, int], counts: Iterable[tuple[int, int]]) -> None:
     """Add counts, as pairs of bucket and count, to others."""
     for bucket, count in counts:
         into[bucket] = into.get(bucket, 0) + count
 
 
-def risen(before: bytes, after: bytes) -> dict[int, int]:
+def diff_histograms(before: bytes, after: bytes) -> dict[int, int]:
     """Return what was counted between two readings of a whole histogram of 64-bit words.
 
     Octaves in which nothing happened are compared and left: most are, and a sample reads up to 256 of these.
     """
     counts: dict[int, int] = {}
-    width = CHUNK * 8
-    for start in range(0, BUCKETS * 8, width):
+    width = CHUNK_BUCKETS * 8
+    for start in range(0, BUCKET_COUNT * 8, width):
         now = after[start : start + width]
         then = before[start : start + width]
         if now != then:

@@ -12,11 +12,11 @@ from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Final, Literal, Self, cast
 
-from .errors import LimitProblem
+from .errors import InvalidLimitError
 from .plan import MAX_SESSIONS
 
 Network = IPv4Network | IPv6Network
-Unit = Literal["", "s", "bytes", "bit/s", "per second", "networks"]
+LimitUnit = Literal["", "s", "bytes", "bit/s", "per second", "networks"]
 
 _WHOLE: Final = re.compile(r"\d{1,15}", re.ASCII)
 _SCALED: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([kmgt]?)(?:b(?:it)?(?:/s|ps)?)?", re.ASCII | re.IGNORECASE)
@@ -24,21 +24,21 @@ _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LimitRule:
     """What is said of a limit, and which values it may have."""
 
-    unit: Unit
+    unit: LimitUnit
     low: int
     high: int
-    about: str
+    description: str
 
 
-def _limit(default: int, unit: Unit, low: int, high: int, about: str) -> Any:
-    return field(default=default, metadata={"rule": Rule(unit, low, high, about)})
+def _limit(default: int, unit: LimitUnit, low: int, high: int, about: str) -> Any:
+    return field(default=default, metadata={"rule": LimitRule(unit, low, high, about)})
 
 
 def _networks(about: str) -> Any:
-    return field(default=(), metadata={"rule": Rule("networks", 0, 0, about)})
+    return field(default=(), metadata={"rule": LimitRule("networks", 0, 0, about)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +63,22 @@ class Limits:
 
     def __post_init__(self) -> None:
         """Refuse a value that a limit cannot have."""
-        for name, rule in rules().items():
+        for name, rule in limit_rules().items():
             value = getattr(self, name)
             if rule.unit == "networks":
                 for text in value:
-                    read_network(name, text)
+                    parse_network(name, text)
             elif not rule.low <= value <= rule.high:
-                raise LimitProblem(f"limit {name}: {value} is not possible; give {rule.low} to {rule.high}")
+                raise InvalidLimitError(f"limit {name}: {value} is not possible; give {rule.low} to {rule.high}")
 
-    def changed(self, given: Mapping[str, object]) -> Self:
+    def with_changes(self, given: Mapping[str, object]) -> Self:
         """Return these limits with some changed, by name, as read from a file or typed."""
         return replace(self, **{name: _read(name, value) for name, value in given.items()})
 
     def values(self) -> dict[str, int | list[str]]:
         """Return every limit's value by its name."""
         found: dict[str, int | list[str]] = {}
-        for name in rules():
+        for name in limit_rules():
             value: int | tuple[str, ...] = getattr(self, name)
             found[name] = list(value) if isinstance(value, tuple) else value
         return found
@@ -88,35 +88,35 @@ class Limits:
         """Return the limits of a far end that serves only who started it: the widest there are, and deadlines."""
         kept = {"pending", "handshake_s", "idle_s", "drain_s"}
         wide: dict[str, object] = {
-            name: rule.high for name, rule in rules().items() if rule.unit != "networks" and name not in kept
+            name: rule.high for name, rule in limit_rules().items() if rule.unit != "networks" and name not in kept
         }
-        return cls().changed(wide)
+        return cls().with_changes(wide)
 
     @classmethod
-    def of_toml(cls, text: str) -> Self:
+    def from_toml(cls, text: str) -> Self:
         """Read a file of limits, `NAME = VALUE` each; what is not in it is as it always is."""
         try:
-            return cls().changed(tomllib.loads(text))
+            return cls().with_changes(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
-            raise LimitProblem(f"it is not TOML: {error}") from error
+            raise InvalidLimitError(f"it is not TOML: {error}") from error
 
 
-def rules() -> dict[str, Rule]:
+def limit_rules() -> dict[str, LimitRule]:
     """Return every limit's rule by its name, in the order in which they are shown."""
     return {each.name: each.metadata["rule"] for each in fields(Limits)}
 
 
-def read_network(name: str, text: str) -> Network:
+def parse_network(name: str, text: str) -> Network:
     """Read a network of either family, or a single address."""
     try:
         return ip_network(text, strict=False)
     except ValueError as error:
-        raise LimitProblem(
+        raise InvalidLimitError(
             f"limit {name}: {text[:60]!r} is no network; give 192.0.2.0/24 or 2001:db8::/32"
         ) from error
 
 
-def is_within(address: str, networks: tuple[str, ...]) -> bool:
+def is_in_networks(address: str, networks: tuple[str, ...]) -> bool:
     """Return whether an address is in one of some networks; IPv4 that is written as IPv6 is what it is."""
     found = ip_address(address.partition("%")[0])
     found = getattr(found, "ipv4_mapped", None) or found
@@ -129,9 +129,9 @@ def _network(text: str) -> Network:
 
 
 def _read(name: str, value: object) -> int | tuple[str, ...]:
-    rule = rules().get(name)
+    rule = limit_rules().get(name)
     if rule is None:
-        raise LimitProblem(f"there is no limit {name[:40]!r}; there are {', '.join(rules())}")
+        raise InvalidLimitError(f"there is no limit {name[:40]!r}; there are {', '.join(limit_rules())}")
     if rule.unit == "networks":
         return _read_networks(name, value)
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -139,25 +139,25 @@ def _read(name: str, value: object) -> int | tuple[str, ...]:
         number = _read_number(value, rule.unit)
     if number is None:
         example = " such as 10G" if rule.unit == "bit/s" else ""
-        raise LimitProblem(f"limit {name}: {str(value)[:40]!r} is no number{example}")
+        raise InvalidLimitError(f"limit {name}: {str(value)[:40]!r} is no number{example}")
     return number
 
 
 def _read_networks(name: str, value: object) -> tuple[str, ...]:
     texts = value.split(",") if isinstance(value, str) else value
     if not isinstance(texts, list | tuple):
-        raise LimitProblem(f"limit {name}: give a list of networks such as 192.0.2.0/24")
+        raise InvalidLimitError(f"limit {name}: give a list of networks such as 192.0.2.0/24")
     listed = [str(text).strip() for text in cast("list[object]", texts)]
-    return tuple(str(read_network(name, text)) for text in listed if text)
+    return tuple(str(parse_network(name, text)) for text in listed if text)
 
 
-def _read_number(text: str, unit: Unit) -> int | None:
+def _read_number(text: str, unit: LimitUnit) -> int | None:
     if unit == "bit/s" and (match := _SCALED.fullmatch(text.strip())):
         return int(Decimal(match[1]) * _BIT_S[match[2].lower()])
     return int(text) if _WHOLE.fullmatch(text.strip()) else None
 
 
-class Bucket:
+class TokenBucket:
     """How often something may happen: a rate, and twice as many at once after a pause. Time is an argument."""
 
     __slots__ = ("_left", "_rate_s", "_then_ns")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from typing import Final, Self
 
-from .access import NO_ACCESS, Access, Key
+from .access import NO_ACCESS, Access, SharedKey
 from .errors import PlanError
 
-SCHEME: Final = "ssh://"
+SSH_SCHEME: Final = "ssh://"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
 # What starts with a dash would be an option of ssh's; the rest is what no name of a user or a host has.
 _USER: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,254}")
@@ -20,7 +20,7 @@ _IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.]{1,15})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Ssh:
+class SshSettings:
     """How a far end is started through ssh; None is as ssh itself has it.
 
     `port` is ssh's own. `command` is the program with its options, as a shell would split it. `data_port` is where
@@ -31,17 +31,17 @@ class Ssh:
     port: int | None = None
     command: str | None = None
     data_port: int | None = None
-    is_through: bool = False
+    is_data_tunneled: bool = False
 
 
-def is_ssh(text: str) -> bool:
+def is_ssh_address(text: str) -> bool:
     """Return whether a peer is written as one to be started through ssh."""
-    return text.strip().lower().startswith(SCHEME)
+    return text.strip().lower().startswith(SSH_SCHEME)
 
 
-def split_address(text: str) -> tuple[str, Ssh]:
+def parse_ssh_address(text: str) -> tuple[str, SshSettings]:
     """Return host and how to get there; raise PlanError where the text is no such address."""
-    rest = text.strip()[len(SCHEME) :].removesuffix("/")
+    rest = text.strip()[len(SSH_SCHEME) :].removesuffix("/")
     user, at, place = rest.rpartition("@")
     if at and _USER.fullmatch(user) is None:
         raise PlanError("peer", repr(text), f"{_ALLOWED}; ssh asks for a password itself")
@@ -56,14 +56,14 @@ def split_address(text: str) -> tuple[str, Ssh]:
             raise PlanError("peer", repr(text), _ALLOWED)
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and 1 <= int(port) <= 65_535):
         raise PlanError("port", repr(port), "give a number from 1 to 65535")
-    return host, Ssh(user or None, int(port) if port else None)
+    return host, SshSettings(user or None, int(port) if port else None)
 
 
-def written(host: str, ssh: Ssh) -> str:
+def format_ssh_address(host: str, ssh: SshSettings) -> str:
     """Return the address as a person writes it."""
     user = f"{ssh.user}@" if ssh.user else ""
     port = f":{ssh.port}" if ssh.port else ""
-    return f"{SCHEME}{user}{f'[{host}]' if ':' in host else host}{port}"
+    return f"{SSH_SCHEME}{user}{f'[{host}]' if ':' in host else host}{port}"
 
 
 DEFAULT_PORT: Final = 5820
@@ -80,7 +80,7 @@ class Peer:
     host: str
     port: int = DEFAULT_PORT
     access: Access | None = attribute(default=None, compare=False, repr=False)
-    ssh: Ssh | None = None
+    ssh: SshSettings | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be an address."""
@@ -91,7 +91,7 @@ class Peer:
     def __str__(self) -> str:
         """`host:port`, an IPv6 address in brackets; `ssh://…` as it was given."""
         if self.ssh is not None:
-            return written(self.host, self.ssh)
+            return format_ssh_address(self.host, self.ssh)
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
@@ -99,7 +99,7 @@ class Peer:
         """Whether the run's own embedded endpoint is meant."""
         return self.host == "loopback" and self.ssh is None
 
-    def with_key(self, key: Key) -> Self:
+    def with_key(self, key: SharedKey) -> Self:
         """Return this peer with a key to bring there."""
         return replace(self, access=replace(self.access or NO_ACCESS, key=key))
 
@@ -109,8 +109,8 @@ class Peer:
 
         Raises PlanError where the text is none of these.
         """
-        if is_ssh(text):
-            host, ssh = split_address(text)
+        if is_ssh_address(text):
+            host, ssh = parse_ssh_address(text)
             return cls(host, ssh=ssh)
         host, port = text.strip(), ""
         if host.startswith("["):

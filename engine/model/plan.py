@@ -53,13 +53,13 @@ class Workload(StrEnum):
         return self is not Workload.STREAM
 
     @property
-    def is_streaming(self) -> bool:
+    def is_bulk(self) -> bool:
         """Whether payload is what counts; of the others it is transactions, each the work of one end at a time."""
         return self in {Workload.STREAM, Workload.FETCH}
 
 
 # Bytes of a request and of its answer, as the z/VM report has them.
-SIZES: Final = {
+TRANSACTION_SIZES: Final = {
     Workload.STREAM: (0, 0),
     Workload.RR: (200, 1_000),
     Workload.CRR: (64, 8_192),
@@ -139,7 +139,7 @@ class Settings:
         """How many data connections there are, of all directions."""
         return self.sessions * len(self.direction.flows)
 
-    def changed(
+    def with_changes(
         self,
         *,
         direction: Direction | None = None,
@@ -257,22 +257,22 @@ class Plan:
             raise PlanError("probe", self.workload, "it goes beside a stream; transactions tell their own latency")
         if self.burst > 1 and self.workload is not Workload.RR:
             raise PlanError("burst", self.burst, "only rr has more than one request in flight")
-        if self.burst * self.sizes[0] > MAX_REQUEST_BYTES:
+        if self.burst * self.transaction_sizes[0] > MAX_REQUEST_BYTES:
             raise PlanError("burst", self.burst, "all requests in flight together are at most 16M")
 
     @property
-    def sizes(self) -> tuple[int, int]:
+    def transaction_sizes(self) -> tuple[int, int]:
         """Bytes of a request and of its answer; the workload's own where none were given."""
-        request, response = SIZES[self.workload]
+        request, response = TRANSACTION_SIZES[self.workload]
         return self.request_bytes or request, self.response_bytes or response
 
     @property
-    def is_as_documented(self) -> bool:
+    def has_documented_transactions(self) -> bool:
         """Whether its transactions are the documents' own, so that their rates can be expected of it."""
-        return self.sizes == SIZES[self.workload] and self.burst == 1
+        return self.transaction_sizes == TRANSACTION_SIZES[self.workload] and self.burst == 1
 
     @property
-    def settle_ns(self) -> int:
+    def effective_warmup_ns(self) -> int:
         """The warm-up in force, at the start and again after each change of settings; the longest one with auto."""
         if self.warmup_ns is not None:
             return self.warmup_ns

@@ -7,7 +7,7 @@ every one of them, and everything else (rows of the CSV, the summary, the gauges
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .latency_histogram import BUCKETS
+from .latency_histogram import BUCKET_COUNT
 from .plan import Direction, End
 
 
@@ -85,8 +85,10 @@ class LatencyCounts:
         buckets = self.buckets
         if len(buckets) != len(self.counts) or any(count < 1 for count in self.counts):
             raise ValueError("latency counts without a bucket for each, or below one")
-        if any(a >= b for a, b in pairwise(buckets)) or (buckets and not 0 <= buckets[0] <= buckets[-1] < BUCKETS):
-            raise ValueError(f"latency buckets that do not rise from 0 to {BUCKETS - 1}")
+        if any(a >= b for a, b in pairwise(buckets)) or (
+            buckets and not 0 <= buckets[0] <= buckets[-1] < BUCKET_COUNT
+        ):
+            raise ValueError(f"latency buckets that do not rise from 0 to {BUCKET_COUNT - 1}")
 
     @property
     def transactions(self) -> int:

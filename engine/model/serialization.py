@@ -35,7 +35,7 @@ def encode(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [encode(item) for item in cast("tuple[object, ...]", value)]
     # What is written can be read again: a worker's last words or a host's name may be anything.
-    return printable(value[:_MAX_TEXT]) if isinstance(value, str) else value
+    return make_printable(value[:_MAX_TEXT]) if isinstance(value, str) else value
 
 
 def encode_tagged(value: object) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def encode_tagged(value: object) -> dict[str, Any]:
     return {"type": type(value).__name__, **encode(value)}
 
 
-def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object's pairs as a dict, for `json.loads`; ValueError where a key comes more than once.
 
     Which of the two counts is anybody's guess, and a message is not to be guessed at.
@@ -104,7 +104,9 @@ def _object_reader(kind: type[Any]) -> _Reader:
         values: dict[str, Any] = {}
         for key, item in given.items():
             if key not in known:
-                raise DecodeError(f"{where}.{printable(key[:40])}", f"one of {', '.join(known)}", "an unknown key")
+                raise DecodeError(
+                    f"{where}.{make_printable(key[:40])}", f"one of {', '.join(known)}", "an unknown key"
+                )
             name, reader = known[key]
             values[name] = reader(item, f"{where}.{key}")
         try:
@@ -173,9 +175,9 @@ def _read_bool(value: Any, where: str) -> bool:
 def _read_text(value: Any, where: str) -> str:
     if not isinstance(value, str) or len(value) > _MAX_TEXT:
         raise DecodeError(where, f"text of at most {_MAX_TEXT} characters", value)
-    return printable(value)
+    return make_printable(value)
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return text from elsewhere without control characters, so that it cannot drive a terminal."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -6,7 +6,7 @@ from .plan import Direction, End, Mode
 
 
 @dataclass(frozen=True, slots=True)
-class SocketFacts:
+class SocketInfo:
     """What the kernel granted one session at one end, read back after it was opened.
 
     `window_granted_bytes` is the receive buffer at the receiving end and the send buffer at the sending

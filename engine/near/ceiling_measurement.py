@@ -9,7 +9,7 @@ from typing import Final
 from ..far.loopback import embedded_endpoint
 from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
-from ..results.ceiling import Ceiling, CeilingRate, this_machine
+from ..results.ceiling import Ceiling, CeilingRate, identify_machine
 from ..results.meter import Meter
 from .run import open_run
 
@@ -20,10 +20,10 @@ _UNPACED: Final = ("cubic", "reno")
 
 
 async def measure_ceiling(
-    seconds: float = 2.0, tell: Callable[[CeilingRate], None] = lambda _rate: None
+    seconds: float = 2.0, on_rate: Callable[[CeilingRate], None] = lambda _rate: None
 ) -> Ceiling:
     """Return the ceiling of this machine, having told each rate; PeerError or WorkerError where a run fails."""
-    machine = this_machine()
+    machine = identify_machine()
     congestion = unpaced_congestion()
     rates: list[CeilingRate] = []
     async with embedded_endpoint() as peer:
@@ -32,7 +32,7 @@ async def measure_ceiling(
                 rate = await _measure(peer, mode, sessions, seconds, congestion)
                 if rate is not None:
                     rates.append(rate)
-                    tell(rate)
+                    on_rate(rate)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Ceiling(machine, now, congestion, tuple(rates))
 
@@ -55,7 +55,7 @@ async def _measure(
     found = meter.summary().total
     if found is None:
         return None
-    steady = found.steady
+    steady = found.estimate
     ends = (None, None) if steady is None else (round(steady.low), round(steady.high))
     return CeilingRate(mode, sessions, round(found.bit_s), *ends)
 

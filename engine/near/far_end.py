@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 from ..far.loopback import embedded_endpoint
 from ..model.peer import Peer
-from ..ssh.session import Ask, ssh_far_end
+from ..ssh.session import PromptCallback, open_ssh_far_end
 from .connect import FarEnd
 
 
 @asynccontextmanager
-async def far_end_of(peer: Peer, ask: Ask | None = None) -> AsyncGenerator[FarEnd]:
+async def open_far_end(peer: Peer, prompt: PromptCallback | None = None) -> AsyncGenerator[FarEnd]:
     """Give what runs against a peer connect to, for as long as the block lasts; `ask` as in `ssh_far_end`.
 
     Raises PeerError or WorkerError where it does not come up; whether a peer that is elsewhere answers is not
@@ -20,7 +20,7 @@ async def far_end_of(peer: Peer, ask: Ask | None = None) -> AsyncGenerator[FarEn
         async with embedded_endpoint() as embedded:
             yield embedded
     elif peer.ssh is not None:
-        async with ssh_far_end(peer, ask) as started:
+        async with open_ssh_far_end(peer, prompt) as started:
             yield started
     else:
         yield peer

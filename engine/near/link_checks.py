@@ -6,53 +6,56 @@ Pure.
 from shlex import quote
 from typing import Final
 
-from ..model.host_info import NicFacts, lacks_offloads
+from ..model.host_info import NicInfo, lacks_offloads
 from ..model.plan import End, Workload, sender_of
-from ..model.socket_info import SocketFacts
+from ..model.socket_info import SocketInfo
 
 # In the environment of what a lab runs, where the lab itself has switched offloads off: nobody should undo that.
-MEANT_OFF_VARIABLE: Final = "LINKGAUGE_LAB_OFFLOADS_OFF"
+LAB_OFFLOADS_OFF_VARIABLE: Final = "LINKGAUGE_LAB_OFFLOADS_OFF"
 _IP_AND_TCP_BYTES: Final = {4: 40, 6: 60}
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
 _MAX_PACKET_BYTES: Final = 65_535  # loopback's MTU is one more than any packet can be
 
 
-class WindowWatch:
+class WindowCheck:
     """Tells, once for each end and buffer, that the kernel granted less than was asked for."""
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
         self._told: set[tuple[End, bool]] = set()
 
-    def check(self, facts: SocketFacts, asked_bytes: int | None) -> str | None:
+    def check(self, socket_info: SocketInfo, requested_bytes: int | None) -> str | None:
         """Return the warning that a session's facts call for, if it was not given yet."""
-        granted = facts.window_granted_bytes
-        is_sender = sender_of(facts.direction, self._workload) is facts.end
-        if granted is None or asked_bytes is None or granted >= asked_bytes:
+        granted = socket_info.window_granted_bytes
+        is_sender = sender_of(socket_info.direction, self._workload) is socket_info.end
+        if granted is None or requested_bytes is None or granted >= requested_bytes:
             return None
-        if (facts.end, is_sender) in self._told:
+        if (socket_info.end, is_sender) in self._told:
             return None
-        self._told.add((facts.end, is_sender))
+        self._told.add((socket_info.end, is_sender))
         buffer, limit = ("send", "net.core.wmem_max") if is_sender else ("receive", "net.core.rmem_max")
         return (
-            f"window: the {facts.end} end's kernel grants {granted} of {asked_bytes} bytes as {buffer} buffer; "
-            f"on Linux raise the limit there: sysctl -w {limit}={asked_bytes}"
+            f"window: the {socket_info.end} end's kernel grants {granted} of {requested_bytes} bytes "
+            f"as {buffer} buffer; "
+            f"on Linux raise the limit there: sysctl -w {limit}={requested_bytes}"
         )
 
 
-class LinkWatch:
+class LinkCheck:
     """Tells, once each, what of the two ends' interfaces and segments does not go together.
 
     `ip` is the IP version of the connections. Offloads may be off because they are meant to be.
     """
 
-    def __init__(self, near: NicFacts | None, far: NicFacts | None, ip: int, *, off_is_meant: bool = False) -> None:
+    def __init__(
+        self, near: NicInfo | None, far: NicInfo | None, ip_version: int, *, expects_offloads_off: bool = False
+    ) -> None:
         self._nics = {End.NEAR: near, End.FAR: far}
-        self._ip = ip
-        self._off_is_meant = off_is_meant
+        self._ip = ip_version
+        self._off_is_meant = expects_offloads_off
         self._has_told_mss = False
 
-    def at_start(self) -> list[str]:
+    def check_interfaces(self) -> list[str]:
         """Return the warnings that the interfaces themselves call for."""
         near, far = self._nics[End.NEAR], self._nics[End.FAR]
         found = [None if self._off_is_meant else _offloads(self._nics)]
@@ -60,27 +63,28 @@ class LinkWatch:
             found = [_mtus(near, far), _duplexes(near, far), *found]
         return [text for text in found if text is not None]
 
-    def check(self, facts: SocketFacts, asked_bytes: int | None) -> str | None:
+    def check(self, socket_info: SocketInfo, requested_bytes: int | None) -> str | None:
         """Return the warning that a session's segment size calls for, if it was not given yet."""
         nics = [(end, nic) for end, nic in self._nics.items() if nic is not None and nic.mtu_bytes is not None]
-        mss = facts.mss_bytes
+        mss = socket_info.mss_bytes
         # On loopback half of the first window is less than what its MTU allows, and a segment is no more than that.
         if self._has_told_mss or mss is None or not nics or any(nic.sort == "loopback" for _, nic in nics):
             return None
         mtu = min(nic.mtu_bytes or _MAX_PACKET_BYTES for _, nic in nics)
-        options = 0 if facts.timestamps is False else _TIMESTAMPS_BYTES
+        options = 0 if socket_info.timestamps is False else _TIMESTAMPS_BYTES
         allowed = min(mtu, _MAX_PACKET_BYTES) - _IP_AND_TCP_BYTES[self._ip] - options
-        if mss >= allowed or (asked_bytes is not None and asked_bytes < 3 * allowed):
+        if mss >= allowed or (requested_bytes is not None and requested_bytes < 3 * allowed):
             return None  # a segment is no more than half a window, and that is the window's matter
         self._has_told_mss = True
         known = ", ".join(f"{_called(end, nic)} {nic.mtu_bytes}" for end, nic in nics)
         return (
-            f"MSS: the {facts.end} end sends segments of {mss} bytes where the MTU ({known}) allows {allowed}; "
+            f"MSS: the {socket_info.end} end sends segments of {mss} bytes "
+            f"where the MTU ({known}) allows {allowed}; "
             "look for a tunnel, a route with an MTU of its own, or a firewall that clamps the MSS on the way"
         )
 
 
-def _mtus(near: NicFacts, far: NicFacts) -> str | None:
+def _mtus(near: NicInfo, far: NicInfo) -> str | None:
     if near.mtu_bytes is None or far.mtu_bytes is None or near.mtu_bytes == far.mtu_bytes:
         return None
     return (
@@ -89,7 +93,7 @@ def _mtus(near: NicFacts, far: NicFacts) -> str | None:
     )
 
 
-def _duplexes(near: NicFacts, far: NicFacts) -> str | None:
+def _duplexes(near: NicInfo, far: NicInfo) -> str | None:
     if near.duplex is None or far.duplex is None or near.duplex == far.duplex:
         return None
     return (
@@ -98,7 +102,7 @@ def _duplexes(near: NicFacts, far: NicFacts) -> str | None:
     )
 
 
-def _offloads(nics: dict[End, NicFacts | None]) -> str | None:
+def _offloads(nics: dict[End, NicInfo | None]) -> str | None:
     """Warn where an interface that could offload does not. LRO is off nearly everywhere, and GRO does its work."""
     known = [(end, nic) for end, nic in nics.items() if nic is not None]
     lacking = [(end, nic) for end, nic in known if lacks_offloads(nic)]
@@ -116,5 +120,5 @@ def _offloads(nics: dict[End, NicFacts | None]) -> str | None:
     return f"offloads: {states}; what is off costs processor time for each packet: {switch}"
 
 
-def _called(end: End, nic: NicFacts) -> str:
+def _called(end: End, nic: NicInfo) -> str:
     return f"{end} {nic.name}"

@@ -13,26 +13,32 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from ..control.connection import ControlLink
-from ..control.keepalive import PING_INTERVAL_S, SILENCE_NS, TETHERED_SILENCE_NS, Liveness, Trouble
-from ..host.core_affinity import placed
+from ..control.connection import ControlConnection
+from ..control.keepalive import (
+    PING_INTERVAL_S,
+    SILENCE_TIMEOUT_NS,
+    SSH_SILENCE_TIMEOUT_NS,
+    Liveness,
+    LivenessProblem,
+)
+from ..host.core_affinity import assign_core_affinity
 from ..metering.sampler import Sampler
-from ..model.errors import LinkClosed, LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
+from ..model.errors import ConnectionClosed, LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from ..model.events import Ended, Event, Expectation, Opened, Reason, RunEnd, Started, Warned
 from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings, Workload
 from ..model.samples import Sample
-from ..model.socket_info import SocketFacts
+from ..model.socket_info import SocketInfo
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
-from ..protocol.peer_validation import FarWatch
-from ..protocol.session_failure import Loss
-from ..workers.fork_client import Hold
-from ..workers.ipc import Message as WorkerEvent
-from ..workers.pool import Pool
-from .connect import Ends, FarEnd, connect
-from .link_checks import MEANT_OFF_VARIABLE, LinkWatch, WindowWatch
+from ..protocol.peer_validation import PeerValidator
+from ..protocol.session_failure import SessionFailure
+from ..workers.fork_client import ForkServerLease
+from ..workers.ipc import WorkerMessage as WorkerEvent
+from ..workers.pool import WorkerPool
+from .connect import FarEnd, HandshakeResult, connect
+from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
 from .session_set import NearSessions
 from .timeline import Timeline
 
@@ -41,34 +47,35 @@ FINISH_DEADLINE_S: Final = 3.0
 _LOOKS_PER_PING: Final = 4  # that a far end has gone is to be said within 5 s
 _GRACE_S: Final = 1.0  # a lost session is often the first sign of something that says more of itself
 
+_SILENCE_S: Final = SILENCE_TIMEOUT_NS // SECOND_NS
 _TROUBLE: Final = {
-    Trouble.SILENT: f"the far end has said nothing for {SILENCE_NS // SECOND_NS} s, and payload still moves; "
+    LivenessProblem.SILENT: f"the far end has said nothing for {_SILENCE_S} s, and payload still moves; "
     "its samples may come late",
-    Trouble.STILL: f"no payload has moved for {SILENCE_NS // SECOND_NS} s, and the far end still answers",
+    LivenessProblem.STALLED: f"no payload has moved for {_SILENCE_S} s, and the far end still answers",
 }
 
 M = TypeVar("M", bound=Message)
 
 
-def expect_nothing(_settings: Settings) -> Expectation:
+def no_expectation(_settings: Settings) -> Expectation:
     """Return what is expected where nothing is."""
     return Expectation()
 
 
 @asynccontextmanager
 async def open_run(
-    plan: Plan, peer: FarEnd, *, expect: Callable[[Settings], Expectation] = expect_nothing
+    plan: Plan, peer: FarEnd, *, expectation_for: Callable[[Settings], Expectation] = no_expectation
 ) -> AsyncGenerator["Run"]:
     """Give a run that has started; raise PeerError or WorkerError where it cannot be.
 
     `expect` tells what to expect under given settings; the engine passes it on and knows nothing of it.
     """
     # Begun first: what starts workers imports while the far end is being asked.
-    async with Hold(), connect(peer) as (link, ends):
-        if ends.is_through_ssh and plan.workload is Workload.CRR:
+    async with ForkServerLease(), connect(peer) as (link, ends):
+        if ends.is_data_tunneled and plan.workload is Workload.CRR:
             raise PeerError(f"{peer}: crr makes connections to a port of its own, which ssh does not carry")
-        plan = placed(plan, ends.near, ends.far)
-        run = Run(plan, peer, link, ends, expect)
+        plan = assign_core_affinity(plan, ends.near, ends.far)
+        run = Run(plan, peer, link, ends, expectation_for)
         # Asked before our own workers start: both ends' start at the same time. Where it cannot be said any
         # more, what ended the conversation is told by the next message that is waited for.
         link.try_send(Open(plan))
@@ -90,27 +97,32 @@ class Run:
     """One run, as the near end drives it. Iterate over it once."""
 
     def __init__(
-        self, plan: Plan, peer: FarEnd, link: ControlLink, ends: Ends, expect: Callable[[Settings], Expectation]
+        self,
+        plan: Plan,
+        peer: FarEnd,
+        control: ControlConnection,
+        ends: HandshakeResult,
+        expectation_for: Callable[[Settings], Expectation],
     ) -> None:
         self.plan = plan
         self._peer = peer
-        self._link = link
+        self._link = control
         self._ends = ends
-        self._expect = expect
-        self._timeline = Timeline(plan, expect)
+        self._expect = expectation_for
+        self._timeline = Timeline(plan, expectation_for)
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._started = False
         self._held: list[Event] = []  # what there is to say before the run has started
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
         self._is_confirmed = False
-        self._loss = Loss()
-        self._windows = WindowWatch(self.plan.workload)
-        meant = MEANT_OFF_VARIABLE in os.environ
-        self._link_watch = LinkWatch(ends.near.nic, ends.far.nic, link.ip_version, off_is_meant=meant)
-        self._far_watch = FarWatch(plan)
-        self.pool = Pool(End.NEAR, plan, self._worker_said, self._worker_lost)
-        self._sessions = NearSessions(self.pool, link, plan.settings, has_probe=plan.probe)
+        self._loss = SessionFailure()
+        self._windows = WindowCheck(self.plan.workload)
+        meant = LAB_OFFLOADS_OFF_VARIABLE in os.environ
+        self._link_watch = LinkCheck(ends.near.nic, ends.far.nic, control.ip_version, expects_offloads_off=meant)
+        self._far_watch = PeerValidator(plan)
+        self.pool = WorkerPool(End.NEAR, plan, self._worker_said, self._worker_lost)
+        self._sessions = NearSessions(self.pool, control, plan.settings, has_probe=plan.probe)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
@@ -135,9 +147,9 @@ class Run:
         if settings == self.settings or self._ending.done():
             return
         self._events.put_nowait(self._timeline.change(self._sampler.elapsed_ns, settings))
-        self._far_watch.changed()
+        self._far_watch.note_settings_change()
         # Granted windows are told anew for the sessions that are opened from here on.
-        self._windows = WindowWatch(self.plan.workload)
+        self._windows = WindowCheck(self.plan.workload)
         task = asyncio.create_task(self._apply(settings))
         self._changing.add(task)
         task.add_done_callback(self._changing.discard)
@@ -155,23 +167,23 @@ class Run:
             async with asyncio.timeout(PREPARE_DEADLINE_S):
                 ready = await self._await_message(Ready)
                 await self._sessions.open_first(ready.token)
-                idle = await self._sampler.rest()
+                idle = await self._sampler.measure_idle()
                 self._link.send(Start())
                 await self._await_message(Begun)
-        except LinkClosed as error:
+        except ConnectionClosed as error:
             raise PeerError(f"{self._peer} went away while the run was prepared: {error}") from error
         except RemoteProtocolError as error:
             raise PeerError(f"{self._peer} cannot be understood: {error}") from error
         except TimeoutError as error:
             raise PeerError(f"{self._peer} did not get ready in {PREPARE_DEADLINE_S:g} s") from error
         self._sampler.start()
-        self.pool.go()
+        self.pool.start_payload()
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         expectation = self._expect(self.plan.settings)
         near, far = self._ends.near, self._ends.far
         self._events.put_nowait(Started(started, str(self._peer), near, far, self.plan, expectation, idle))
         self._started = True
-        for event in [*map(Warned, (*self._ends.notes, *self._link_watch.at_start())), *self._held]:
+        for event in [*map(Warned, (*self._ends.notes, *self._link_watch.check_interfaces())), *self._held]:
             self._emit(event)
 
     async def _await_message(self, kind: type[M]) -> M:
@@ -212,7 +224,7 @@ class Run:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_DEADLINE_S):
                 await self._finished.wait()
-                for text in self._far_watch.at_end(self._ended_ns) if self._is_confirmed else ():
+                for text in self._far_watch.find_discrepancies(self._ended_ns) if self._is_confirmed else ():
                     self._emit(Warned(text))
                 return end
         self._emit(Warned("the far end did not confirm the end of the run; its last samples may be missing"))
@@ -225,12 +237,12 @@ class Run:
         self._sampled_all = True
         self._sampling.cancel()
         self._ended_ns = self._sampler.elapsed_ns
-        last = self._sampler.take()
+        last = self._sampler.take_sample()
         if last is not None:
             self._sampled(last)
 
     def _sampled(self, sample: Sample) -> None:
-        self._far_watch.near(sample)
+        self._far_watch.add_near_sample(sample)
         self._stamp(sample)
 
     async def _sample(self) -> None:
@@ -241,7 +253,7 @@ class Run:
         try:
             while True:
                 self._handle(await self._link.receive())
-        except LinkClosed as error:
+        except ConnectionClosed as error:
             self.stop(Reason.PEER_LOST, f"the far end is gone: {error}")
         except LinkgaugeError as error:
             self.stop(Reason.FAILED, f"the far end cannot be understood: {error}")
@@ -250,17 +262,17 @@ class Run:
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
-            self._far_watch.far(message.sample, self._sampler.elapsed_ns)
+            self._far_watch.check_far_sample(message.sample, self._sampler.elapsed_ns)
             if not self._loss:  # from there on it no longer measures what was asked for
                 self._stamp(message.sample)
         elif isinstance(message, FarSessionOpened):
-            self._far_watch.news()
+            self._far_watch.count_session_event()
             self._opened(message.facts)
         elif isinstance(message, FarSessionClosed):
-            self._far_watch.news()
+            self._far_watch.count_session_event()
             self._session_ended(message.direction, message.session, message.generation, message.why)
         elif isinstance(message, Notice):
-            self._far_watch.notice()
+            self._far_watch.count_notice()
             self._emit(Warned(message.text))
         elif isinstance(message, Finish):
             said = message.end.reason
@@ -271,20 +283,20 @@ class Run:
 
     async def _watch(self) -> None:
         """Notice a far end that vanished without a word."""
-        patience_ns = SILENCE_NS if isinstance(self._peer, Peer) else TETHERED_SILENCE_NS
-        liveness = Liveness(time.monotonic_ns(), patience_ns=patience_ns)
+        patience_ns = SILENCE_TIMEOUT_NS if isinstance(self._peer, Peer) else SSH_SILENCE_TIMEOUT_NS
+        liveness = Liveness(time.monotonic_ns(), timeout_ns=patience_ns)
         looks, told = 0, None
         while True:
             await asyncio.sleep(PING_INTERVAL_S / _LOOKS_PER_PING)
             looks += 1
             if not looks % _LOOKS_PER_PING:
                 self._link.try_send(Ping(looks))
-            now_ns, heard_ns = time.monotonic_ns(), self._link.heard_ns
-            lost_ns = liveness.lost_for_ns(now_ns, heard_ns, self.pool.counters.total_bytes())
+            now_ns, heard_ns = time.monotonic_ns(), self._link.last_received_ns
+            lost_ns = liveness.check_timeout(now_ns, heard_ns, self.pool.counters.total_bytes())
             if lost_ns is not None:
                 self.stop(Reason.PEER_LOST, f"the far end has been silent for {lost_ns / SECOND_NS:.0f} s")
                 return
-            trouble = liveness.trouble(now_ns, heard_ns)
+            trouble = liveness.find_problem(now_ns, heard_ns)
             if trouble is not None and trouble is not told:
                 self._emit(Warned(_TROUBLE[trouble]))
             told = trouble
@@ -299,14 +311,14 @@ class Run:
 
     def _worker_said(self, event: WorkerEvent) -> None:
         if event["event"] == "opened":
-            facts = self._sessions.opened(event)
+            facts = self._sessions.handle_opened(event)
             if facts.session != PROBE_SESSION:
                 self._opened(facts)
         else:
             direction, session = Direction(event["direction"]), event["session"]
             self._session_ended(direction, session, event["generation"], event["why"])
 
-    def _opened(self, facts: SocketFacts) -> None:
+    def _opened(self, facts: SocketInfo) -> None:
         self._emit(Opened(facts))
         for watch in (self._windows, self._link_watch):
             warning = watch.check(facts, self.settings.window_bytes)
@@ -317,7 +329,7 @@ class Run:
         """Judge a connection that ended: one that was let go is none of the run's business."""
         if not self._sessions.is_wanted(direction, session, generation):
             return
-        if self._sessions.fail(f"session {session} {direction} was lost: {why}"):
+        if self._sessions.fail_opening(f"session {session} {direction} was lost: {why}"):
             return
         if session == PROBE_SESSION:
             if self._loss:
@@ -327,19 +339,19 @@ class Run:
         if not self._loss:
             self._stop_sampling()
             asyncio.get_running_loop().call_later(_GRACE_S, self._stop_for_loss)
-        self._loss.take(direction, session, generation, why)
+        self._loss.record(direction, session, generation, why)
 
     def _stop_for_loss(self) -> None:
         self.stop(Reason.SESSION_LOST, str(self._loss))
 
     def _worker_lost(self, why: str) -> None:
-        if not self._sessions.fail(f"at the near end {why}"):
+        if not self._sessions.fail_opening(f"at the near end {why}"):
             self.stop(Reason.WORKER_LOST, f"at the near end {why}")
 
     def _stamp(self, sample: Sample) -> None:
         """Emit a sample with its settings, and what the timeline has to say of it."""
         self._emit(self._timeline.stamp(sample))
-        for text in self._timeline.warnings():
+        for text in self._timeline.take_warnings():
             self._emit(Warned(text))
 
     def _emit(self, event: Event) -> None:

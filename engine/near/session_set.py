@@ -3,15 +3,15 @@
 import asyncio
 from typing import Final
 
-from ..control.connection import ControlLink
+from ..control.connection import ControlConnection
 from ..model.errors import PeerUnreachable
 from ..model.plan import PROBE_SESSION, Direction, Settings
 from ..model.serialization import decode
-from ..model.socket_info import SocketFacts
+from ..model.socket_info import SocketInfo
 from ..protocol.auth import RunSecret
 from ..protocol.messages import Change
-from ..workers.ipc import Message as WorkerEvent
-from ..workers.pool import Pool
+from ..workers.ipc import WorkerMessage as WorkerEvent
+from ..workers.pool import WorkerPool
 
 _Key = tuple[Direction, int]
 _PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
@@ -24,10 +24,12 @@ class NearSessions:
     are older. What happens to a connection that was let go of was meant to happen. A probe stays, whatever changes.
     """
 
-    def __init__(self, pool: Pool, link: ControlLink, settings: Settings, *, has_probe: bool = False) -> None:
+    def __init__(
+        self, pool: WorkerPool, control: ControlConnection, settings: Settings, *, has_probe: bool = False
+    ) -> None:
         self._pool = pool
         self._has_probe = has_probe
-        self._link = link
+        self._link = control
         self._settings = settings
         self._secret: RunSecret | None = None
         self._asked: dict[_Key, int] = {}
@@ -42,7 +44,7 @@ class NearSessions:
 
         `token` is what the far end told of this run.
         """
-        self._secret = RunSecret(self._link.agreed, bytes.fromhex(token))
+        self._secret = RunSecret(self._link.shared_secret, bytes.fromhex(token))
         self._all_open = asyncio.get_running_loop().create_future()
         self._waiting = set(self._wanted())
         async with self._order:
@@ -66,13 +68,13 @@ class NearSessions:
                 if key == _PROBE or (key in wanted and generation >= self._oldest_generation)
             }
             change = Change(settings, self._generation, self._oldest_generation)
-            self._pool.keep(change)
+            self._pool.apply_change(change)
             self._link.try_send(change)
             await self._open_missing()
 
-    def opened(self, event: WorkerEvent) -> SocketFacts:
+    def handle_opened(self, event: WorkerEvent) -> SocketInfo:
         """Take in that a session is open; return what the kernel granted it."""
-        facts = decode(SocketFacts, event["facts"])
+        facts = decode(SocketInfo, event["facts"])
         self._waiting.discard((facts.direction, facts.session))
         if not self._waiting and self._all_open is not None and not self._all_open.done():
             self._all_open.set_result(None)
@@ -82,7 +84,7 @@ class NearSessions:
         """Return whether a connection is one that should be open."""
         return self._asked.get((direction, session)) == generation
 
-    def fail(self, why: str) -> bool:
+    def fail_opening(self, why: str) -> bool:
         """End the wait for the first sessions, if there is one; return whether there was."""
         if self._all_open is None:
             return False
@@ -103,10 +105,10 @@ class NearSessions:
                 "window_bytes": None if session == PROBE_SESSION else self._settings.window_bytes,
                 "address": self._link.data_address,
                 "family": self._link.family,
-                "run": secret.name.hex(),
-                "secret": secret.of_session(direction, session, self._generation).hex(),
+                "run": secret.run_tag.hex(),
+                "secret": secret.session_secret(direction, session, self._generation).hex(),
             }
-            await self._pool.command(direction, session, command)
+            await self._pool.send_command(direction, session, command)
 
     def _wanted(self) -> list[_Key]:
         settings = self._settings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..model.events import Changed, Expectation, Sampled
 from ..model.plan import SECOND_NS, Direction, Plan, Settings, sender_of
 from ..model.samples import Sample
-from .warmup import SettleWatch
+from .warmup import WarmupDetector
 
 
 @dataclass(slots=True)
@@ -19,15 +19,15 @@ class _Leg:
     at_ns: int
     settings: Settings
     settled_ns: int
-    watches: dict[Direction, SettleWatch] = field(default_factory=dict[Direction, SettleWatch])
+    watches: dict[Direction, WarmupDetector] = field(default_factory=dict[Direction, WarmupDetector])
 
 
 class Timeline:
     """The settings of a run over its time, as the near end changes them."""
 
-    def __init__(self, plan: Plan, expect: Callable[[Settings], Expectation]) -> None:
+    def __init__(self, plan: Plan, expectation_for: Callable[[Settings], Expectation]) -> None:
         self._plan = plan
-        self._expect = expect
+        self._expect = expectation_for
         self._legs = [self._leg(0, plan.settings)]
         self._unsettled: list[str] = []
 
@@ -58,14 +58,16 @@ class Timeline:
             self._watch(leg, sample)
         return Sampled(sample, leg.settings, warmup)
 
-    def warnings(self) -> list[str]:
+    def take_warnings(self) -> list[str]:
         """Return what there is to say since it was last asked for: a stretch whose rates would not settle."""
         told, self._unsettled = self._unsettled, []
         return told
 
     def _leg(self, at_ns: int, settings: Settings) -> _Leg:
         flows = settings.direction.flows if self._plan.warmup_auto else ()
-        return _Leg(at_ns, settings, at_ns + self._plan.settle_ns, {flow: SettleWatch() for flow in flows})
+        return _Leg(
+            at_ns, settings, at_ns + self._plan.effective_warmup_ns, {flow: WarmupDetector() for flow in flows}
+        )
 
     def _watch(self, leg: _Leg, sample: Sample) -> None:
         """Look whether the rates that a receiver counted have settled."""
@@ -78,6 +80,6 @@ class Timeline:
         elif sample.elapsed_ns < leg.settled_ns:
             return
         else:
-            waited = f"{self._plan.settle_ns / SECOND_NS:g} s after the settings came"
+            waited = f"{self._plan.effective_warmup_ns / SECOND_NS:g} s after the settings came"
             self._unsettled.append(f"the rate had not settled {waited}; what follows is measured all the same")
         leg.watches.clear()

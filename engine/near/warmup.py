@@ -9,11 +9,11 @@ A cut near the end says that the series is still on its way, and more of it must
 from collections.abc import Sequence
 from typing import Final
 
-CALM_INTERVALS: Final = 7  # so many after the best cut are a rest, and no chance
+MIN_SETTLED_INTERVALS: Final = 7  # so many after the best cut are a rest, and no chance
 _LEAST_LEFT: Final = 3  # two that are alike by chance are no rest to compare with
 
 
-def settled_after(rates: Sequence[float]) -> int:
+def warmup_length(rates: Sequence[float]) -> int:
     """Return how many of the first rates MSER leaves out as warm-up."""
     count = len(rates)
     best, least = 0, float("inf")
@@ -30,7 +30,7 @@ def settled_after(rates: Sequence[float]) -> int:
     return best
 
 
-class SettleWatch:
+class WarmupDetector:
     """Takes the rates of one direction as they come, and says when they have settled."""
 
     def __init__(self) -> None:
@@ -42,6 +42,6 @@ class SettleWatch:
         if not self.is_settled:
             self._rates.append(rate)
             # Nothing at all is no rate to settle at: the first bytes are still on their way.
-            calm = len(self._rates) - settled_after(self._rates)
-            self.is_settled = any(self._rates) and calm >= CALM_INTERVALS
+            calm = len(self._rates) - warmup_length(self._rates)
+            self.is_settled = any(self._rates) and calm >= MIN_SETTLED_INTERVALS
         return self.is_settled

@@ -25,18 +25,18 @@ from ..model.access import mac
 
 NONCE_BYTES: Final = 32
 TOKEN_BYTES: Final = 16
-HEXADECIMAL: Final = re.compile(r"(?:[0-9a-f]{2})*")
+HEX_PATTERN: Final = re.compile(r"(?:[0-9a-f]{2})*")
 _SERIAL: Final = struct.Struct(">Q")
 _TOKEN: Final = struct.Struct(f"{TOKEN_BYTES}s")
 TICKET_BYTES: Final = _SERIAL.size + TOKEN_BYTES
 _BLOCK_TOKENS: Final = 64  # a block takes about 40 µs to make
-NEAR: Final = b"near"
-FAR: Final = b"far"
+NEAR_ROLE: Final = b"near"
+FAR_ROLE: Final = b"far"
 
 
-def is_same(expected: bytes, told: bytes) -> bool:
+def constant_time_equal(expected: bytes, received: bytes) -> bool:
     """Compare what was told with what is expected; how long it takes says nothing about either."""
-    return hmac.compare_digest(expected, told)
+    return hmac.compare_digest(expected, received)
 
 
 class RunSecret:
@@ -45,13 +45,13 @@ class RunSecret:
     `name` says which run a connection belongs to, and is no secret.
     """
 
-    __slots__ = ("_secret", "name")
+    __slots__ = ("_secret", "run_tag")
 
-    def __init__(self, agreed: bytes, told: bytes) -> None:
-        self._secret = mac(agreed, b"run", told)
-        self.name = mac(self._secret, b"name")[:TOKEN_BYTES]
+    def __init__(self, shared_secret: bytes, run_nonce: bytes) -> None:
+        self._secret = mac(shared_secret, b"run", run_nonce)
+        self.run_tag = mac(self._secret, b"name")[:TOKEN_BYTES]
 
-    def of_session(self, direction: str, session: int, generation: int) -> bytes:
+    def session_secret(self, direction: str, session: int, generation: int) -> bytes:
         """Return the secret of one session under one generation of settings."""
         return mac(self._secret, b"session", direction.encode(), _SERIAL.pack(session), _SERIAL.pack(generation))
 
@@ -97,18 +97,20 @@ class Tickets:
 
         Nor is one from far ahead, for which a stranger could have a block of tokens made.
         """
-        if is_same(self._expected, ticket):  # as a rule: it was made when the one before was redeemed
+        if constant_time_equal(self._expected, ticket):  # as a rule: it was made when the one before was redeemed
             self._last += 1
         else:
             (serial,) = _SERIAL.unpack_from(ticket)
-            if not 0 < serial - self._last <= _BLOCK_TOKENS or not is_same(self._ticket(serial), ticket):
+            if not 0 < serial - self._last <= _BLOCK_TOKENS or not constant_time_equal(
+                self._ticket(serial), ticket
+            ):
                 return False
             self._last = serial
         self._expected = self._ticket(self._last + 1)
         return True
 
 
-class Gate:
+class TicketCheck:
     """The far end's side of a run's tokens: each opens one connection."""
 
     __slots__ = ("_newest", "secret")
@@ -117,13 +119,13 @@ class Gate:
         self.secret = secret
         self._newest: dict[tuple[str, int], int] = {}
 
-    def open(self, direction: str, session: int, generation: int, token: bytes) -> bytes | None:
+    def check(self, direction: str, session: int, generation: int, token: bytes) -> bytes | None:
         """Return the session's secret where the token is its own and has not been used; None where it is not.
 
         A session goes from one generation of settings to a newer one: an older one's token is as good as used.
         """
-        session_secret = self.secret.of_session(direction, session, generation)
-        if not is_same(Tickets(session_secret).token(0), token):
+        session_secret = self.secret.session_secret(direction, session, generation)
+        if not constant_time_equal(Tickets(session_secret).token(0), token):
             return None
         if generation <= self._newest.get((direction, session), -1):
             return None

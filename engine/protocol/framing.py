@@ -13,8 +13,8 @@ from typing import Final
 
 from ..model.errors import LimitReached, LinkgaugeError, RemoteProtocolError
 from ..model.plan import End
-from ..model.serialization import decode_tagged, each_once, encode_tagged
-from .messages import MESSAGES_OF, Message, Report
+from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
+from .messages import MESSAGES_BY_SENDER, Message, Report
 
 _MARK: Final = b"z"  # no JSON text begins with it
 _WORTH_BYTES: Final = 96
@@ -39,7 +39,7 @@ _DICTIONARY: Final = (
 )
 
 
-def squeeze(body: bytes) -> bytes:
+def compress(body: bytes) -> bytes:
     """Return a message's body, smaller where that is worth it."""
     if len(body) < _WORTH_BYTES:
         return body
@@ -48,7 +48,7 @@ def squeeze(body: bytes) -> bytes:
     return packed if len(packed) < len(body) else body
 
 
-def unsqueeze(body: bytes, limit_bytes: int) -> bytes:
+def decompress(body: bytes, limit_bytes: int) -> bytes:
     """Return the body as it was; raise RemoteProtocolError where it is broken or larger than the limit.
 
     No more than the limit is ever unpacked, however large the packed bytes say they are.
@@ -76,11 +76,11 @@ def encode_frame(message: Message) -> bytes:
     """Return the message with its length before it."""
     body = json.dumps(encode_tagged(message), separators=(",", ":"), ensure_ascii=False).encode()
     if isinstance(message, Report):  # the only one that comes often
-        body = squeeze(body)
-    return framed(body)
+        body = compress(body)
+    return add_length_prefix(body)
 
 
-def framed(body: bytes) -> bytes:
+def add_length_prefix(body: bytes) -> bytes:
     """Return a body with its length before it."""
     return _LENGTH.pack(len(body)) + body
 
@@ -88,8 +88,8 @@ def framed(body: bytes) -> bytes:
 def decode_body(body: bytes, sender: End) -> Message:
     """Return the message in a frame's body; raise RemoteProtocolError where it is none of the sender's."""
     try:
-        value = json.loads(unsqueeze(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=each_once)
-        return decode_tagged(MESSAGES_OF[sender], value)
+        value = json.loads(decompress(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=reject_duplicate_keys)
+        return decode_tagged(MESSAGES_BY_SENDER[sender], value)
     except (LinkgaugeError, ValueError, RecursionError) as error:
         raise RemoteProtocolError(f"the {sender} end sent a message that cannot be read: {error}") from error
 
@@ -98,7 +98,7 @@ class FrameReader:
     """Cuts a byte stream into frames' bodies. A length over the sender's limit is refused unallocated."""
 
     def __init__(self, sender: End) -> None:
-        self.limit = MAX_FRAME_BYTES[sender]
+        self.max_frame_bytes = MAX_FRAME_BYTES[sender]
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -109,9 +109,9 @@ class FrameReader:
         self._buffer += data
         while len(self._buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._buffer)
-            if length > self.limit:
-                text = f"a message of {length} bytes is over the limit of {self.limit}"
-                raise LimitReached(text, "message_bytes", self.limit)
+            if length > self.max_frame_bytes:
+                text = f"a message of {length} bytes is over the limit of {self.max_frame_bytes}"
+                raise LimitReached(text, "message_bytes", self.max_frame_bytes)
             whole = _LENGTH.size + length
             if len(self._buffer) < whole:
                 break

@@ -9,17 +9,17 @@ from typing import Final, Literal
 
 from ..model.errors import DecodeError
 from ..model.events import RunEnd
-from ..model.host_info import HostFacts
+from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ..model.samples import Sample, SessionSample
-from ..model.socket_info import SocketFacts
-from .auth import HEXADECIMAL, NONCE_BYTES, TOKEN_BYTES
+from ..model.socket_info import SocketInfo
+from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32
 
 
 def _check_hexadecimal(where: str, text: str, count: int) -> None:
-    if len(text) != 2 * count or not HEXADECIMAL.fullmatch(text):
+    if len(text) != 2 * count or not HEX_PATTERN.fullmatch(text):
         raise DecodeError(where, f"{2 * count} hexadecimal digits", text)
 
 
@@ -27,7 +27,7 @@ def _check_hexadecimal(where: str, text: str, count: int) -> None:
 class Hello:
     """Near: I am here. One that has a key gives a nonce to prove it over, and tells who it is later."""
 
-    facts: HostFacts | None
+    facts: HostInfo | None
     nonce: str = ""
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Proof:
     """Near: I have the key, and this is who I am."""
 
     proof: str
-    facts: HostFacts
+    facts: HostInfo
 
     def __post_init__(self) -> None:
         """Refuse what is no proof."""
@@ -63,7 +63,7 @@ class Proof:
 class Welcome:
     """Far: who I am, and that I have the key where I asked for one; a plan may come."""
 
-    facts: HostFacts
+    facts: HostInfo
     proof: str = ""
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ def _check_flow(where: str, direction: Direction, session: int) -> None:
 class SessionOpened:
     """Far: a session is open, with what the kernel granted it at this end."""
 
-    facts: SocketFacts
+    facts: SocketInfo
 
     def __post_init__(self) -> None:
         """Refuse a session that cannot be."""
@@ -253,7 +253,7 @@ NearMessage = Hello | Proof | Open | Start | Change | Stop | Ping | Pong
 _News = SessionOpened | SessionClosed | Begun | Report | Notice
 FarMessage = Challenge | Welcome | Refuse | Ready | _News | Finish | Ping | Pong
 Message = NearMessage | FarMessage
-MESSAGES_OF: Final[dict[End, tuple[type[Message], ...]]] = {
+MESSAGES_BY_SENDER: Final[dict[End, tuple[type[Message], ...]]] = {
     End.NEAR: (Hello, Proof, Open, Start, Change, Stop, Ping, Pong),
     End.FAR: (
         Challenge,

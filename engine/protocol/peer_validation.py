@@ -10,7 +10,7 @@ from ..model.errors import RemoteProtocolError
 from ..model.plan import SECOND_NS, End, Plan, sender_of
 from ..model.samples import Sample
 
-LEAST_SHARE: Final = 20  # of an interval: no end takes a sample that is shorter than that
+MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and the word that it did may be long on its way
 _DRIFT_PERCENT: Final = 2  # crystals differ by 0.01 %, clocks of virtual machines by more
 _MOST_BYTES_NS: Final = 12_500  # 100 Tb/s
@@ -22,7 +22,7 @@ _MOST_NEWS: Final = 1_024  # a setting's 256 sessions are opened and closed, and
 _MOST_NOTICES: Final = 64
 
 
-class FarWatch:
+class PeerValidator:
     """Holds what the far end of one run says against what can be; raises RemoteProtocolError where it cannot."""
 
     def __init__(self, plan: Plan) -> None:
@@ -37,23 +37,23 @@ class FarWatch:
         self._news_left = _MOST_NEWS
         self._notices_left = _MOST_NOTICES
 
-    def near(self, sample: Sample) -> None:
+    def add_near_sample(self, sample: Sample) -> None:
         """Take a sample of this end in."""
         self._count(sample)
 
-    def far(self, sample: Sample, now_ns: int) -> None:
+    def check_far_sample(self, sample: Sample, now_ns: int) -> None:
         """Take a sample of the far end in, which came at `now_ns` after this end's start."""
         if sample.index <= self._index:
             raise RemoteProtocolError(f"sample {sample.index} came after sample {self._index}")
         if sample.elapsed_ns - sample.interval_ns < self._elapsed_ns:
             raise RemoteProtocolError("its clock went backwards")
-        if sample.interval_ns < self._interval_ns // LEAST_SHARE:
+        if sample.interval_ns < self._interval_ns // MIN_INTERVAL_DIVISOR:
             raise RemoteProtocolError(f"a sample of {sample.interval_ns} ns is far shorter than was asked for")
         if sample.elapsed_ns > now_ns + now_ns * _DRIFT_PERCENT // 100 + _AHEAD_NS:
             raise RemoteProtocolError(
                 f"its clock counts {_seconds(sample.elapsed_ns)} of a run that has lasted {_seconds(now_ns)} here"
             )
-        if sample.index > sample.elapsed_ns * LEAST_SHARE // self._interval_ns + 1:
+        if sample.index > sample.elapsed_ns * MIN_INTERVAL_DIVISOR // self._interval_ns + 1:
             raise RemoteProtocolError(f"a run of {_seconds(sample.elapsed_ns)} has no sample {sample.index}")
         self._index, self._elapsed_ns = sample.index, sample.elapsed_ns
         self._bytes += sum(session.bytes for session in sample.sessions)
@@ -66,23 +66,23 @@ class FarWatch:
             raise RemoteProtocolError("it counts more processor time than any host has")
         self._count(sample)
 
-    def changed(self) -> None:
+    def note_settings_change(self) -> None:
         """Take note that the settings changed: there will be news of more sessions."""
         self._news_left += _MOST_NEWS
 
-    def news(self) -> None:
+    def count_session_event(self) -> None:
         """Take note of a session that was opened or closed; they come into the log, and have an end."""
         self._news_left -= 1
         if self._news_left < 0:
             raise RemoteProtocolError("it tells of more sessions than were asked for")
 
-    def notice(self) -> None:
+    def count_notice(self) -> None:
         """Take note of a text for a person."""
         self._notices_left -= 1
         if self._notices_left < 0:
             raise RemoteProtocolError("it has more to say than a person would read")
 
-    def at_end(self, now_ns: int) -> list[str]:
+    def find_discrepancies(self, now_ns: int) -> list[str]:
         """Return what is unlikely of a run that ended in order, `now_ns` after its start, all samples told."""
         found = [self._clocks(now_ns), self._claims(now_ns)]
         return [text for text in found if text is not None]

@@ -25,12 +25,12 @@ DATA_HELLO_BYTES: Final = _DATA_HELLO.size
 _FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
 
 
-def preamble(kind: bytes) -> bytes:
+def encode_preamble(kind: bytes) -> bytes:
     """Return the first bytes of a connection, `CONTROL_KIND` or `DATA_KIND`."""
     return _PREAMBLE.pack(MAGIC, PROTOCOL_VERSION, kind, b"\n")
 
 
-def read_preamble(data: bytes) -> tuple[int, bytes] | None:
+def decode_preamble(data: bytes) -> tuple[int, bytes] | None:
     """Return (protocol version, kind) of `PREAMBLE_BYTES` bytes, None where they are no preamble."""
     magic, version, kind, end = _PREAMBLE.unpack(data)
     if magic != MAGIC or end != b"\n" or kind not in {CONTROL_KIND, DATA_KIND}:
@@ -45,7 +45,7 @@ class DataHello:
     `run` names the run, and `token` is good for this one connection of it.
     """
 
-    run: bytes
+    run_tag: bytes
     token: bytes
     direction: Direction
     session: int
@@ -56,7 +56,7 @@ class DataHello:
         """Return the `DATA_HELLO_BYTES` bytes that say so."""
         flow = _FLOW_CODES[self.direction]
         rest = (flow, self.session, self.generation, self.window_bytes or 0)
-        return _DATA_HELLO.pack(self.run, self.token, *rest)
+        return _DATA_HELLO.pack(self.run_tag, self.token, *rest)
 
     @classmethod
     def unpack(cls, data: bytes) -> "DataHello":

@@ -6,12 +6,12 @@ worker is nearer than the other end's word.
 
 from typing import Final
 
-CLOSED_THERE: Final = "closed by the other end"
+CLOSED_BY_PEER: Final = "closed by the other end"
 
 _Connection = tuple[str, int, int]
 
 
-class Loss:
+class SessionFailure:
     """The first session that was lost, and the best that is known of why."""
 
     def __init__(self) -> None:
@@ -22,11 +22,11 @@ class Loss:
         """Whether one was lost."""
         return self._connection is not None
 
-    def take(self, direction: str, session: int, generation: int, why: str) -> None:
+    def record(self, direction: str, session: int, generation: int, reason: str) -> None:
         """Take in that a connection ended, and why, as one end tells it."""
         connection = (direction, session, generation)
-        if self._connection is None or (connection == self._connection and self._why == CLOSED_THERE):
-            self._connection, self._why = connection, why
+        if self._connection is None or (connection == self._connection and self._why == CLOSED_BY_PEER):
+            self._connection, self._why = connection, reason
 
     def __str__(self) -> str:
         if self._connection is None:

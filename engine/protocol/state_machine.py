@@ -15,14 +15,14 @@ from ..model.errors import (
     LimitReached,
     LinkgaugeError,
     LocalProtocolError,
-    PeerForeign,
-    PeerVersion,
+    PeerNotLinkgauge,
+    PeerVersionMismatch,
     RemoteProtocolError,
 )
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
-from ..model.serialization import printable
-from .framing import FrameReader, decode_body, encode_frame, framed
+from ..model.serialization import make_printable
+from .framing import FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
     Begun,
     Challenge,
@@ -44,10 +44,10 @@ from .messages import (
     Stop,
     Welcome,
 )
-from .preamble import CONTROL_KIND, MAGIC, PREAMBLE_BYTES, PROTOCOL_VERSION, preamble, read_preamble
+from .preamble import CONTROL_KIND, MAGIC, PREAMBLE_BYTES, PROTOCOL_VERSION, decode_preamble, encode_preamble
 
 
-class State(StrEnum):
+class ControlState(StrEnum):
     """Where a conversation stands."""
 
     HELLO = "hello"
@@ -63,68 +63,74 @@ class State(StrEnum):
     OVER = "over"
 
 
-_Row = dict[tuple[End, type[Message]], State]
+_Row = dict[tuple[End, type[Message]], ControlState]
 N: Final = End.NEAR
 F: Final = End.FAR
 
 
-def _stay(state: State, *pairs: tuple[End, type[Message]]) -> _Row:
+def _stay(state: ControlState, *pairs: tuple[End, type[Message]]) -> _Row:
     return dict.fromkeys(pairs, state)
 
 
 _TALK: Final[tuple[tuple[End, type[Message]], ...]] = ((N, Ping), (F, Ping), (N, Pong), (F, Pong))
 _NEWS: Final[tuple[tuple[End, type[Message]], ...]] = ((F, SessionOpened), (F, SessionClosed), (F, Notice))
 
-TABLE: Final[dict[State, _Row]] = {
-    State.HELLO: {(N, Hello): State.WELCOME, (F, Refuse): State.OVER},
-    State.WELCOME: {(F, Challenge): State.CHALLENGED, (F, Welcome): State.IDLE, (F, Refuse): State.OVER},
-    State.CHALLENGED: {(N, Proof): State.PROVING, (F, Refuse): State.OVER},
-    State.PROVING: {(F, Welcome): State.IDLE, (F, Refuse): State.OVER},
-    State.IDLE: {
-        (N, Open): State.OPENING,
-        (F, Refuse): State.OVER,
-        **_stay(State.IDLE, *_TALK),
+TRANSITIONS: Final[dict[ControlState, _Row]] = {
+    ControlState.HELLO: {(N, Hello): ControlState.WELCOME, (F, Refuse): ControlState.OVER},
+    ControlState.WELCOME: {
+        (F, Challenge): ControlState.CHALLENGED,
+        (F, Welcome): ControlState.IDLE,
+        (F, Refuse): ControlState.OVER,
     },
-    State.OPENING: {
-        (F, Ready): State.READY,
-        (F, Refuse): State.OVER,
-        (N, Stop): State.STOPPING,
-        **_stay(State.OPENING, *_TALK),
+    ControlState.CHALLENGED: {(N, Proof): ControlState.PROVING, (F, Refuse): ControlState.OVER},
+    ControlState.PROVING: {(F, Welcome): ControlState.IDLE, (F, Refuse): ControlState.OVER},
+    ControlState.IDLE: {
+        (N, Open): ControlState.OPENING,
+        (F, Refuse): ControlState.OVER,
+        **_stay(ControlState.IDLE, *_TALK),
     },
-    State.READY: {
-        (N, Start): State.STARTING,
-        (N, Stop): State.STOPPING,
-        (F, Finish): State.OVER,
-        **_stay(State.READY, *_TALK, *_NEWS),
+    ControlState.OPENING: {
+        (F, Ready): ControlState.READY,
+        (F, Refuse): ControlState.OVER,
+        (N, Stop): ControlState.STOPPING,
+        **_stay(ControlState.OPENING, *_TALK),
     },
-    State.STARTING: {
-        (F, Begun): State.RUNNING,
-        (N, Stop): State.STOPPING,
-        (F, Finish): State.OVER,
-        **_stay(State.STARTING, *_TALK, *_NEWS, (N, Change)),
+    ControlState.READY: {
+        (N, Start): ControlState.STARTING,
+        (N, Stop): ControlState.STOPPING,
+        (F, Finish): ControlState.OVER,
+        **_stay(ControlState.READY, *_TALK, *_NEWS),
     },
-    State.RUNNING: {
-        (N, Stop): State.STOPPING,
-        (F, Finish): State.OVER,
-        **_stay(State.RUNNING, *_TALK, *_NEWS, (N, Change), (F, Report)),
+    ControlState.STARTING: {
+        (F, Begun): ControlState.RUNNING,
+        (N, Stop): ControlState.STOPPING,
+        (F, Finish): ControlState.OVER,
+        **_stay(ControlState.STARTING, *_TALK, *_NEWS, (N, Change)),
     },
-    State.STOPPING: {
-        (F, Finish): State.OVER,
-        (F, Refuse): State.OVER,
-        **_stay(State.STOPPING, *_TALK, *_NEWS, (F, Ready), (F, Begun), (F, Report)),
+    ControlState.RUNNING: {
+        (N, Stop): ControlState.STOPPING,
+        (F, Finish): ControlState.OVER,
+        **_stay(ControlState.RUNNING, *_TALK, *_NEWS, (N, Change), (F, Report)),
     },
-    State.OVER: _stay(State.OVER, *_TALK, (N, Hello), (N, Proof), (N, Open), (N, Start), (N, Change), (N, Stop)),
+    ControlState.STOPPING: {
+        (F, Finish): ControlState.OVER,
+        (F, Refuse): ControlState.OVER,
+        **_stay(ControlState.STOPPING, *_TALK, *_NEWS, (F, Ready), (F, Begun), (F, Report)),
+    },
+    ControlState.OVER: _stay(
+        ControlState.OVER, *_TALK, (N, Hello), (N, Proof), (N, Open), (N, Start), (N, Change), (N, Stop)
+    ),
 }
 
 
-class Control:
+class ControlStateMachine:
     """One end of one control connection."""
 
     def __init__(self, end: End) -> None:
         self.end = end
-        self.state = State.HELLO
+        self.state = ControlState.HELLO
         self.error: LinkgaugeError | None = None
-        self._transcript = bytearray(preamble(CONTROL_KIND))
+        self._transcript = bytearray(encode_preamble(CONTROL_KIND))
         self._greeted = False
         self._opening = bytearray()
         self._frames = FrameReader(end.other)
@@ -139,7 +145,7 @@ class Control:
         """Queue a message; raise LocalProtocolError where the conversation does not allow it."""
         if self.error is not None:
             raise LocalProtocolError(f"{type(message).__name__} after a failed conversation")
-        state = TABLE[self.state].get((self.end, type(message)))
+        state = TRANSITIONS[self.state].get((self.end, type(message)))
         if state is None:
             raise LocalProtocolError(f"the {self.end} end cannot say {type(message).__name__} in {self.state}")
         self.state = state
@@ -156,7 +162,7 @@ class Control:
     def _introduce(self) -> None:
         if not self._introduced:
             self._introduced = True
-            self._to_send += preamble(CONTROL_KIND)
+            self._to_send += encode_preamble(CONTROL_KIND)
 
     def _note(self, kind: type[Message], frame: bytes) -> None:
         if kind in {Hello, Challenge}:
@@ -164,7 +170,7 @@ class Control:
 
     def may_send(self, kind: type[Message]) -> bool:
         """Return whether a message of this kind is allowed now."""
-        return self.error is None and (self.end, kind) in TABLE[self.state]
+        return self.error is None and (self.end, kind) in TRANSITIONS[self.state]
 
     def data_to_send(self) -> bytes:
         """Return the bytes to write now; you must call this after each call that may have queued some."""
@@ -189,7 +195,7 @@ class Control:
                 for body in self._frames.feed(data):
                     message = decode_body(body, self.end.other)
                     self._receive_message(message)
-                    self._note(type(message), framed(body))
+                    self._note(type(message), add_length_prefix(body))
         except LimitReached as error:
             self.fail(error)
         except LinkgaugeError as error:
@@ -205,16 +211,16 @@ class Control:
                 break
         self.error = error
 
-    def limit_messages(self, longest_bytes: int) -> None:
+    def set_max_message_bytes(self, longest_bytes: int) -> None:
         """Take no longer messages from the other end."""
-        self._frames.limit = longest_bytes
+        self._frames.max_frame_bytes = longest_bytes
 
     def receive_eof(self) -> None:
         """Take in the end of the peer's bytes; before its preamble was whole that is an error."""
         if self.error is None and not self._greeted:
-            said = printable(self._opening[:40].decode("latin-1"))
+            said = make_printable(self._opening[:40].decode("latin-1"))
             answer = f"answered {said!r} and closed" if said else "closed the connection without a word"
-            self.error = PeerForeign(f"it {answer}")
+            self.error = PeerNotLinkgauge(f"it {answer}")
 
     def _receive_preamble(self, data: bytes) -> bytes:
         self._opening += data
@@ -222,24 +228,24 @@ class Control:
         length = min(len(opening), len(MAGIC))
         if opening[:length] != MAGIC[:length]:
             line = opening.split(b"\n")[0][:40]
-            raise PeerForeign(f"it answered {printable(line.decode('latin-1').strip())!r}")
+            raise PeerNotLinkgauge(f"it answered {make_printable(line.decode('latin-1').strip())!r}")
         if len(opening) < PREAMBLE_BYTES:
             return b""
-        found = read_preamble(opening[:PREAMBLE_BYTES])
+        found = decode_preamble(opening[:PREAMBLE_BYTES])
         if found is None:
-            raise PeerForeign("it answered with a broken greeting")
+            raise PeerNotLinkgauge("it answered with a broken greeting")
         self._introduce()
         version, kind = found
         if version != PROTOCOL_VERSION:
-            raise PeerVersion(f"it speaks protocol {version}, this linkgauge speaks {PROTOCOL_VERSION}")
+            raise PeerVersionMismatch(f"it speaks protocol {version}, this linkgauge speaks {PROTOCOL_VERSION}")
         if kind != CONTROL_KIND:
-            raise PeerForeign("it answered with the greeting of a data connection")
+            raise PeerNotLinkgauge("it answered with the greeting of a data connection")
         self._greeted = True
         self._opening.clear()
         return opening[PREAMBLE_BYTES:]
 
     def _receive_message(self, message: Message) -> None:
-        state = TABLE[self.state].get((self.end.other, type(message)))
+        state = TRANSITIONS[self.state].get((self.end.other, type(message)))
         if state is None:
             name = type(message).__name__
             raise RemoteProtocolError(f"the {self.end.other} end said {name} in state {self.state}")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
-from ..model.events import Expectation, Expected, Opened
-from ..model.latency_histogram import latency_of, merge
+from ..model.events import Expectation, ExpectedRate, Opened
+from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import MIB, SECOND_NS, Direction, End, Mode, Settings, Workload, sender_of
 from ..model.samples import ProbeSample, Sample
-from ..model.socket_info import SocketFacts
-from .confidence import RateSeries, Steady
-from .summary import CpuSummary, Measured, Probed, ProbeSummary, Stretch, TcpSummary
+from ..model.socket_info import SocketInfo
+from .confidence import Estimate, RateSeries
+from .summary import CpuSummary, Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 
 _EXACT_BITS: Final = 12  # values under 4096 have a bucket each, the others one for each 1/2048 of their size
 _MAX_WARNINGS: Final = 32
@@ -60,7 +60,7 @@ class FlowSum:
 
     bytes: int = 0
     span_ns: int = 0
-    silent_ns: int = 0
+    trailing_silence_ns: int = 0
     is_transactional: bool = False
     latency: dict[int, int] = field(default_factory=dict[int, int])
     series: RateSeries | None = field(default_factory=RateSeries)
@@ -74,7 +74,7 @@ class FlowSum:
     def _add(self, bytes_: int, span_ns: int) -> None:
         self.bytes += bytes_
         self.span_ns += span_ns
-        self.silent_ns = 0 if bytes_ else self.silent_ns + span_ns
+        self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
 
     def add_flow(self, other: "FlowSum") -> None:
         """Add another sum, its latency too, of a time that followed."""
@@ -82,33 +82,33 @@ class FlowSum:
             self.series = None if self.span_ns else other.series
         self._add(other.bytes, other.span_ns)
         self.is_transactional = self.is_transactional or other.is_transactional
-        merge(self.latency, other.latency.items())
+        merge_counts(self.latency, other.latency.items())
 
-    def leave_silence_out(self) -> None:
+    def trim_silence(self) -> None:
         """Let the span end with the last byte: the time in which a lost peer was waited for is not the link's."""
-        self.span_ns -= self.silent_ns
-        self.silent_ns = 0
+        self.span_ns -= self.trailing_silence_ns
+        self.trailing_silence_ns = 0
         if self.series is not None:
-            self.series.leave_silence_out()
+            self.series.trim_silence()
 
     @property
-    def measured(self) -> Measured | None:
+    def measurement(self) -> Measurement | None:
         """The sum as a measured value; None where no time was measured."""
         if not self.span_ns:
             return None
         transactions = sum(self.latency.values()) if self.is_transactional else None
-        return Measured(self.bytes, self.span_ns, transactions, latency_of(self.latency), self.steady)
+        return Measurement(self.bytes, self.span_ns, transactions, summarize_latency(self.latency), self.estimate)
 
     @property
-    def steady(self) -> Steady | None:
+    def estimate(self) -> Estimate | None:
         """The rate in bit/s with its error; None where that cannot be told."""
         if self.series is None or not self.span_ns:
             return None
-        return self.series.steady(self.bytes * 8 * SECOND_NS / self.span_ns)
+        return self.series.estimate(self.bytes * 8 * SECOND_NS / self.span_ns)
 
 
 @dataclass(slots=True)
-class StretchSum:
+class PeriodSum:
     """One stretch of a run: its settings since `start_ns`, and what was measured under them."""
 
     settings: Settings
@@ -116,7 +116,7 @@ class StretchSum:
     start_ns: int
     is_transactional: bool = False
     flows: dict[Direction, FlowSum] = field(default_factory=dict[Direction, FlowSum])
-    first_ns: int | None = None
+    first_measured_ns: int | None = None
     _both: RateSeries = field(default_factory=RateSeries)
     _halves: dict[int, float] = field(default_factory=dict[int, float])
 
@@ -130,7 +130,9 @@ class StretchSum:
         span_ns = sample.interval_ns
         self.flows[flow].add(bytes_, span_ns)
         begun_ns = sample.elapsed_ns - span_ns
-        self.first_ns = begun_ns if self.first_ns is None else min(self.first_ns, begun_ns)
+        self.first_measured_ns = (
+            begun_ns if self.first_measured_ns is None else min(self.first_measured_ns, begun_ns)
+        )
         if self.settings.direction is not Direction.DUPLEX:
             return
         # The two directions share machines and line, so that the error of their sum is in neither of theirs: it
@@ -142,11 +144,11 @@ class StretchSum:
         elif len(self._halves) < _MOST_HALVES:
             self._halves[sample.index] = bit_s
 
-    def leave_silence_out(self) -> None:
+    def trim_silence(self) -> None:
         """Let each direction end with its last byte."""
         for flow in self.flows.values():
-            flow.leave_silence_out()
-        self._both.leave_silence_out()
+            flow.trim_silence()
+        self._both.trim_silence()
 
     @property
     def total(self) -> FlowSum:
@@ -167,38 +169,38 @@ class StretchSum:
         return whole
 
     @property
-    def stretch(self) -> Stretch:
+    def period(self) -> Period:
         """The stretch as a summary has it."""
-        out, in_ = self.flows[Direction.OUT].measured, self.flows[Direction.IN].measured
-        warmup_ns = None if self.first_ns is None else max(0, self.first_ns - self.start_ns)
-        total = self.total.measured
-        return Stretch(self.settings, self.expectation, out, in_, total, self.start_ns, warmup_ns)
+        out, in_ = self.flows[Direction.OUT].measurement, self.flows[Direction.IN].measurement
+        warmup_ns = None if self.first_measured_ns is None else max(0, self.first_measured_ns - self.start_ns)
+        total = self.total.measurement
+        return Period(self.settings, self.expectation, out, in_, total, self.start_ns, warmup_ns)
 
 
-def measured_flow(stretches: Sequence[StretchSum], flow: Direction) -> Measured | None:
+def sum_flow(periods: Sequence[PeriodSum], flow: Direction) -> Measurement | None:
     """Return what was measured of one direction over all stretches."""
     sums = FlowSum()
-    for part in stretches:
+    for part in periods:
         sums.add_flow(part.flows[flow])
-    return sums.measured
+    return sums.measurement
 
 
-def measured_total(stretches: Sequence[StretchSum]) -> Measured | None:
+def sum_total(periods: Sequence[PeriodSum]) -> Measurement | None:
     """Return what was measured of both directions; stretches follow each other, so their spans add up."""
     sums = FlowSum()
-    for part in stretches:
+    for part in periods:
         sums.add_flow(part.total)
-    return sums.measured
+    return sums.measurement
 
 
-def mean_expectation(stretches: Sequence[StretchSum]) -> Expectation:
+def mean_expectation(periods: Sequence[PeriodSum]) -> Expectation:
     """Return what to expect of a whole run: each stretch's rates, weighted with the time it was measured for.
 
     A total is expected only where both directions ran at once at some time; a stretch of a single direction
     counts towards it with what that direction should carry. Before anything is measured, it is what is
     expected now.
     """
-    parts = [part for part in stretches if part.total.span_ns] or list(stretches[-1:])
+    parts = [part for part in periods if part.total.span_ns] or list(periods[-1:])
     out = [(p.flows[Direction.OUT].span_ns, p.expectation.out) for p in parts if _has(p, Direction.OUT)]
     in_ = [(p.flows[Direction.IN].span_ns, p.expectation.in_) for p in parts if _has(p, Direction.IN)]
     total = [(p.total.span_ns, _expected_total(p)) for p in parts]
@@ -206,18 +208,18 @@ def mean_expectation(stretches: Sequence[StretchSum]) -> Expectation:
     return Expectation(_weighted(out), _weighted(in_), _weighted(total) if both else None)
 
 
-def _has(part: StretchSum, flow: Direction) -> bool:
+def _has(part: PeriodSum, flow: Direction) -> bool:
     return flow in part.settings.direction.flows
 
 
-def _expected_total(part: StretchSum) -> Expected | None:
+def _expected_total(part: PeriodSum) -> ExpectedRate | None:
     expectation = part.expectation
     if part.settings.direction is Direction.DUPLEX or expectation.total is not None:
         return expectation.total
     return expectation.out if part.settings.direction is Direction.OUT else expectation.in_
 
 
-def _weighted(parts: Sequence[tuple[int, Expected | None]]) -> Expected | None:
+def _weighted(parts: Sequence[tuple[int, ExpectedRate | None]]) -> ExpectedRate | None:
     """Return the mean of those that were measured, or the last where none was."""
     weighed = [part for part in parts if part[0]] or list(parts[-1:])
     known = [(weight or 1, expected) for weight, expected in weighed if expected is not None]
@@ -230,7 +232,7 @@ def _weighted(parts: Sequence[tuple[int, Expected | None]]) -> Expected | None:
     transactions = [(weight, expected.transactions_s) for weight, expected in known]
     rates = [weight * rate for weight, rate in transactions if rate is not None]
     most = [weight * expected.most_bit_s for weight, expected in known if expected.most_bit_s is not None]
-    return Expected(
+    return ExpectedRate(
         bit_s,
         "documented" if documented else "computed",
         "; ".join(sources),
@@ -286,14 +288,14 @@ class TcpSum:
         self._retransmits: int | None = None
         self._rtt_us = Histogram()
         self._mss_bytes = Histogram()
-        self._open: dict[tuple[End, Direction, int], SocketFacts] = {}
+        self._open: dict[tuple[End, Direction, int], SocketInfo] = {}
 
-    def opened(self, event: Opened) -> None:
+    def add_session(self, event: Opened) -> None:
         """Take in what was granted; a session that is opened again replaces what it was granted before."""
         facts = event.facts
         self._open[facts.end, facts.direction, facts.session] = facts
 
-    def changed(self, settings: Settings) -> None:
+    def apply_settings(self, settings: Settings) -> None:
         """Forget the sessions that new settings take away."""
         flows = settings.direction.flows
         self._open = {
@@ -336,7 +338,7 @@ class TcpSum:
         return _least(facts.window_granted_bytes for facts in self._open.values() if facts.end is end)
 
 
-def _mode_of(everyone: Iterable[SocketFacts], senders: Sequence[SocketFacts]) -> Mode | None:
+def _mode_of(everyone: Iterable[SocketInfo], senders: Sequence[SocketInfo]) -> Mode | None:
     """Return the mode of a run: the one that says most against its figures."""
     if any(facts.mode is Mode.DISCARD for facts in everyone if facts not in senders):
         return Mode.DISCARD
@@ -391,16 +393,16 @@ class _Sum:
 
     def add(self, sample: ProbeSample) -> None:
         self._span_ns += sample.span_ns
-        merge(self._counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
+        merge_counts(self._counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
         if sample.rtt_us is not None:
             self._rtt_us.add(sample.rtt_us)
 
     @property
-    def probed(self) -> Probed | None:
+    def probed(self) -> ProbeResult | None:
         if not self._span_ns:
             return None
         transactions = sum(self._counts.values())
-        return Probed(transactions, self._span_ns, latency_of(self._counts), self._rtt_us.median)
+        return ProbeResult(transactions, self._span_ns, summarize_latency(self._counts), self._rtt_us.median)
 
 
 class ProbeSum:
@@ -411,13 +413,13 @@ class ProbeSum:
         self._idle = _Sum()
         self._loaded = _Sum()
 
-    def idle(self, sample: ProbeSample | None) -> None:
+    def add_idle(self, sample: ProbeSample | None) -> None:
         """Take in what it found before payload flowed."""
         if sample is not None:
             self._has_probe = True
             self._idle.add(sample)
 
-    def loaded(self, sample: ProbeSample | None) -> None:
+    def add_loaded(self, sample: ProbeSample | None) -> None:
         """Add an interval under load; the warm-up is left out by who calls."""
         if sample is not None:
             self._has_probe = True

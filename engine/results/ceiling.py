@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..model.errors import DecodeError, StoreError
+from ..model.errors import DecodeError, RunLogError
 from ..model.plan import Mode
 from ..model.serialization import decode, encode
 
-FILE_NAME: Final = "ceilings.json"
+CEILING_FILE_NAME: Final = "ceilings.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Ceiling:
         known = [one for one in self.rates if one.mode is mode and one.sessions <= sessions]
         return max(known, key=lambda one: one.sessions, default=None)
 
-    def fastest(self, sessions: int = 1) -> Mode | None:
+    def fastest_mode(self, sessions: int = 1) -> Mode | None:
         """Return the mode that was faster with so many sessions, of those that carry and read payload whole.
 
         None where one of the two is not known: then it is as good to copy.
@@ -72,7 +72,7 @@ class Ceiling:
         return max((copy, pages), key=lambda one: one.bit_s).mode
 
 
-def this_machine() -> Machine:
+def identify_machine() -> Machine:
     """Return what the ceiling of this machine is of."""
     return Machine(socket.gethostname(), f"{platform.system()} {platform.release()}", os.cpu_count() or 1)
 
@@ -82,16 +82,16 @@ def load_ceiling(directory: Path, machine: Machine | None = None) -> Ceiling | N
 
     None where nothing is: it was never measured, or with another kernel, or the file cannot be read.
     """
-    kept = _read(directory).get((machine or this_machine()).key)
+    kept = _read(directory).get((machine or identify_machine()).key)
     try:
         return None if kept is None else decode(Ceiling, kept)
     except DecodeError:
         return None
 
 
-def keep_ceiling(directory: Path, ceiling: Ceiling) -> None:
+def save_ceiling(directory: Path, ceiling: Ceiling) -> None:
     """Keep a ceiling in place of an earlier one of the same machine; raise StoreError where that cannot be."""
-    path = directory / FILE_NAME
+    path = directory / CEILING_FILE_NAME
     kept = {**_read(directory), ceiling.machine.key: encode(ceiling)}
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -99,12 +99,12 @@ def keep_ceiling(directory: Path, ceiling: Ceiling) -> None:
         new.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         new.replace(path)
     except OSError as error:
-        raise StoreError(f"the ceiling cannot be kept in {path}: {error.strerror or error}") from error
+        raise RunLogError(f"the ceiling cannot be kept in {path}: {error.strerror or error}") from error
 
 
 def _read(directory: Path) -> dict[str, Any]:
     try:
-        value = json.loads((directory / FILE_NAME).read_text(encoding="utf-8"))
+        value = json.loads((directory / CEILING_FILE_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

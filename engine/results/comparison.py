@@ -18,10 +18,10 @@ from math import exp, log, sqrt
 from typing import Final, Literal
 
 from ..model.plan import Direction, Plan
-from .confidence import CONFIDENCE, Steady, student_t
-from .summary import CpuSummary, Measured, Summary
+from .confidence import CONFIDENCE, Estimate, student_t
+from .summary import CpuSummary, Measurement, Summary
 
-Unit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count"]
+FigureUnit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count"]
 _MOST_EXPONENT: Final = 50.0  # beyond that an interval says nothing any more
 # Fields of Plan and Settings that make two runs of the same link different ones.
 _PLAN_FIELDS: Final = ("workload", "block_bytes", "mode", "socket", "workers", "near_cores", "far_cores", "burst")
@@ -40,7 +40,7 @@ class Difference:
     high: float | None = None
 
     @property
-    def is_shown(self) -> bool | None:
+    def is_significant(self) -> bool | None:
         """Whether the interval leaves no doubt that the two differ; None where there is no interval."""
         if self.low is None or self.high is None:
             return None
@@ -56,12 +56,12 @@ class Figure:
     """
 
     key: str
-    unit: Unit
+    unit: FigureUnit
     first: float | None
     second: float | None
     difference: Difference | None = None
-    first_steady: Steady | None = None
-    second_steady: Steady | None = None
+    first_estimate: Estimate | None = None
+    second_estimate: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +70,24 @@ class Comparison:
 
     first: Plan
     second: Plan
-    changed: tuple[str, ...]
+    changed_fields: tuple[str, ...]
     figures: tuple[Figure, ...]
 
 
-def difference(first: Steady, second: Steady, confidence: float = CONFIDENCE) -> Difference | None:
+def compare_estimates(first: Estimate, second: Estimate, confidence: float = CONFIDENCE) -> Difference | None:
     """Return the second mean against the first, with its interval; None where a mean is of nothing."""
     if first.mean <= 0 or second.mean <= 0:
         return None
     ratio = second.mean / first.mean
-    parts = [(one.error / one.mean) ** 2 for one in (first, second)]
+    parts = [(one.standard_error / one.mean) ** 2 for one in (first, second)]
     squares = sum(parts)
     if not squares:
         exact = 100 * (ratio - 1)
         return Difference(exact, exact, exact)
     # Welch and Satterthwaite: how well the error of a difference is known.
-    degrees = squares**2 / sum(part**2 / one.degrees for part, one in zip(parts, (first, second), strict=True))
+    degrees = squares**2 / sum(
+        part**2 / one.degrees_of_freedom for part, one in zip(parts, (first, second), strict=True)
+    )
     reach = min(_MOST_EXPONENT, student_t(max(1.0, degrees), confidence) * sqrt(squares))
     low, high = (100 * (exp(log(ratio) + sign * reach) - 1) for sign in (-1, 1))
     return Difference(100 * (ratio - 1), low, high)
@@ -102,7 +104,7 @@ def changed_fields(first: Plan, second: Plan) -> tuple[str, ...]:
     """Return which fields of two plans and their settings differ, those that a person changes most first."""
     changed = [name for name in _SETTINGS_FIELDS if getattr(first.settings, name) != getattr(second.settings, name)]
     changed += [name for name in _PLAN_FIELDS if getattr(first, name) != getattr(second, name)]
-    if first.sizes != second.sizes:
+    if first.transaction_sizes != second.transaction_sizes:
         changed.append("sizes")
     return tuple(changed)
 
@@ -129,13 +131,13 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     yield _plain("tcp.rtt_us", "us", first.tcp.rtt_us, second.tcp.rtt_us)
 
 
-def _rates(key: str, first: Measured | None, second: Measured | None) -> Iterator[Figure]:
-    one, other = first and first.steady, second and second.steady
+def _rates(key: str, first: Measurement | None, second: Measurement | None) -> Iterator[Figure]:
+    one, other = first and first.estimate, second and second.estimate
     yield _figure(f"{key}.mbit_s", "bit_s", first and first.bit_s, second and second.bit_s, one, other)
     transactions = first and first.transactions_s, second and second.transactions_s
     if transactions == (None, None):
         return
-    steady = first and first.steady_transactions, second and second.steady_transactions
+    steady = first and first.transactions_estimate, second and second.transactions_estimate
     yield _figure(f"{key}.transactions_s", "transactions_s", *transactions, *steady)
     latency = first and first.latency, second and second.latency
     for name in ("p50", "p99"):
@@ -151,16 +153,21 @@ def _cpu(key: str, first: CpuSummary, second: CpuSummary) -> Iterator[Figure]:
         yield _plain(f"{key}.msec_per_transaction", "msec", *each)
 
 
-def _plain(key: str, unit: Unit, first: float | None, second: float | None) -> Figure:
+def _plain(key: str, unit: FigureUnit, first: float | None, second: float | None) -> Figure:
     return _figure(key, unit, first, second, None, None)
 
 
 def _figure(
-    key: str, unit: Unit, first: float | None, second: float | None, one: Steady | None, other: Steady | None
+    key: str,
+    unit: FigureUnit,
+    first: float | None,
+    second: float | None,
+    one: Estimate | None,
+    other: Estimate | None,
 ) -> Figure:
     found: Difference | None = None
     if one is not None and other is not None:
-        found = difference(one, other)
+        found = compare_estimates(one, other)
     elif first is not None and first == second:
         found = Difference(0.0)
     elif first and second is not None:

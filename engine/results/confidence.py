@@ -44,20 +44,20 @@ _NORMAL_DEGREES: Final = 10_000.0  # Student's t is the normal distribution's qu
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class Estimate:
     """A mean with its standard error, and how many degrees of freedom that error is known with.
 
     `intervals` is how many intervals it was made of.
     """
 
     mean: float
-    error: float
-    degrees: float
-    intervals: int
+    standard_error: float
+    degrees_of_freedom: float
+    interval_count: int
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
         """Return how far the interval reaches to each side of the mean."""
-        return self.error * student_t(self.degrees, confidence) if self.error else 0.0
+        return self.standard_error * student_t(self.degrees_of_freedom, confidence) if self.standard_error else 0.0
 
     @property
     def low(self) -> float:
@@ -70,13 +70,15 @@ class Steady:
         return self.mean + self.half_width()
 
     @property
-    def percent(self) -> float | None:
+    def half_width_percent(self) -> float | None:
         """Half of the 95 % interval in percent of the mean; None for a mean of nothing."""
         return 100 * self.half_width() / self.mean if self.mean else None
 
-    def scaled(self, factor: float) -> "Steady":
+    def scaled(self, factor: float) -> "Estimate":
         """Return the same in another unit."""
-        return Steady(self.mean * factor, self.error * factor, self.degrees, self.intervals)
+        return Estimate(
+            self.mean * factor, self.standard_error * factor, self.degrees_of_freedom, self.interval_count
+        )
 
 
 class RateSeries:
@@ -89,11 +91,11 @@ class RateSeries:
         self._bins: list[tuple[float, float]] = []
         self._per_bin = 1
         self._begun: list[tuple[float, float]] = []
-        self.intervals = 0
+        self.interval_count = 0
 
     def add(self, amount: float, span: float) -> None:
         """Add an interval that follows the last one."""
-        self.intervals += 1
+        self.interval_count += 1
         self._begun.append((amount, span))
         if len(self._begun) < self._per_bin:
             return
@@ -103,7 +105,7 @@ class RateSeries:
             self._bins = [_sum(pair) for pair in zip(self._bins[::2], self._bins[1::2], strict=True)]
             self._per_bin *= 2
 
-    def leave_silence_out(self) -> None:
+    def trim_silence(self) -> None:
         """Take the intervals at the end away in which nothing came."""
         for parts in (self._begun, self._bins):
             while parts and not parts[-1][0]:
@@ -111,7 +113,7 @@ class RateSeries:
             if parts:
                 return
 
-    def steady(self, mean: float | None = None) -> Steady | None:
+    def estimate(self, mean: float | None = None) -> Estimate | None:
         """Return the mean amount per span with its error; None where there are too few intervals.
 
         `mean` is what the mean is known to be from exact sums; otherwise it is made of the intervals.
@@ -122,11 +124,11 @@ class RateSeries:
         offset = len(self._bins) % size  # what does not fill a batch is the oldest, nearest to the warm-up
         batches = [_sum(self._bins[at : at + size]) for at in range(offset, len(self._bins), size)]
         returns = size > 1 and _returns(_rates(self._bins))
-        found = steady_of(_rates(batches), mean, returns=returns)
-        return found and Steady(found.mean, found.error, found.degrees, self.intervals)
+        found = estimate_mean(_rates(batches), mean, negatively_correlated=returns)
+        return found and Estimate(found.mean, found.standard_error, found.degrees_of_freedom, self.interval_count)
 
 
-class Precision:
+class PrecisionTarget:
     """Says when a mean is known well enough: its interval reaches no more than `percent` to each side.
 
     Asking again and again until the answer pleases would stop at the moments when an interval is narrow by chance.
@@ -138,12 +140,12 @@ class Precision:
         self._next = 20
         self._was_narrow = False
 
-    def is_reached(self, steady: Steady | None) -> bool:
+    def is_reached(self, estimate: Estimate | None) -> bool:
         """Look at a mean so far; to be asked after every interval."""
-        if steady is None or steady.percent is None or steady.intervals < self._next:
+        if estimate is None or estimate.half_width_percent is None or estimate.interval_count < self._next:
             return False
-        self._next = steady.intervals + max(1, steady.intervals // 10)
-        was_narrow, self._was_narrow = self._was_narrow, steady.percent <= self.percent
+        self._next = estimate.interval_count + max(1, estimate.interval_count // 10)
+        was_narrow, self._was_narrow = self._was_narrow, estimate.half_width_percent <= self.percent
         return was_narrow and self._was_narrow
 
 
@@ -173,7 +175,9 @@ def _returns(rates: Sequence[float]) -> bool:
     return _correlation([rate - middle for rate in rates]) < -_INTERVALS_BEYOND / sqrt(len(rates))
 
 
-def steady_of(rates: Sequence[float], mean: float | None = None, *, returns: bool = False) -> Steady | None:
+def estimate_mean(
+    rates: Sequence[float], mean: float | None = None, *, negatively_correlated: bool = False
+) -> Estimate | None:
     """Return the mean of rates that follow each other in time, and its error; None for too few of them.
 
     They should be few and long, as batches are; for more use a RateSeries. `returns` says that what one lacks may
@@ -188,20 +192,20 @@ def steady_of(rates: Sequence[float], mean: float | None = None, *, returns: boo
     if mean is None:
         mean = middle
     if not squares:
-        return Steady(mean, 0.0, count - 1.0, count)
+        return Estimate(mean, 0.0, count - 1.0, count)
     measured = _correlation(off)
     # A short series looks less correlated than it is (Kendall, 1954; Marriott and Pope, 1954).
     correlation = (count * measured + 1) / (count - 4)
     correlation = min(_MOST_CORRELATION, max(_LEAST_CORRELATION, correlation))
     variance = squares / (count - 1) / count
-    if returns and correlation < -_BATCHES_BEYOND / sqrt(count):
+    if negatively_correlated and correlation < -_BATCHES_BEYOND / sqrt(count):
         # At -0.5 all comes back, and what is left is what crosses the two ends of the whole.
         inflation = 1 + 2 * max(-0.5, measured) * (1 - 1 / count)
-        return Steady(mean, sqrt(inflation * variance), count - 1.0, count)
+        return Estimate(mean, sqrt(inflation * variance), count - 1.0, count)
     inflation = (1 + correlation) / (1 - correlation)
     squared = correlation * correlation
     degrees = max(_LEAST_DEGREES, count * (1 - squared) / (1 + squared) - 1)
-    return Steady(mean, sqrt(inflation * variance), degrees, count)
+    return Estimate(mean, sqrt(inflation * variance), degrees, count)
 
 
 @lru_cache(maxsize=1024)

@@ -13,17 +13,17 @@ from pathlib import Path
 from statistics import median
 from typing import Final, Self, TextIO
 
-from ..model.errors import PlanError, StoreError
-from ..model.events import Event, Expected, Sampled
-from ..model.latency_histogram import latency_of
+from ..model.errors import PlanError, RunLogError
+from ..model.events import Event, ExpectedRate, Sampled
+from ..model.latency_histogram import summarize_latency
 from ..model.plan import MIB, SECOND_NS, Direction, End, Workload
 from ..model.samples import SessionSample
-from ..model.serialization import printable
-from .json_document import document, percent_of, short
+from ..model.serialization import make_printable
+from .json_document import build_document, percent_of_expected, round_figure
 from .meter import Interval, Meter, latency_counts
-from .summary import Measured
+from .summary import Measurement
 
-__all__ = ["ALL", "COLUMNS", "CsvWriter", "document", "interval_rows"]
+__all__ = ["ALL_SESSIONS", "COLUMNS", "CsvWriter", "build_document", "interval_rows"]
 
 COLUMNS: Final[tuple[str, ...]] = (
     "run_id",
@@ -55,7 +55,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     "rtt_us",
     "cwnd_bytes",
 )
-ALL: Final = "all"
+ALL_SESSIONS: Final = "all"
 
 _Cell = str | int | float | Decimal | None
 _Row = dict[str, _Cell]
@@ -81,7 +81,7 @@ class CsvWriter:
         try:
             stream = path.open("w", encoding="utf-8", newline="")
             return cls(stream, str(path))
-        except (OSError, StoreError) as error:
+        except (OSError, RunLogError) as error:
             if stream is not None:
                 _close_quietly(stream)
             why = error.strerror if isinstance(error, OSError) else str(error)
@@ -130,7 +130,7 @@ class CsvWriter:
             self._writer.writerows(rows)
             self._stream.flush()
         except OSError as error:
-            raise StoreError(f"cannot write CSV to {self._name}: {error.strerror or error}") from error
+            raise RunLogError(f"cannot write CSV to {self._name}: {error.strerror or error}") from error
 
 
 def _close_quietly(stream: TextIO) -> None:
@@ -144,7 +144,7 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
     ends = _end_cells(interval)
     cost = _cost_cells(interval)
     for flow in interval.flows:
-        receiver, sender = interval.receiver(flow), interval.sender(flow)
+        receiver, sender = interval.receiver_sample(flow), interval.sender_sample(flow)
         sampled = receiver or sender
         if sampled is None:
             continue
@@ -157,12 +157,12 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
             **ends,
         }
         received, sent = _sessions(receiver, flow), _sessions(sender, flow)
-        expectation = meter.expectation(sampled.settings)
+        expectation = meter.expectation_for(sampled.settings)
         expected = expectation.out if flow is Direction.OUT else expectation.in_
         whole = None if receiver is None else sum(part.bytes for part in received.values())
         yield {
             **base,
-            "session": ALL,
+            "session": ALL_SESSIONS,
             **_rate_cells(whole, receiver, expected),
             **_all_transactions(receiver, flow),
             **_probe_cells(interval.near),
@@ -199,7 +199,7 @@ def _all_transactions(receiver: Sampled | None, flow: Direction) -> _Row:
     if receiver is None or all(one.direction is not flow for one in receiver.sample.latency):
         return {}
     counts = latency_counts(receiver.sample, flow)
-    latency = latency_of(counts)
+    latency = summarize_latency(counts)
     return _transaction_cells(
         sum(counts.values()), receiver, latency and latency.p50_ns, latency and latency.p99_ns
     )
@@ -210,10 +210,13 @@ def _probe_cells(near: Sampled | None) -> _Row:
     if near is None or near.sample.probe is None:
         return {}
     told = near.sample.probe.latency
-    latency = latency_of(dict(zip(told.buckets, told.counts, strict=True)))
+    latency = summarize_latency(dict(zip(told.buckets, told.counts, strict=True)))
     if latency is None:
         return {}
-    return {"latency_p50_us": short(latency.p50_ns / 1_000), "latency_p99_us": short(latency.p99_ns / 1_000)}
+    return {
+        "latency_p50_us": round_figure(latency.p50_ns / 1_000),
+        "latency_p99_us": round_figure(latency.p99_ns / 1_000),
+    }
 
 
 def _transactions(session: SessionSample | None, receiver: Sampled | None) -> _Row:
@@ -224,32 +227,32 @@ def _transactions(session: SessionSample | None, receiver: Sampled | None) -> _R
 
 def _transaction_cells(count: int, receiver: Sampled, p50_ns: int | None, p99_ns: int | None) -> _Row:
     return {
-        "transactions_s": short(count * SECOND_NS / receiver.sample.interval_ns),
-        "latency_p50_us": None if p50_ns is None else short(p50_ns / 1_000),
-        "latency_p99_us": None if p99_ns is None else short(p99_ns / 1_000),
+        "transactions_s": round_figure(count * SECOND_NS / receiver.sample.interval_ns),
+        "latency_p50_us": None if p50_ns is None else round_figure(p50_ns / 1_000),
+        "latency_p99_us": None if p99_ns is None else round_figure(p99_ns / 1_000),
     }
 
 
-def _rate_cells(count: int | None, receiver: Sampled | None, expected: Expected | None) -> _Row:
+def _rate_cells(count: int | None, receiver: Sampled | None, expected: ExpectedRate | None) -> _Row:
     row: _Row = {"bytes": count}
     if expected is not None:
-        row["expected_mbit_s"] = short(expected.bit_s / 1e6)
+        row["expected_mbit_s"] = round_figure(expected.bit_s / 1e6)
     if count is not None and receiver is not None:
-        measured = Measured(count, receiver.sample.interval_ns)
-        row["mbit_s"] = short(measured.bit_s / 1e6)
-        row["mib_s"] = short(measured.bit_s / 8 / MIB)
-        row["percent_of_expected"] = percent_of(measured, expected)
+        measured = Measurement(count, receiver.sample.interval_ns)
+        row["mbit_s"] = round_figure(measured.bit_s / 1e6)
+        row["mib_s"] = round_figure(measured.bit_s / 8 / MIB)
+        row["percent_of_expected"] = percent_of_expected(measured, expected)
     return row
 
 
 def _end_cells(interval: Interval) -> _Row:
     row: _Row = {}
     for end in End:
-        sampled = interval.of(end)
+        sampled = interval.end_sample(end)
         shares = [core.busy_fraction * 100 for core in (sampled.sample.cores or ())] if sampled else []
         if shares:
-            row[f"{end.value}_cpu_percent"] = short(sum(shares) / len(shares))
-            row[f"{end.value}_hottest_core_percent"] = short(max(shares))
+            row[f"{end.value}_cpu_percent"] = round_figure(sum(shares) / len(shares))
+            row[f"{end.value}_hottest_core_percent"] = round_figure(max(shares))
     return row
 
 
@@ -261,10 +264,10 @@ def _cost_cells(interval: Interval) -> _Row:
         return {}
     row: _Row = {}
     for end in End:
-        sampled = interval.of(end)
+        sampled = interval.end_sample(end)
         cpu_ns = sampled.sample.process_cpu_ns if sampled else None
         if cpu_ns is not None:
-            row[f"{end.value}_cpu_msec_per_mib"] = short(cpu_ns / 1e6 / (sum(known) / MIB))
+            row[f"{end.value}_cpu_msec_per_mib"] = round_figure(cpu_ns / 1e6 / (sum(known) / MIB))
     return row
 
 
@@ -289,7 +292,7 @@ def _cell(value: _Cell) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        text = printable(value)
+        text = make_printable(value)
         return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
     if isinstance(value, int):
         return str(value)

@@ -3,20 +3,20 @@
 from math import floor, log10
 from typing import Any, Final
 
-from ..model.events import Expectation, Expected
-from ..model.latency_histogram import Latency
+from ..model.events import Expectation, ExpectedRate
+from ..model.latency_histogram import LatencySummary
 from ..model.plan import MIB, SECOND_NS, Direction, Plan, Workload
-from .confidence import Steady
-from .summary import CpuSummary, Measured, Probed, ProbeSummary, Stretch, Summary
+from .confidence import Estimate
+from .summary import CpuSummary, Measurement, Period, ProbeResult, ProbeSummary, Summary
 
-SCHEMA: Final = 1
+DOCUMENT_VERSION: Final = 1
 
 
-def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str) -> dict[str, Any]:
+def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict: str) -> dict[str, Any]:
     """Return what `--json` prints: unknown is null, seconds and rates are numbers with a point."""
     plan, expected = summary.plan, _expected_rates(summary)
     return {
-        "schema": SCHEMA,
+        "schema": DOCUMENT_VERSION,
         "run_id": run_id,
         "preset": preset,
         "verdict": verdict,
@@ -42,7 +42,7 @@ def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str)
             "total": _measured(summary.total, expected.total),
         },
         "latency": _under_load(summary.probe),
-        "stretches": [_stretch(stretch) for stretch in summary.stretches],
+        "stretches": [_stretch(stretch) for stretch in summary.periods],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
         "tcp": {
             "retransmits": summary.tcp.retransmits,
@@ -63,64 +63,64 @@ def document(summary: Summary, *, run_id: str, preset: str | None, verdict: str)
 def _warmup_s(summary: Summary) -> float | None:
     """Return the warm-up that was asked for; where it was to be found out, the one that was found at the start."""
     if not summary.plan.warmup_auto:
-        return summary.plan.settle_ns / SECOND_NS
-    found_ns = summary.stretches[0].warmup_ns if summary.stretches else None
+        return summary.plan.effective_warmup_ns / SECOND_NS
+    found_ns = summary.periods[0].warmup_ns if summary.periods else None
     return None if found_ns is None else found_ns / SECOND_NS
 
 
-def short(value: float) -> float:
+def round_figure(value: float) -> float:
     """Round to 3 decimals, a small value to 3 significant digits, so that it does not become nothing."""
     decimals = 3 if value == 0 else max(3, 2 - floor(log10(abs(value))))
     return round(value, decimals)
 
 
-def percent_of(measured: Measured, expected: Expected | None) -> float | None:
+def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
     """Return a rate in percent of the expected one; a percentage of nothing is nothing."""
     if expected is None:
         return None
     if expected.transactions_s and measured.transactions_s is not None:
-        return short(measured.transactions_s * 100 / expected.transactions_s)
+        return round_figure(measured.transactions_s * 100 / expected.transactions_s)
     if expected.bit_s <= 0:
         return None
-    return short(measured.bit_s * 100 / expected.bit_s)
+    return round_figure(measured.bit_s * 100 / expected.bit_s)
 
 
 def _expected_rates(summary: Summary) -> Expectation:
     """Return the rates to expect; where one direction alone ran, the total is that direction."""
     expected = summary.expectation
-    directions = {stretch.settings.direction for stretch in summary.stretches}
+    directions = {stretch.settings.direction for stretch in summary.periods}
     if expected.total is not None or len(directions) != 1 or Direction.DUPLEX in directions:
         return expected
     only = expected.out if Direction.OUT in directions else expected.in_
     return Expectation(expected.out, expected.in_, only)
 
 
-def _expected(expected: Expected | None) -> dict[str, Any] | None:
+def _expected(expected: ExpectedRate | None) -> dict[str, Any] | None:
     if expected is None:
         return None
     transactions = {} if expected.transactions_s is None else {"transactions_s": expected.transactions_s}
-    rate = {"mbit_s": short(expected.bit_s / 1e6), **transactions}
+    rate = {"mbit_s": round_figure(expected.bit_s / 1e6), **transactions}
     return {**rate, "basis": expected.basis, "source": expected.source}
 
 
-def _measured(measured: Measured | None, expected: Expected | None) -> dict[str, Any] | None:
+def _measured(measured: Measurement | None, expected: ExpectedRate | None) -> dict[str, Any] | None:
     if measured is None:
         return None
     return {
         "bytes": measured.bytes,
         "seconds": measured.span_ns / SECOND_NS,
-        "mbit_s": short(measured.bit_s / 1e6),
-        "mib_s": short(measured.bit_s / 8 / MIB),
-        "percent_of_expected": percent_of(measured, expected),
-        "transactions_s": None if measured.transactions_s is None else short(measured.transactions_s),
+        "mbit_s": round_figure(measured.bit_s / 1e6),
+        "mib_s": round_figure(measured.bit_s / 8 / MIB),
+        "percent_of_expected": percent_of_expected(measured, expected),
+        "transactions_s": None if measured.transactions_s is None else round_figure(measured.transactions_s),
         "latency_us": _latency(measured.latency),
-        "ci95_mbit_s": _ends(measured.steady, 1e-6),
-        "ci95_percent": _percent(measured.steady),
-        "ci95_transactions_s": _ends(measured.steady_transactions),
+        "ci95_mbit_s": _ends(measured.estimate, 1e-6),
+        "ci95_percent": _percent(measured.estimate),
+        "ci95_transactions_s": _ends(measured.transactions_estimate),
     }
 
 
-def _stretch(stretch: Stretch) -> dict[str, Any]:
+def _stretch(stretch: Period) -> dict[str, Any]:
     """Return a part of a run under one setting: it is measured for itself, and has its own interval."""
     settings, expected = stretch.settings, stretch.expectation
     alone = {Direction.OUT: expected.out, Direction.IN: expected.in_}.get(settings.direction)
@@ -138,20 +138,20 @@ def _stretch(stretch: Stretch) -> dict[str, Any]:
     }
 
 
-def _ends(steady: Steady | None, factor: float = 1.0) -> list[float] | None:
-    return None if steady is None else [short(steady.low * factor), short(steady.high * factor)]
+def _ends(steady: Estimate | None, factor: float = 1.0) -> list[float] | None:
+    return None if steady is None else [round_figure(steady.low * factor), round_figure(steady.high * factor)]
 
 
-def _percent(steady: Steady | None) -> float | None:
-    percent = None if steady is None else steady.percent
-    return None if percent is None else short(percent)
+def _percent(steady: Estimate | None) -> float | None:
+    percent = None if steady is None else steady.half_width_percent
+    return None if percent is None else round_figure(percent)
 
 
 def _transactions(plan: Plan) -> dict[str, Any]:
     """Return what a transaction is; `closed_by` names who ends a connection of its own, and keeps TIME_WAIT."""
     if not plan.workload.is_transactional:
         return {}
-    request, response = plan.sizes
+    request, response = plan.transaction_sizes
     closed_by = "answering end" if plan.workload is Workload.CRR else None
     return {"request_bytes": request, "response_bytes": response, "burst": plan.burst, "closed_by": closed_by}
 
@@ -167,7 +167,7 @@ def _under_load(probe: ProbeSummary | None) -> dict[str, Any] | None:
     }
 
 
-def _probes(probed: Probed | None) -> dict[str, Any] | None:
+def _probes(probed: ProbeResult | None) -> dict[str, Any] | None:
     if probed is None:
         return None
     return {
@@ -177,7 +177,7 @@ def _probes(probed: Probed | None) -> dict[str, Any] | None:
     }
 
 
-def _latency(latency: Latency | None) -> dict[str, float] | None:
+def _latency(latency: LatencySummary | None) -> dict[str, float] | None:
     if latency is None:
         return None
     found = {
@@ -188,7 +188,7 @@ def _latency(latency: Latency | None) -> dict[str, float] | None:
         "p99_9": latency.p99_9_ns,
         "max": latency.max_ns,
     }
-    return {name: short(ns / 1_000) for name, ns in found.items()}
+    return {name: round_figure(ns / 1_000) for name, ns in found.items()}
 
 
 def _cpu(cpu: CpuSummary) -> dict[str, float | None]:
@@ -199,4 +199,4 @@ def _cpu(cpu: CpuSummary) -> dict[str, float | None]:
         "msec_per_mib": cpu.msec_per_mib,
         "msec_per_transaction": cpu.msec_per_transaction,
     }
-    return {name: None if value is None else short(value) for name, value in shares.items()}
+    return {name: None if value is None else round_figure(value) for name, value in shares.items()}

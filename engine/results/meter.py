@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model.events import Changed, Ended, Event, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
-from ..model.latency_histogram import merge
+from ..model.latency_histogram import merge_counts
 from ..model.plan import Direction, End, Plan, Settings, Workload, sender_of
 from ..model.samples import Sample
 from .accumulators import (
     CpuSum,
+    PeriodSum,
     ProbeSum,
-    StretchSum,
     TcpSum,
     Warnings,
     mean_expectation,
-    measured_flow,
-    measured_total,
+    sum_flow,
+    sum_total,
 )
-from .confidence import Steady
+from .confidence import Estimate
 from .summary import Summary
 
 _CUT_OFF: Final = RunEnd(Reason.FAILED, "the run was cut off before it told why")
@@ -38,17 +38,17 @@ class Interval:
     far: Sampled | None
     workload: Workload = Workload.STREAM
 
-    def of(self, end: End) -> Sampled | None:
+    def end_sample(self, end: End) -> Sampled | None:
         """Return one end's sample."""
         return self.near if end is End.NEAR else self.far
 
-    def sender(self, flow: Direction) -> Sampled | None:
+    def sender_sample(self, flow: Direction) -> Sampled | None:
         """Return the sample of the end that sends a single direction."""
-        return self.of(sender_of(flow, self.workload))
+        return self.end_sample(sender_of(flow, self.workload))
 
-    def receiver(self, flow: Direction) -> Sampled | None:
+    def receiver_sample(self, flow: Direction) -> Sampled | None:
         """Return the sample of the end that receives a single direction: the truth for its bytes."""
-        return self.of(sender_of(flow, self.workload).other)
+        return self.end_sample(sender_of(flow, self.workload).other)
 
     @property
     def flows(self) -> tuple[Direction, ...]:
@@ -61,20 +61,20 @@ class Interval:
 
     def received_bytes(self, flow: Direction) -> int | None:
         """Return the payload that arrived in a single direction; None where the receiver did not tell."""
-        receiver = self.receiver(flow)
-        return None if receiver is None else bytes_of(receiver.sample, flow)
+        receiver = self.receiver_sample(flow)
+        return None if receiver is None else sum_bytes(receiver.sample, flow)
 
     def _has(self, flow: Direction) -> bool:
-        receiver = self.receiver(flow)
-        sampled = receiver or self.sender(flow)
+        receiver = self.receiver_sample(flow)
+        sampled = receiver or self.sender_sample(flow)
         if sampled is None:
             return False
         if flow in sampled.settings.direction.flows:
             return True
-        return receiver is not None and receiver.warmup and bytes_of(receiver.sample, flow) > 0
+        return receiver is not None and receiver.warmup and sum_bytes(receiver.sample, flow) > 0
 
 
-def bytes_of(sample: Sample, flow: Direction) -> int:
+def sum_bytes(sample: Sample, flow: Direction) -> int:
     """Return the bytes of all sessions of a single direction in one sample."""
     return sum(session.bytes for session in sample.sessions if session.direction is flow)
 
@@ -98,7 +98,7 @@ class Meter:
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
         self._newest: dict[End, int] = {End.NEAR: -1, End.FAR: -1}
-        self._stretches: list[StretchSum] = []
+        self._stretches: list[PeriodSum] = []
         self._expectations: dict[Settings, Expectation] = {}
         self._cpu = {End.NEAR: CpuSum(), End.FAR: CpuSum()}
         self._tcp = TcpSum()
@@ -117,31 +117,31 @@ class Meter:
             case Started():
                 self.started = event
                 self._tcp.workload = event.plan.workload
-                self._probe.idle(event.idle)
+                self._probe.add_idle(event.idle)
                 self._new_stretch(0, event.plan.settings, event.expectation)
             case Changed():
-                self._tcp.changed(event.settings)
+                self._tcp.apply_settings(event.settings)
                 self._new_stretch(event.elapsed_ns, event.settings, event.expectation)
             case Opened():
-                self._tcp.opened(event)
+                self._tcp.add_session(event)
             case Warned():
                 self._warnings.add(event.text)
             case Ended():
                 self._end = event.end
                 if event.end.reason in {Reason.PEER_LOST, Reason.SESSION_LOST}:
                     for stretch in self._stretches[-1:]:
-                        stretch.leave_silence_out()
+                        stretch.trim_silence()
         return []
 
     def flush(self) -> list[Interval]:
         """Return the intervals that still wait for an end, in order of index; none waits after that."""
         return self._release(max(self._newest.values()))
 
-    def expectation(self, settings: Settings) -> Expectation:
+    def expectation_for(self, settings: Settings) -> Expectation:
         """Return what is expected under settings that the run has or had; nothing for any others."""
         return self._expectations.get(settings, Expectation())
 
-    def steady(self, direction: Direction | None = None) -> Steady | None:
+    def rate_estimate(self, direction: Direction | None = None) -> Estimate | None:
         """Return the rate of the newest stretch so far with its error, of one direction or of all that run.
 
         None where too little was measured to tell.
@@ -150,13 +150,13 @@ class Meter:
             return None
         newest = self._stretches[-1]
         flow = None if direction is None else newest.flows.get(direction)
-        return newest.total.steady if flow is None else flow.steady
+        return newest.total.estimate if flow is None else flow.estimate
 
     def summary(self) -> Summary:
         """Return what was measured so far; a run that has not ended counts as cut off."""
-        out = measured_flow(self._stretches, Direction.OUT)
-        in_ = measured_flow(self._stretches, Direction.IN)
-        total = measured_total(self._stretches)
+        out = sum_flow(self._stretches, Direction.OUT)
+        in_ = sum_flow(self._stretches, Direction.IN)
+        total = sum_total(self._stretches)
         payload_bytes = total.bytes if total else 0
         transactions = (total.transactions if total else None) or 0
         return Summary(
@@ -165,7 +165,7 @@ class Meter:
             in_=in_,
             total=total,
             expectation=mean_expectation(self._stretches),
-            stretches=tuple(part.stretch for part in self._stretches),
+            periods=tuple(part.period for part in self._stretches),
             near_cpu=self._cpu[End.NEAR].summary(payload_bytes, transactions),
             far_cpu=self._cpu[End.FAR].summary(payload_bytes, transactions),
             tcp=self._tcp.summary,
@@ -177,7 +177,7 @@ class Meter:
     def _new_stretch(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
         self._expectations[settings] = expectation
         if not self._stretches or self._stretches[-1].settings != settings:
-            self._stretches.append(StretchSum(settings, expectation, start_ns, self._workload.is_transactional))
+            self._stretches.append(PeriodSum(settings, expectation, start_ns, self._workload.is_transactional))
 
     def _sampled(self, event: Sampled) -> list[Interval]:
         sample = event.sample
@@ -194,16 +194,16 @@ class Meter:
     def _add(self, event: Sampled) -> None:
         sample = event.sample
         self._cpu[sample.end].add(sample)
-        self._probe.loaded(sample.probe)
+        self._probe.add_loaded(sample.probe)
         for flow in event.settings.direction.flows:
             if sender_of(flow, self._workload) is sample.end:
                 self._tcp.add(sample, flow)
             else:
                 stretch = self._stretch_of(event)
-                stretch.add(sample, flow, bytes_of(sample, flow))
-                merge(stretch.flows[flow].latency, latency_counts(sample, flow).items())
+                stretch.add(sample, flow, sum_bytes(sample, flow))
+                merge_counts(stretch.flows[flow].latency, latency_counts(sample, flow).items())
 
-    def _stretch_of(self, event: Sampled) -> StretchSum:
+    def _stretch_of(self, event: Sampled) -> PeriodSum:
         """Return the stretch a sample belongs to, however late: the newest of its settings that had begun."""
         same = [part for part in reversed(self._stretches) if part.settings == event.settings]
         for part in same:
@@ -211,9 +211,9 @@ class Meter:
                 return part
         if not same:
             self._stretches.append(
-                StretchSum(
+                PeriodSum(
                     event.settings,
-                    self.expectation(event.settings),
+                    self.expectation_for(event.settings),
                     event.sample.elapsed_ns,
                     self._workload.is_transactional,
                 )

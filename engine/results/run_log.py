@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self, cast, get_args
 
-from ..host.process_identity import is_alive, owner
-from ..model.errors import DecodeError, PlanError, StoreError
+from ..host.process_identity import is_process_alive, process_identity
+from ..model.errors import DecodeError, PlanError, RunLogError
 from ..model.events import Ended, Event, Reason, RunEnd, Started, Warned
-from ..model.labels import checked_label, checked_note, cut_label
-from ..model.serialization import decode_tagged, encode_tagged, printable
-from .run_log_schema import FILE_NAME, has_tables, missing_columns, prepare, reading
-from .run_log_writer import CAPACITY, LogWriter, Parameters, Write
+from ..model.labels import truncate_label, validate_label, validate_note
+from ..model.serialization import decode_tagged, encode_tagged, make_printable
+from .run_log_schema import RUN_LOG_FILE_NAME, has_tables, missing_columns, open_connection, prepare_database
+from .run_log_writer import QUEUE_CAPACITY, LogWriter, SqlParameters, SqlStatement
 
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 _PAGE: Final = 256
@@ -39,7 +39,7 @@ def new_run_id(now: datetime, randomness: random.Random) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRecord:
     """A run as the list of runs shows it. `reason` is None while it goes on, and for good where it was cut off.
 
     `label` and `note` are a person's own words, `group` is what a series of runs has in common.
@@ -68,7 +68,7 @@ class RunLog:
     """One log. Close it, or use it as a context: what is queued is then written and the thread ended."""
 
     def __init__(
-        self, path: Path, on_problem: Callable[[str], None] | None = None, capacity: int = CAPACITY
+        self, path: Path, on_problem: Callable[[str], None] | None = None, capacity: int = QUEUE_CAPACITY
     ) -> None:
         self.path = path
         self._writer = LogWriter(path, on_problem, capacity)
@@ -81,15 +81,15 @@ class RunLog:
         *,
         create: bool = True,
         on_problem: Callable[[str], None] | None = None,
-        capacity: int = CAPACITY,
+        capacity: int = QUEUE_CAPACITY,
     ) -> Self:
         """Open the log in a directory; make both where they are missing, unless `create` is False.
 
         Raises StoreError, with path and remedy, where the log cannot be used. `on_problem` is called, in any
         thread, with the text of what goes wrong later.
         """
-        path = directory / FILE_NAME
-        prepare(path, create=create)
+        path = directory / RUN_LOG_FILE_NAME
+        prepare_database(path, create=create)
         return cls(path, on_problem, capacity)
 
     @property
@@ -102,10 +102,10 @@ class RunLog:
     ) -> None:
         """Begin a run. Never waits, never raises; neither do `add` and `finish`."""
         self._next[run_id] = 0
-        words = (printable(preset_id), printable(peer), cut_label(label), cut_label(group))
-        row = (run_id, *words, owner())
+        words = (make_printable(preset_id), make_printable(peer), truncate_label(label), truncate_label(group))
+        row = (run_id, *words, process_identity())
         sql = "INSERT INTO runs (id, preset, peer, label, grp, owner) VALUES (?, ?, ?, ?, ?, ?)"
-        self._writer.put(Write(run_id, sql, lambda: row))
+        self._writer.put(SqlStatement(run_id, sql, lambda: row))
 
     def add(self, run_id: str, event: Event) -> None:
         """Keep an event of a run that has begun."""
@@ -114,44 +114,46 @@ class RunLog:
             return
         self._next[run_id] = number + 1
         sql = "INSERT INTO events (run_id, seq, event) VALUES (?, ?, ?)"
-        self._writer.put(Write(run_id, sql, lambda: (run_id, number, _written(event))))
+        self._writer.put(SqlStatement(run_id, sql, lambda: (run_id, number, _written(event))))
         if isinstance(event, Started):
-            began = printable(event.started_utc)
+            began = make_printable(event.started_utc)
             sql = "UPDATE runs SET started_utc = ? WHERE id = ?"
-            self._writer.put(Write(run_id, sql, lambda: (began, run_id)))
+            self._writer.put(SqlStatement(run_id, sql, lambda: (began, run_id)))
         elif isinstance(event, Ended):
             end = event.end
             sql = "UPDATE runs SET reason = ?, detail = ? WHERE id = ?"
-            self._writer.put(Write(run_id, sql, lambda: (end.reason.value, printable(end.detail), run_id)))
+            self._writer.put(
+                SqlStatement(run_id, sql, lambda: (end.reason.value, make_printable(end.detail), run_id))
+            )
 
     def finish(self, run_id: str, verdict: str, document: dict[str, Any]) -> None:
         """Keep what came out of a run; nothing more is taken of it after that."""
         if self._next.pop(run_id, None) is not None:
             sql = "UPDATE runs SET verdict = ?, document = ? WHERE id = ?"
-            self._writer.put(Write(run_id, sql, lambda: (verdict, json.dumps(document), run_id)))
+            self._writer.put(SqlStatement(run_id, sql, lambda: (verdict, json.dumps(document), run_id)))
 
     def flush(self, timeout_s: float = _FLUSH_S) -> bool:
         """Wait until what was told is written or given up; return whether that came to pass in time."""
         return self._writer.flush(timeout_s)
 
-    def runs(self) -> list[RunRow]:
+    def list_runs(self) -> list[RunRecord]:
         """Return all runs, the newest first. Raises StoreError, as do all that read."""
         return self._rows("ORDER BY number DESC", ())
 
-    def find(self, text: str) -> RunRow:
+    def find(self, text: str) -> RunRecord:
         """Return the run of an id, or of the beginning of one that no other begins with."""
         found = self._rows("WHERE id = ?", (text,)) if text else []
         if not found and text:
             found = self._rows("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY number DESC", (text,))
         if len(found) == 1:
             return found[0]
-        shown = printable(text[:60])
+        shown = make_printable(text[:60])
         if found:
             ids = ", ".join(row.run_id for row in found[:5])
-            raise StoreError(f"{len(found)} runs begin with {shown}: {ids}{', …' if found[5:] else ''}")
-        near = difflib.get_close_matches(text, [row.run_id for row in self.runs()], n=3)
+            raise RunLogError(f"{len(found)} runs begin with {shown}: {ids}{', …' if found[5:] else ''}")
+        near = difflib.get_close_matches(text, [row.run_id for row in self.list_runs()], n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise StoreError(f"there is no run {shown!r}; {hint}`linkgauge runs list` shows them")
+        raise RunLogError(f"there is no run {shown!r}; {hint}`linkgauge runs list` shows them")
 
     def events(self, run_id: str) -> Iterator[Event]:
         """Iterate over the events of a run, in the order they were told; a crashed run ends early."""
@@ -167,17 +169,17 @@ class RunLog:
 
         Raises StoreError, and PlanError where it is too long; `set_note` does so, too.
         """
-        self._set("UPDATE runs SET label = ? WHERE id = ?", run_id, checked_label(label))
+        self._set("UPDATE runs SET label = ? WHERE id = ?", run_id, validate_label(label))
 
     def set_note(self, run_id: str, note: str | None) -> None:
         """Keep what a person has to say about a run; nothing takes it away."""
-        self._set("UPDATE runs SET note = ? WHERE id = ?", run_id, checked_note(note))
+        self._set("UPDATE runs SET note = ? WHERE id = ?", run_id, validate_note(note))
 
     def delete(self, run_id: str) -> None:
         """Delete a run; raise StoreError where there is none of that id, or it still goes on."""
         if self._exact(run_id).is_running:
-            raise StoreError(f"run {run_id} still goes on; stop it first")
-        with reading(self.path) as connection:
+            raise RunLogError(f"run {run_id} still goes on; stop it first")
+        with open_connection(self.path) as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
             connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
@@ -193,26 +195,26 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _rows(self, how: str, parameters: Parameters) -> list[RunRow]:
+    def _rows(self, how: str, parameters: SqlParameters) -> list[RunRecord]:
         self.flush()
         if not has_tables(self.path):
             return []
-        with reading(self.path) as connection:
+        with open_connection(self.path) as connection:
             missing = missing_columns(connection)  # reading changes no file, and a read-only one can be read
             columns = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
             sql = f"SELECT {columns} FROM runs {how}"  # noqa: S608 (names and conditions of ours)
             return [_row(row) for row in connection.execute(sql, parameters)]
 
-    def _exact(self, run_id: str) -> RunRow:
+    def _exact(self, run_id: str) -> RunRecord:
         rows = self._rows("WHERE id = ?", (run_id,))
         if not rows:
-            raise StoreError(f"there is no run {printable(run_id[:60])!r}; `linkgauge runs list` shows them")
+            raise RunLogError(f"there is no run {make_printable(run_id[:60])!r}; `linkgauge runs list` shows them")
         return rows[0]
 
     def _set(self, sql: str, run_id: str, value: str | None) -> None:
         self._exact(run_id)
-        prepare(self.path, create=True)  # an older file gets the columns that it lacks
-        with reading(self.path) as connection:
+        prepare_database(self.path, create=True)  # an older file gets the columns that it lacks
+        with open_connection(self.path) as connection:
             connection.execute(sql, (value, run_id))
 
     def _page(self, run_id: str, number: int) -> list[tuple[int, str]]:
@@ -220,14 +222,14 @@ class RunLog:
         if not has_tables(self.path):
             return []
         sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
-        with reading(self.path) as connection:
+        with open_connection(self.path) as connection:
             return connection.execute(sql, (run_id, number, _PAGE)).fetchall()
 
     def _read(self, run_id: str, seq: int, text: str) -> Event:
         try:
             return decode_tagged(_EVENTS, json.loads(text))
         except (DecodeError, PlanError, ValueError, TypeError, RecursionError) as error:
-            raise StoreError(
+            raise RunLogError(
                 f"run {run_id} in {self.path} is damaged at event {seq}: {error}; "
                 f"`linkgauge runs delete {run_id}` takes it away"
             ) from error
@@ -242,10 +244,10 @@ def _written(event: Event) -> str:
     return json.dumps(encode_tagged(event), separators=(",", ":"))
 
 
-def _row(row: tuple[Any, ...]) -> RunRow:
+def _row(row: tuple[Any, ...]) -> RunRecord:
     run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, document, note, group = row
     known = {member.value: member for member in Reason}
-    return RunRow(
+    return RunRecord(
         run_id=run_id,
         preset=preset,
         peer=peer,
@@ -255,7 +257,7 @@ def _row(row: tuple[Any, ...]) -> RunRow:
         detail=detail,
         verdict=verdict,
         document=_document(document),
-        is_running=reason is None and is_alive(owned_by),
+        is_running=reason is None and is_process_alive(owned_by),
         note=note,
         group=group,
     )

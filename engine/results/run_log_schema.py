@@ -10,9 +10,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import StoreError
+from ..model.errors import RunLogError
 
-FILE_NAME: Final = "runs.sqlite3"
+RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 SCHEMA_VERSION: Final = 1
 _APPLICATION_ID: Final = 0x6C_67_61_75  # "lgau"
 _BUSY_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
@@ -56,7 +56,7 @@ _REMEDIES: Final = {
 }
 
 
-def explained(path: Path, error: Exception) -> str:
+def explain_error(path: Path, error: Exception) -> str:
     """Return what is wrong with the file, and what to do, for a person."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)  # errors made by the Python module have none
@@ -68,15 +68,15 @@ def explained(path: Path, error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def translated(path: Path) -> Generator[None]:
+def translate_errors(path: Path) -> Generator[None]:
     """Turn what SQLite and the system raise into StoreError."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"the run log cannot be used: {explained(path, error)}") from error
+        raise RunLogError(f"the run log cannot be used: {explain_error(path, error)}") from error
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect_sqlite(path: Path) -> sqlite3.Connection:
     """Return a connection that commits only where it is told to; for one thread."""
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
     try:
@@ -88,23 +88,23 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Generator[sqlite3.Connection]:
+def open_connection(path: Path) -> Generator[sqlite3.Connection]:
     """Give a connection for a moment."""
-    with translated(path), contextlib.closing(connect(path)) as connection:
+    with translate_errors(path), contextlib.closing(connect_sqlite(path)) as connection:
         yield connection
 
 
-def prepare(path: Path, *, create: bool) -> None:
+def prepare_database(path: Path, *, create: bool) -> None:
     """Make sure that the file is a run log that this version can use; make it where it is missing.
 
     Without `create` it is only looked at, and a missing one stays missing. Raises StoreError.
     """
     if create:
-        with translated(path.parent):
+        with translate_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
     elif not _exists(path):
         return
-    with reading(path) as connection:
+    with open_connection(path) as connection:
         _check(path, connection)
         if create:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -125,10 +125,10 @@ def _check(path: Path, connection: sqlite3.Connection) -> bool:
     if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
         return False
     if _pragma(connection, "application_id") != _APPLICATION_ID:
-        raise StoreError(f"{path} is another program's database; choose another data directory")
+        raise RunLogError(f"{path} is another program's database; choose another data directory")
     version = _pragma(connection, "user_version")
     if version > SCHEMA_VERSION:
-        raise StoreError(
+        raise RunLogError(
             f"{path} was made by a newer linkgauge (its format is {version}, this one reads "
             f"{SCHEMA_VERSION}); upgrade linkgauge, or choose another data directory"
         )
@@ -145,12 +145,12 @@ def has_tables(path: Path) -> bool:
     """Return whether there is anything to read."""
     if not _exists(path):
         return False
-    with reading(path) as connection:
+    with open_connection(path) as connection:
         return _check(path, connection)
 
 
 def _exists(path: Path) -> bool:
-    with translated(path):
+    with translate_errors(path):
         try:
             path.stat()
         except FileNotFoundError:

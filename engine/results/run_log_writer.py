@@ -15,22 +15,22 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from .run_log_schema import connect, explained
+from .run_log_schema import connect_sqlite, explain_error
 
 # Two minutes of both ends' samples; a sample of 128 duplex sessions is about 40 kB.
-CAPACITY: Final = 1_024
+QUEUE_CAPACITY: Final = 1_024
 _CLOSE_S: Final = 15.0  # a little more than a locked database is waited for
 
-Parameters = tuple[str | int | None, ...]
+SqlParameters = tuple[str | int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class SqlStatement:
     """One statement of one run. Its parameters are made in the writing thread."""
 
     run_id: str
     sql: str
-    parameters: Callable[[], Parameters]
+    parameters: Callable[[], SqlParameters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,23 @@ class LogWriter:
         self.problem: str | None = None
         self._path = path
         self._on_problem = on_problem
-        self._queue: queue.Queue[Write | _Mark] = queue.Queue(capacity)
+        self._queue: queue.Queue[SqlStatement | _Mark] = queue.Queue(capacity)
         self._thread: threading.Thread | None = None
         self._closed = False
         self._full: set[str] = set()  # runs that are taken no more of
         self._failed: set[str] = set()  # runs that nothing more of is written
 
-    def put(self, write: Write) -> None:
+    def put(self, statement: SqlStatement) -> None:
         """Queue a statement; never waits and never raises."""
-        if self._closed or write.run_id in self._full or write.run_id in self._failed:
+        if self._closed or statement.run_id in self._full or statement.run_id in self._failed:
             return
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="linkgauge-runlog", daemon=True)
             self._thread.start()
         try:
-            self._queue.put_nowait(write)
+            self._queue.put_nowait(statement)
         except queue.Full:
-            self._full.add(write.run_id)
+            self._full.add(statement.run_id)
             self._say(f"{self._path}: the disk is too slow, {self._queue.qsize()} entries wait for it")
 
     def flush(self, timeout_s: float) -> bool:
@@ -99,7 +99,7 @@ class LogWriter:
         last = False
         while not last:
             batch = self._take()
-            writes = [item for item in batch if isinstance(item, Write)]
+            writes = [item for item in batch if isinstance(item, SqlStatement)]
             marks = [item for item in batch if isinstance(item, _Mark)]
             for run_id, group in groupby(writes, key=lambda write: write.run_id):
                 if run_id not in self._failed:
@@ -111,19 +111,19 @@ class LogWriter:
             for mark in marks:
                 mark.reached.set()
 
-    def _take(self) -> list[Write | _Mark]:
+    def _take(self) -> list[SqlStatement | _Mark]:
         batch = [self._queue.get()]
         with contextlib.suppress(queue.Empty):
-            while len(batch) < CAPACITY:
+            while len(batch) < QUEUE_CAPACITY:
                 batch.append(self._queue.get_nowait())
         return batch
 
     def _commit(
-        self, connection: sqlite3.Connection | None, run_id: str, writes: list[Write]
+        self, connection: sqlite3.Connection | None, run_id: str, writes: list[SqlStatement]
     ) -> sqlite3.Connection | None:
         """Write all of it or nothing; return the connection, if there is one."""
         try:
-            connection = connection or connect(self._path)
+            connection = connection or connect_sqlite(self._path)
             connection.execute("BEGIN IMMEDIATE")
             for write in writes:
                 connection.execute(write.sql, write.parameters())
@@ -133,7 +133,7 @@ class LogWriter:
             if connection is not None and connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
-            self._say(explained(self._path, error))
+            self._say(explain_error(self._path, error))
         return connection
 
     def _say(self, text: str) -> None:

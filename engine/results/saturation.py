@@ -10,18 +10,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .comparison import difference
-from .confidence import Steady
-from .sweep import AXES, Axis, Cell, Point
+from .comparison import compare_estimates
+from .confidence import Estimate
+from .sweep import AXES, Axis, SweepPoint, SweepResult
 
-GAIN_PERCENT: Final = 1.0
-NOTHING_PERCENT: Final = 5.0  # what may be gained at most where it is said that nothing is
+MIN_GAIN_PERCENT: Final = 1.0
+MAX_HIDDEN_GAIN_PERCENT: Final = 5.0  # what may be gained at most where it is said that nothing is
 _DOUBT: Final = 0.05
 _UNSURE_PERCENT: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Knee:
+class SaturationPoint:
     """The least value of an axis beyond which no gain is shown, all other settings as in `at`.
 
     `at_most_percent` is what may still be gained beyond it, the largest upper end of the intervals; None where
@@ -29,34 +29,34 @@ class Knee:
     """
 
     axis: Axis
-    at: Point
+    point: SweepPoint
     value: int
-    at_most_percent: float | None
+    max_gain_percent: float | None
     is_first: bool
 
     @property
     def is_last(self) -> bool:
         """Whether the largest value that was tried is still better than those before."""
-        return self.at_most_percent is None and not self.is_first
+        return self.max_gain_percent is None and not self.is_first
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestSettings:
     """The fastest cell of a direction, those that may be as fast, and the most modest of all these."""
 
-    fastest: Cell
-    alike: tuple[Cell, ...]
-    modest: Cell
+    fastest: SweepResult
+    equivalent: tuple[SweepResult, ...]
+    least_demanding: SweepResult
 
 
-def knees(cells: Sequence[Cell]) -> list[Knee]:
+def find_saturation_points(results: Sequence[SweepResult]) -> list[SaturationPoint]:
     """Return the knee of every axis, for each combination of the others that has three values on it or more."""
-    found: list[Knee] = []
+    found: list[SaturationPoint] = []
     for axis in AXES:
         if axis == "direction":
             continue
-        lines: dict[tuple[object, ...], list[tuple[int, Cell]]] = {}
-        for cell in cells:
+        lines: dict[tuple[object, ...], list[tuple[int, SweepResult]]] = {}
+        for cell in results:
             value = cell.point.value(axis)
             if isinstance(value, int):  # a window left to the kernel is nowhere on the axis
                 others = tuple(cell.point.value(other) for other in AXES if other != axis)
@@ -69,42 +69,42 @@ def knees(cells: Sequence[Cell]) -> list[Knee]:
     return found
 
 
-def _knee(axis: Axis, line: Sequence[tuple[int, Cell]]) -> Knee | None:
-    known = [(value, cell, steady) for value, cell in line if (steady := steady_of_cell(cell)) is not None]
+def _knee(axis: Axis, line: Sequence[tuple[int, SweepResult]]) -> SaturationPoint | None:
+    known = [(value, cell, steady) for value, cell in line if (steady := reliable_estimate(cell)) is not None]
     if len(known) < 3:
         return None
     confidence = 1 - _DOUBT / (len(known) - 1)
     for place, (value, cell, steady) in enumerate(known):
-        gains = [difference(steady, larger, confidence) for _, _, larger in known[place + 1 :]]
-        if all(gain is not None and (gain.low or 0.0) <= GAIN_PERCENT for gain in gains):
+        gains = [compare_estimates(steady, larger, confidence) for _, _, larger in known[place + 1 :]]
+        if all(gain is not None and (gain.low or 0.0) <= MIN_GAIN_PERCENT for gain in gains):
             at_most = max((gain.high or 0.0 for gain in gains if gain is not None), default=None)
-            return Knee(axis, cell.point, value, at_most, place == 0)
+            return SaturationPoint(axis, cell.point, value, at_most, place == 0)
     return None
 
 
-def best(cells: Iterable[Cell]) -> Best | None:
+def find_best(results: Iterable[SweepResult]) -> BestSettings | None:
     """Return the fastest of cells that ran in the same direction; None where no rate is known well enough."""
-    known = [(steady, cell) for cell in cells if (steady := steady_of_cell(cell)) is not None]
+    known = [(steady, cell) for cell in results if (steady := reliable_estimate(cell)) is not None]
     if not known:
         return None
     top, fastest = max(known, key=lambda pair: pair[0].mean)
     confidence = 1 - _DOUBT / max(1, len(known) - 1)
-    alike: list[Cell] = []
+    alike: list[SweepResult] = []
     for steady, cell in known:
-        lead = difference(steady, top, confidence)
-        if cell is fastest or (lead is not None and (lead.low or 0.0) <= GAIN_PERCENT):
+        lead = compare_estimates(steady, top, confidence)
+        if cell is fastest or (lead is not None and (lead.low or 0.0) <= MIN_GAIN_PERCENT):
             alike.append(cell)
-    return Best(fastest, tuple(alike), min(alike, key=_modesty))
+    return BestSettings(fastest, tuple(alike), min(alike, key=_modesty))
 
 
-def steady_of_cell(cell: Cell) -> Steady | None:
+def reliable_estimate(result: SweepResult) -> Estimate | None:
     """Return a cell's rate with its error; None where nothing moved, or too little is known of it."""
-    steady = None if cell.summary.total is None else cell.summary.total.steady
-    percent = None if steady is None else steady.percent
+    steady = None if result.summary.total is None else result.summary.total.estimate
+    percent = None if steady is None else steady.half_width_percent
     return steady if percent is not None and percent <= _UNSURE_PERCENT else None
 
 
-def _modesty(cell: Cell) -> tuple[int, int, int]:
+def _modesty(cell: SweepResult) -> tuple[int, int, int]:
     """Order settings by what they ask for: few sessions, then a small window, the kernel's own before all."""
     point = cell.point
     return point.sessions, point.window_bytes or 0, point.message_bytes

@@ -7,13 +7,13 @@ every one of them, and everything else (rows of the CSV, the summary, the gauges
 from dataclasses import dataclass, field
 
 from ..model.events import Expectation, RunEnd
-from ..model.latency_histogram import Latency
+from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Mode, Plan, Settings
-from .confidence import Steady
+from .confidence import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """What a receiver's application got, on the receiver's clock; `transactions` is None for streams.
 
     `steady` is the rate in bit/s with its error (interval.py): None where too few intervals were measured, and
@@ -23,8 +23,8 @@ class Measured:
     bytes: int
     span_ns: int
     transactions: int | None = None
-    latency: Latency | None = None
-    steady: Steady | None = field(default=None, compare=False)  # what was counted is the same without it
+    latency: LatencySummary | None = None
+    estimate: Estimate | None = field(default=None, compare=False)  # what was counted is the same without it
 
     @property
     def bit_s(self) -> float:
@@ -37,20 +37,20 @@ class Measured:
         return None if self.transactions is None else self.transactions * SECOND_NS / self.span_ns
 
     @property
-    def steady_transactions(self) -> Steady | None:
+    def transactions_estimate(self) -> Estimate | None:
         """Transactions a second with their error: answers are of one size, so it is the rate's own."""
-        if self.steady is None or not self.transactions or not self.bytes:
+        if self.estimate is None or not self.transactions or not self.bytes:
             return None
-        return self.steady.scaled(self.transactions / (self.bytes * 8))
+        return self.estimate.scaled(self.transactions / (self.bytes * 8))
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class ProbeResult:
     """What the probe found in some time: how many transactions, how long they took, and its TCP's median RTT."""
 
     transactions: int
     span_ns: int
-    latency: Latency | None
+    latency: LatencySummary | None
     rtt_us: int | None
 
 
@@ -58,8 +58,8 @@ class Probed:
 class ProbeSummary:
     """Latency before payload flowed, and under load with the warm-up left out; None where that was not measured."""
 
-    idle: Probed | None
-    loaded: Probed | None
+    idle: ProbeResult | None
+    loaded: ProbeResult | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class TcpSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Period:
     """A part of a run under one setting, its warm-up left out. `total` is both directions together.
 
     `start_ns` is when the setting came, and `warmup_ns` how long after that the first measured interval began.
@@ -104,9 +104,9 @@ class Stretch:
 
     settings: Settings
     expectation: Expectation
-    out: Measured | None
-    in_: Measured | None
-    total: Measured | None = field(default=None, compare=False)
+    out: Measurement | None
+    in_: Measurement | None
+    total: Measurement | None = field(default=None, compare=False)
     start_ns: int = field(default=0, compare=False)
     warmup_ns: int | None = field(default=None, compare=False)
 
@@ -121,11 +121,11 @@ class Summary:
     """
 
     plan: Plan
-    out: Measured | None
-    in_: Measured | None
-    total: Measured | None
+    out: Measurement | None
+    in_: Measurement | None
+    total: Measurement | None
     expectation: Expectation
-    stretches: tuple[Stretch, ...]
+    periods: tuple[Period, ...]
     near_cpu: CpuSummary
     far_cpu: CpuSummary
     tcp: TcpSummary

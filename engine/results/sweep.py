@@ -20,7 +20,7 @@ AXES: Final[tuple[Axis, ...]] = ("direction", "sessions", "window_bytes", "messa
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One combination of settings. `message_bytes` is what a session hands to its socket at once."""
 
     direction: Direction
@@ -37,13 +37,13 @@ class Point:
             "message_bytes": self.message_bytes,
         }[axis]
 
-    def plan(self, base: Plan) -> Plan:
+    def to_plan(self, base: Plan) -> Plan:
         """Return the plan of this point's run."""
         settings = Settings(self.direction, self.sessions, self.window_bytes)
         return replace(base, settings=settings, block_bytes=self.message_bytes)
 
     @classmethod
-    def of(cls, plan: Plan) -> "Point":
+    def from_plan(cls, plan: Plan) -> "SweepPoint":
         """Return the point that a plan is."""
         settings = plan.settings
         return cls(settings.direction, settings.sessions, settings.window_bytes, plan.block_bytes)
@@ -75,10 +75,10 @@ class Sweep:
         if self.base.duration_ns is None:
             raise PlanError("duration", "until stopped", "each run of a sweep has an end: give seconds")
         for point in self._grid():
-            point.plan(self.base)
+            point.to_plan(self.base)
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[SweepPoint, ...]:
         """Every combination once, in the order in which they are run."""
         points = self._grid()
         random.Random(self.group).shuffle(points)  # noqa: S311 (an order, no secret)
@@ -95,20 +95,20 @@ class Sweep:
         return found[axis]
 
     @property
-    def varied(self) -> tuple[Axis, ...]:
+    def varied_axes(self) -> tuple[Axis, ...]:
         """The axes that have more than one value."""
         return tuple(axis for axis in AXES if len(self.values(axis)) > 1)
 
-    def _grid(self) -> list[Point]:
+    def _grid(self) -> list[SweepPoint]:
         values = product(self.directions, self.sessions, self.windows, self.messages)
-        return list(dict.fromkeys(Point(*one) for one in values))
+        return list(dict.fromkeys(SweepPoint(*one) for one in values))
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SweepResult:
     """A point that was run, and what that run measured."""
 
-    point: Point
+    point: SweepPoint
     run_id: str
     summary: Summary
 

@@ -31,7 +31,7 @@ os.write(1, answer)
 
 
 @asynccontextmanager
-async def asking(ask: Callable[[str], Awaitable[str | None]]) -> AsyncGenerator[dict[str, str]]:
+async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> AsyncGenerator[dict[str, str]]:
     """Give the environment in which ssh asks by `ask`, one question at a time, for as long as the block lasts."""
     order = asyncio.Lock()
     meeting: set[asyncio.Task[None]] = set()
@@ -46,7 +46,7 @@ async def asking(ask: Callable[[str], Awaitable[str | None]]) -> AsyncGenerator[
             try:
                 question = (await reader.read())[:_MOST_QUESTION_BYTES]
                 async with order:
-                    answer = await ask(question.decode(errors="replace"))
+                    answer = await prompt(question.decode(errors="replace"))
                 if answer is not None:
                     writer.write(answer.encode() + b"\n")
                     await writer.drain()

@@ -8,8 +8,8 @@ from typing import Final
 
 from ..protocol.preamble import PROTOCOL_VERSION
 
-MARK: Final = "linkgauge-far"
-OLDEST_PYTHON: Final = (3, 11)
+BOOTSTRAP_MARK: Final = "linkgauge-far"
+MIN_PYTHON: Final = (3, 11)
 _ROOT: Final = Path(__file__).parents[2]
 # The packages of the engine that a far end needs. Results, lab and the near end stay here.
 _PACKAGES: Final = ("model", "protocol", "host", "control", "metering", "workloads", "workers", "far", "ssh")
@@ -26,14 +26,14 @@ _SCRIPT: Final = (
     "if command -v linkgauge >/dev/null 2>&1; then "
     f"linkgauge endpoint --stdio {PROTOCOL_VERSION}; s=$?; case $s in 2|126|127) ;; *) exit $s;; esac; fi; "
     f'for p in {_PYTHONS}; do if $p -c "{_OLD}" 2>/dev/null; then '
-    f'echo "{MARK} engine"; exec $p -P -c "{_FIRST}"; fi; done; '
-    f'echo "{MARK} python $(python3 -V 2>/dev/null)"'
+    f'echo "{BOOTSTRAP_MARK} engine"; exec $p -P -c "{_FIRST}"; fi; done; '
+    f'echo "{BOOTSTRAP_MARK} python $(python3 -V 2>/dev/null)"'
 )
 REMOTE_COMMAND: Final = f"exec sh -c '{_SCRIPT}'"
 
 
 @cache
-def archive() -> bytes:
+def build_bundle() -> bytes:
     """Return the package's root and its engine as a zip; raise OSError where their sources are not there."""
     import zipfile
 
@@ -46,9 +46,9 @@ def archive() -> bytes:
     return found.getvalue()
 
 
-def baggage() -> bytes:
+def bootstrap_script() -> bytes:
     """Return what an interpreter that waits for it is sent: a line of source, and the engine."""
-    data = archive()
+    data = build_bundle()
     source = (_ROOT / "engine" / "host" / "memory_archive.py").read_text(encoding="utf-8")
     digest = hashlib.sha256(data).hexdigest()
-    return f"exec({source!a});land({len(data)},{digest!r})\n".encode() + data
+    return f"exec({source!a});run_bundle({len(data)},{digest!r})\n".encode() + data

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model.errors import PeerUnreachable, PlanError
-from ..model.peer import Peer, Ssh
+from ..model.peer import Peer, SshSettings
 from .bundle import REMOTE_COMMAND
 
-COMMAND_VARIABLE: Final = "LINKGAUGE_SSH_COMMAND"
+SSH_COMMAND_VARIABLE: Final = "LINKGAUGE_SSH_COMMAND"
 _ASK_DEADLINE_S: Final = 5.0
 _CONNECT_S: Final = 5
 _ALIVE_S: Final = 10
@@ -28,14 +28,14 @@ _SHIELD: Final = ("/bin/sh", "-c", 'trap "" INT HUP QUIT; exec "$@"', "sh")
 
 
 @dataclass(frozen=True, slots=True)
-class Forward:
+class PortForward:
     """A port of this host's loopback that ssh forwards to one of the far host's."""
 
     near_port: int
     far_port: int
 
 
-async def configuration_of(peer: Peer) -> dict[str, str]:
+async def query_ssh_config(peer: Peer) -> dict[str, str]:
     """Return how ssh itself is configured for a host (`ssh -G`); empty where this ssh does not tell."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -67,7 +67,7 @@ def is_proxied(configuration: dict[str, str]) -> bool:
     return any(configuration.get(key, "none") != "none" for key in ("proxyjump", "proxycommand"))
 
 
-def login_command(peer: Peer, configuration: dict[str, str], forward: Forward | None) -> list[str]:
+def login_command(peer: Peer, configuration: dict[str, str], forward: PortForward | None) -> list[str]:
     """Return the command that logs in and starts the far end."""
     options = list(_ALWAYS)
     # By way of a jump host the time would run while a person types that one's password.
@@ -84,13 +84,13 @@ def login_command(peer: Peer, configuration: dict[str, str], forward: Forward | 
     return [*_SHIELD, *_program(peer), *options, *_destination(peer), REMOTE_COMMAND]
 
 
-def words_of(peer: Peer) -> str:
+def manual_login_command(peer: Peer) -> str:
     """Return the command by which a person tries the same login."""
     return shlex.join([*_program(peer), *(each for each in _destination(peer) if each != "--")])
 
 
 def _program(peer: Peer) -> list[str]:
-    text = _ssh(peer).command or os.environ.get(COMMAND_VARIABLE) or "ssh"
+    text = _ssh(peer).command or os.environ.get(SSH_COMMAND_VARIABLE) or "ssh"
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -107,6 +107,6 @@ def _destination(peer: Peer) -> list[str]:
     return [*port, *user, "--", peer.host]
 
 
-def _ssh(peer: Peer) -> Ssh:
+def _ssh(peer: Peer) -> SshSettings:
     assert peer.ssh is not None  # noqa: S101 - only such peers come here
     return peer.ssh

@@ -17,17 +17,23 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from ..control.connection import ControlLink
-from ..control.keepalive import TETHER_LOOK_S, TETHER_NS, TETHER_PING_S, Liveness, Tether
-from ..control.multiplexer import Channel, Mux
+from ..control.connection import ControlConnection
+from ..control.keepalive import (
+    DEAD_PEER_CHECK_S,
+    DEAD_PEER_TIMEOUT_NS,
+    KEEPALIVE_INTERVAL_S,
+    DeadPeerDetector,
+    Liveness,
+)
+from ..control.multiplexer import Mux, MuxChannel
 from ..far.endpoint import Endpoint, listen
 from ..host.event_loop import run
-from ..host.nic import prepare as prepare_nic
+from ..host.nic import preload as prepare_nic
 from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
 from ..model.plan import SECOND_NS, End
 from ..model.serialization import decode, encode
-from .bundle import MARK
+from .bundle import BOOTSTRAP_MARK
 
 MAX_LINE_BYTES: Final = 4_096
 _LOCALLY: Final = "127.0.0.1"
@@ -36,11 +42,11 @@ _LATE_END_DEADLINE_S: Final = 0.3  # where a near end has been silent before
 _TOLD_DEADLINE_S: Final = 60  # from the start until it is told what is wanted of it
 _CONNECTION_PARTS: Final = 4
 
-Address = tuple[str, int]
+AddressPort = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListenRequest:
     """Near, one line of JSON: where to listen for data connections; 0 takes a free port.
 
     `is_through`: only for those that ssh itself forwards.
@@ -51,7 +57,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Up:
+class ListenReply:
     """Far, one line of JSON after the mark: it listens there, or it cannot, and ends."""
 
     port: int = 0
@@ -70,21 +76,21 @@ def main() -> None:
     _say(streams[1], "ready")
     line = io.FileIO(streams[0], closefd=False).readline(MAX_LINE_BYTES)
     try:
-        wanted = decode(Wanted, json.loads(line))
+        wanted = decode(ListenRequest, json.loads(line))
         listener, host = _listen(wanted)
     except (EndpointError, DecodeError, ValueError) as error:
-        _say(streams[1], "up", Up(problem=str(error)))
+        _say(streams[1], "up", ListenReply(problem=str(error)))
         sys.exit(3)
     signal.alarm(0)
-    _say(streams[1], "up", Up(listener.getsockname()[1], host))
+    _say(streams[1], "up", ListenReply(listener.getsockname()[1], host))
     run(_serve(listener, streams, is_through=wanted.is_through))
 
 
-def _say(fd: int, word: str, up: Up | None = None) -> None:
-    os.write(fd, f"{MARK} {word} {'' if up is None else json.dumps(encode(up))}\n".encode())
+def _say(fd: int, word: str, up: ListenReply | None = None) -> None:
+    os.write(fd, f"{BOOTSTRAP_MARK} {word} {'' if up is None else json.dumps(encode(up))}\n".encode())
 
 
-def _listen(wanted: Wanted) -> tuple[socket.socket, str | None]:
+def _listen(wanted: ListenRequest) -> tuple[socket.socket, str | None]:
     """Listen where the near end came to, or wherever that is not an address of this host (it is translated)."""
     came_to = _came_over()[1]
     if wanted.is_through:
@@ -97,7 +103,7 @@ def _listen(wanted: Wanted) -> tuple[socket.socket, str | None]:
     return listen(None, wanted.data_port, option="--data-port"), None
 
 
-def _came_over() -> tuple[Address | None, Address | None]:
+def _came_over() -> tuple[AddressPort | None, AddressPort | None]:
     """Return the near and the far address of the ssh connection, as sshd tells them."""
     parts = os.environ.get("SSH_CONNECTION", "").split()
     if len(parts) != _CONNECTION_PARTS or not (parts[1] + parts[3]).isdecimal():
@@ -109,11 +115,11 @@ async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_throug
     prepare_nic()  # in a zip that takes near a second, and a near end is on its way
     stop = asyncio.Event()
     peer, own = _came_over()
-    async with Endpoint(listener, takes_control=False, limits=Limits.widest()) as endpoint:
+    async with Endpoint(listener, accepts_control=False, limits=Limits.widest()) as endpoint:
 
-        def accept(_channel: Channel) -> asyncio.Protocol:
-            link = ControlLink(End.FAR)
-            endpoint.serve(link)
+        def accept(_channel: MuxChannel) -> asyncio.Protocol:
+            link = ControlConnection(End.FAR)
+            endpoint.serve_connection(link)
             return link
 
         def lost() -> None:
@@ -153,17 +159,17 @@ async def _watch(mux: Mux, endpoint: Endpoint, *, is_through: bool) -> None:
     but late is not to log in again. Where ssh carries the data, packets come from this host's own sshd.
     """
     now_ns = said_ns = time.monotonic_ns()
-    liveness, tether = Liveness(now_ns), Tether(now_ns)
+    liveness, tether = Liveness(now_ns), DeadPeerDetector(now_ns)
     while True:
-        await asyncio.sleep(TETHER_LOOK_S)
-        now_ns, total_bytes, loaded_ns = time.monotonic_ns(), endpoint.total_bytes(), endpoint.heard_ns()
-        if now_ns - said_ns >= TETHER_PING_S * SECOND_NS:
+        await asyncio.sleep(DEAD_PEER_CHECK_S)
+        now_ns, total_bytes, loaded_ns = time.monotonic_ns(), endpoint.total_bytes(), endpoint.last_received_ns()
+        if now_ns - said_ns >= KEEPALIVE_INTERVAL_S * SECOND_NS:
             said_ns = now_ns
-            mux.say_alive()
+            mux.send_keepalive()
         packet_ns = 0 if is_through or loaded_ns is None else loaded_ns
-        silent_ns = tether.silent_ns(now_ns, max(mux.heard_ns, packet_ns), total_bytes)
-        if loaded_ns is not None and silent_ns > TETHER_NS:
+        silent_ns = tether.measure_silence_ns(now_ns, max(mux.last_received_ns, packet_ns), total_bytes)
+        if loaded_ns is not None and silent_ns > DEAD_PEER_TIMEOUT_NS:
             _end_within(_LATE_END_DEADLINE_S)
             mux.connection_lost(None)
-        elif liveness.lost_for_ns(now_ns, mux.heard_ns, total_bytes) is not None:
+        elif liveness.check_timeout(now_ns, mux.last_received_ns, total_bytes) is not None:
             mux.connection_lost(None)

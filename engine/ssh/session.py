@@ -17,26 +17,26 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from ..control.connection import ControlLink
-from ..control.keepalive import TETHER_NS, TETHER_PING_S
+from ..control.connection import ControlConnection
+from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
 from ..control.multiplexer import Mux
-from ..host.event_loop import see_through
+from ..host.event_loop import await_shielded
 from ..model.errors import DecodeError, PeerError, PeerUnreachable
 from ..model.peer import Peer
 from ..model.plan import End
-from ..model.serialization import decode, encode, printable
-from .askpass import asking
-from .bundle import MARK, OLDEST_PYTHON, baggage
-from .command import Forward, configuration_of, login_command, words_of
-from .data_path import Way, find_way, forward_for
-from .remote_main import MAX_LINE_BYTES, Up, Wanted
+from ..model.serialization import decode, encode, make_printable
+from .askpass import serve_askpass
+from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
+from .command import PortForward, login_command, manual_login_command, query_ssh_config
+from .data_path import DataPath, choose_forward, find_data_path
+from .remote_main import MAX_LINE_BYTES, ListenReply, ListenRequest
 
-Ask = Callable[[str], Awaitable[str | None]]
+PromptCallback = Callable[[str], Awaitable[str | None]]
 """Asks a person what ssh wants to know; None where they do not answer."""
 
 LOGIN_DEADLINE_S: Final = 120.0  # of a person who types a password; sshd's own LoginGraceTime is as long
 UNATTENDED_DEADLINE_S: Final = 30.0
-UP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is 0.2 MB
+STARTUP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is 0.2 MB
 _END_DEADLINE_S: Final = 3.0
 _KILL_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
@@ -49,9 +49,9 @@ _SSH_FAILED: Final = 255
 class SshFarEnd:
     """A far end that is up. `open_link` gives a control connection; `notes` is what a person should know of it."""
 
-    def __init__(self, peer: Peer, mux: Mux, way: Way) -> None:
+    def __init__(self, peer: Peer, mux: Mux, data_path: DataPath) -> None:
         self.peer = peer
-        self.way = way
+        self.data_path = data_path
         self._mux = mux
 
     def __str__(self) -> str:
@@ -62,30 +62,30 @@ class SshFarEnd:
         """Whether it is still there."""
         return not self._mux.is_lost
 
-    def open_link(self) -> ControlLink:
+    def open_control(self) -> ControlConnection:
         """Open a control connection; raise PeerUnreachable where the far end has gone."""
         if self._mux.is_lost:
             raise PeerUnreachable(f"{self.peer}: the connection of ssh has ended")
-        link = ControlLink(End.NEAR)
+        link = ControlConnection(End.NEAR)
         self._mux.open(link)
         return link
 
 
 @asynccontextmanager
-async def ssh_far_end(peer: Peer, ask: Ask | None = None) -> AsyncGenerator[SshFarEnd]:
+async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> AsyncGenerator[SshFarEnd]:
     """Start a far end and give it for as long as the block lasts; raise PeerError where that cannot be done.
 
     What ssh wants to know it asks on the terminal, or by `ask`.
     """
     async with AsyncExitStack() as stack:
-        environment = None if ask is None else await stack.enter_async_context(asking(ask))
-        configuration = await configuration_of(peer)
-        forward = await forward_for(peer)
+        environment = None if prompt is None else await stack.enter_async_context(serve_askpass(prompt))
+        configuration = await query_ssh_config(peer)
+        forward = await choose_forward(peer)
         login = _Login(peer, forward)
         stack.push_async_callback(login.close)
         await login.start(login_command(peer, configuration, forward), environment)
-        up = await login.until_up(is_attended=ask is not None or sys.stdin.isatty())
-        way = await find_way(peer, configuration, forward, (up.host, up.port))
+        up = await login.until_up(is_attended=prompt is not None or sys.stdin.isatty())
+        way = await find_data_path(peer, configuration, forward, (up.host, up.port))
         mux = await login.join(way)
         living = asyncio.create_task(login.live(mux))
         stack.callback(living.cancel)
@@ -104,7 +104,7 @@ def _is_stopped(pid: int) -> bool:
 class _Login:
     """ssh as it runs, from its start to its end."""
 
-    def __init__(self, peer: Peer, forward: Forward | None) -> None:
+    def __init__(self, peer: Peer, forward: PortForward | None) -> None:
         self._peer = peer
         self._forward = forward
         self._process: asyncio.subprocess.Process | None = None
@@ -138,14 +138,14 @@ class _Login:
                 raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {error}") from error
         self._listening = asyncio.create_task(self._listen(self._errors))
 
-    async def until_up(self, *, is_attended: bool) -> Up:
+    async def until_up(self, *, is_attended: bool) -> ListenReply:
         """Give the far end what it asks for until it listens; raise PeerError where it does not come to that."""
         deadline_s = LOGIN_DEADLINE_S if is_attended else UNATTENDED_DEADLINE_S
         try:
             async with asyncio.timeout(deadline_s) as limit:
                 while (line := await self._next_line()) is not None:
                     # From here on nobody types.
-                    limit.reschedule(asyncio.get_running_loop().time() + UP_DEADLINE_S)
+                    limit.reschedule(asyncio.get_running_loop().time() + STARTUP_DEADLINE_S)
                     word, _, rest = line.partition(" ")
                     if word == "up":
                         return self._checked(rest)
@@ -153,13 +153,14 @@ class _Login:
                 raise await self._why_ended()
         except TimeoutError as error:
             raise PeerUnreachable(
-                f"{self._peer} did not come up in time{self._quoted()}; does this work: {words_of(self._peer)}"
+                f"{self._peer} did not come up in time{self._quoted()}; "
+                f"does this work: {manual_login_command(self._peer)}"
             ) from error
 
-    async def join(self, way: Way) -> Mux:
+    async def join(self, way: DataPath) -> Mux:
         """Return the streams as those of control connections."""
         assert self._stream is not None  # noqa: S101 - it was started
-        mux = Mux(None, lambda: None, extra=way.extra, why_lost=self._why_lost)
+        mux = Mux(None, lambda: None, extra=way.transport_extra, why_lost=self._why_lost)
         mux.data_received(self._buffer)
         await asyncio.get_running_loop().create_unix_connection(lambda: mux, sock=self._stream)
         self._mux, self._stream = mux, None
@@ -173,8 +174,8 @@ class _Login:
         """
         looks = 0
         while not mux.is_lost:
-            await asyncio.sleep(TETHER_PING_S)
-            mux.say_alive()
+            await asyncio.sleep(KEEPALIVE_INTERVAL_S)
+            mux.send_keepalive()
             process = self._process
             looks = looks + 1 if process is not None and _is_stopped(process.pid) else 0
             if process is not None and looks > 1:
@@ -184,7 +185,7 @@ class _Login:
 
     async def close(self) -> None:
         """Let the far end go, and ssh with it."""
-        await see_through(self._end())
+        await await_shielded(self._end())
 
     async def _next_line(self) -> str | None:
         """Return what the far end says next, None at its end. What has not its mark is the login's own."""
@@ -194,7 +195,7 @@ class _Login:
             while b"\n" in self._buffer:
                 line, _, self._buffer = self._buffer.partition(b"\n")
                 mark, _, rest = line.decode(errors="replace").strip().partition(" ")
-                if mark == MARK:
+                if mark == BOOTSTRAP_MARK:
                     return rest
             try:
                 more = await loop.sock_recv(self._stream, _READ_BYTES)
@@ -216,27 +217,27 @@ class _Login:
             await asyncio.get_running_loop().sock_sendall(self._stream, data)
 
     async def _answer(self, word: str, rest: str) -> None:
-        oldest = ".".join(map(str, OLDEST_PYTHON))
+        oldest = ".".join(map(str, MIN_PYTHON))
         if word == "engine":
             self._said.clear()  # of a linkgauge there that is another one
-            await self._send(baggage())
+            await self._send(bootstrap_script())
         elif word == "ready":
             ssh, forward = self._peer.ssh, self._forward
             assert ssh is not None  # noqa: S101 - it is such a peer
             port = (ssh.data_port or 0) if forward is None else forward.far_port
-            wanted = json.dumps(encode(Wanted(port, forward is not None)))
+            wanted = json.dumps(encode(ListenRequest(port, forward is not None)))
             assert len(wanted) < MAX_LINE_BYTES  # noqa: S101 - two small numbers
             await self._send(wanted.encode() + b"\n")
         elif word == "python":
-            found = f"its python3 is {printable(rest)}" if rest else "there is no python3 on its PATH"
+            found = f"its python3 is {make_printable(rest)}" if rest else "there is no python3 on its PATH"
             raise PeerError(
                 f"{self._peer} cannot run the far end: {found}, and Python {oldest} or newer is needed; "
                 "install it, or linkgauge, there"
             )
 
-    def _checked(self, text: str) -> Up:
+    def _checked(self, text: str) -> ListenReply:
         try:
-            up = decode(Up, json.loads(text))
+            up = decode(ListenReply, json.loads(text))
         except (DecodeError, ValueError) as error:
             raise PeerError(f"{self._peer} cannot be understood: {error}") from error
         if up.problem is not None:
@@ -251,7 +252,8 @@ class _Login:
             await asyncio.wait([self._listening], timeout=_KILL_DEADLINE_S)
         if status == _SSH_FAILED:
             return PeerUnreachable(
-                f"ssh does not get to {self._peer}{self._quoted()}; this has to work: {words_of(self._peer)}"
+                f"ssh does not get to {self._peer}{self._quoted()}; "
+                f"this has to work: {manual_login_command(self._peer)}"
             )
         return PeerError(f"{self._peer}: the far end could not be started (status {status}){self._quoted()}")
 
@@ -260,7 +262,7 @@ class _Login:
 
     def _quoted(self) -> str:
         """Return the last lines of what ssh said, harmless."""
-        lines = [printable(line.strip()) for line in self._said.decode(errors="replace").splitlines()]
+        lines = [make_printable(line.strip()) for line in self._said.decode(errors="replace").splitlines()]
         last = [line for line in lines if line][-_SHOWN_LINES:]
         return f": {' '.join(last)}".rstrip(".") if last else ""
 
@@ -271,7 +273,7 @@ class _Login:
             del self._said[:-_MOST_SAID_BYTES]
 
     async def _end(self) -> None:
-        is_there = self._mux is not None and time.monotonic_ns() - self._mux.heard_ns < TETHER_NS
+        is_there = self._mux is not None and time.monotonic_ns() - self._mux.last_received_ns < DEAD_PEER_TIMEOUT_NS
         if self._mux is not None:
             self._mux.close()
         if self._stream is not None:

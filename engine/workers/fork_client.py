@@ -18,8 +18,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final, Self
 
-from ..host.event_loop import see_through
-from ..host.memory_archive import Carried
+from ..host.event_loop import await_shielded
+from ..host.memory_archive import InheritedBundle
 from ..model.errors import WorkerError
 
 # MERGED FROM engine/dataplane/asking:
@@ -29,19 +29,21 @@ from ..model.errors import WorkerError
 # and
 # what it writes its errors to.
 
-REQUEST: Final = struct.Struct("=BIi")  # what; of which worker; the worker's number in its run, of a FORK
-ANSWER: Final = struct.Struct("=BIi")  # what; of which worker; errno of FAILED, exit status of ENDED (-9: signal 9)
-FDS_OF_A_FORK: Final = 3
+REQUEST_STRUCT: Final = struct.Struct("=BIi")  # what; of which worker; the worker's number in its run, of a FORK
+REPLY_STRUCT: Final = struct.Struct(
+    "=BIi"
+)  # what; of which worker; errno of FAILED, exit status of ENDED (-9: signal 9)
+FORK_FD_COUNT: Final = 3
 
 
-class Asked(IntEnum):
+class ForkRequest(IntEnum):
     """What a starter is asked for."""
 
     FORK = 1
     KILL = 2
 
 
-class Told(IntEnum):
+class ForkReply(IntEnum):
     """What a starter tells: that it can be asked, that a worker was forked or could not be, that one has ended."""
 
     READY = 1
@@ -59,20 +61,20 @@ _NAMESPACE: Final = Path("/proc/thread-self/ns/net")
 class WorkerProcess:
     """The process of a worker, as the end that asked for it has it."""
 
-    def __init__(self, starter: "_Starter", whose: int, errors_fd: int) -> None:
-        self._starter = starter
-        self._whose = whose
+    def __init__(self, fork_server: "_Starter", worker_id: int, errors_fd: int) -> None:
+        self._starter = fork_server
+        self._whose = worker_id
         self._errors_fd = errors_fd
-        self.forked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.fork_result: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[tuple[str, str]] | None = None
 
-    def has_ended(self, how: str) -> None:
+    def set_exit(self, how: str) -> None:
         """Take note of how it ended."""
         if not self._ended.done():
             self._ended.set_result(how)
 
-    async def end(self, deadline_s: float) -> tuple[str, str]:
+    async def shut_down(self, deadline_s: float) -> tuple[str, str]:
         """Wait for its end, by force where that does not come in time; return how it ended, and its last words.
 
         Its channel must be closed. Several may wait; the first one says how long.
@@ -122,10 +124,10 @@ class _Starter:
         self._workers[whose] = found = WorkerProcess(self, whose, reading)
         try:
             try:
-                self._ask(Asked.FORK, whose, number, [channel_fd, counters_fd, writing])
+                self._ask(ForkRequest.FORK, whose, number, [channel_fd, counters_fd, writing])
             finally:
                 os.close(writing)
-            await found.forked
+            await found.fork_result
         except BaseException:
             self._workers.pop(whose, None)
             os.close(reading)
@@ -134,14 +136,14 @@ class _Starter:
 
     def kill(self, whose: int) -> None:
         """Have a worker end at once."""
-        self._ask(Asked.KILL, whose)
+        self._ask(ForkRequest.KILL, whose)
 
-    def _ask(self, asked: Asked, whose: int, number: int = 0, fds: Sequence[int] = ()) -> None:
+    def _ask(self, asked: ForkRequest, whose: int, number: int = 0, fds: Sequence[int] = ()) -> None:
         """Ask, where it is there to be asked; that it is not is known to everybody in a moment (_is_gone)."""
         if self._sock.fileno() < 0:
             return
         try:
-            socket.send_fds(self._sock, [REQUEST.pack(asked, whose, number)], fds)
+            socket.send_fds(self._sock, [REQUEST_STRUCT.pack(asked, whose, number)], fds)
         except (BrokenPipeError, ConnectionResetError):
             pass
         except OSError as error:
@@ -188,7 +190,7 @@ class _Starter:
         self._is_gone(f"the process that starts workers has ended: {_last_words(errors) or f'status {status}'}")
 
     async def _begun(self, errors_fd: int) -> asyncio.subprocess.Process:
-        carried = Carried()
+        carried = InheritedBundle()
         try:
             return await asyncio.create_subprocess_exec(
                 # -P keeps what lies in the current folder out of its imports.
@@ -210,21 +212,21 @@ class _Starter:
             while part := self._sock.recv(_READ_BYTES):
                 self._heard += part
             self._hang_up()
-        whole = len(self._heard) // ANSWER.size * ANSWER.size
-        for told, whose, value in ANSWER.iter_unpack(self._heard[:whole]):
-            if told == Told.READY:
+        whole = len(self._heard) // REPLY_STRUCT.size * REPLY_STRUCT.size
+        for told, whose, value in REPLY_STRUCT.iter_unpack(self._heard[:whole]):
+            if told == ForkReply.READY:
                 self._up.set()
             elif (worker := self._workers.get(whose)) is None:
                 continue  # nobody waits for it any more
-            elif told == Told.ENDED:
+            elif told == ForkReply.ENDED:
                 del self._workers[whose]
-                worker.has_ended(f"killed by signal {-value}" if value < 0 else f"exit status {value}")
-            elif not worker.forked.done():
-                if told == Told.FORKED:
-                    worker.forked.set_result(None)
+                worker.set_exit(f"killed by signal {-value}" if value < 0 else f"exit status {value}")
+            elif not worker.fork_result.done():
+                if told == ForkReply.FORKED:
+                    worker.fork_result.set_result(None)
                 else:
                     why = f"a worker process could not be forked: {os.strerror(value)}"
-                    worker.forked.set_exception(WorkerError(why))
+                    worker.fork_result.set_exception(WorkerError(why))
         self._heard = self._heard[whole:]
 
     def _hang_up(self) -> None:
@@ -237,9 +239,9 @@ class _Starter:
         self.why_gone = why
         self._up.set()
         for worker in self._workers.values():
-            if not worker.forked.done():
-                worker.forked.set_exception(_GoneError(why))
-            worker.has_ended(why)
+            if not worker.fork_result.done():
+                worker.fork_result.set_exception(_GoneError(why))
+            worker.set_exit(why)
         self._workers.clear()
 
 
@@ -264,7 +266,7 @@ class _Shared:
 _shared: Final[dict[tuple[asyncio.AbstractEventLoop, int], _Shared]] = {}
 
 
-class Hold:
+class ForkServerLease:
     """A hold on what starts workers; close it, or have it for an `async with` block."""
 
     def __init__(self) -> None:
@@ -299,4 +301,4 @@ class Hold:
         self._shared.holders -= 1
         if self._shared.holders == 0:
             del _shared[self._key]
-            await see_through(self._shared.starter.close())
+            await await_shielded(self._shared.starter.close())

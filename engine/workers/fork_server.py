@@ -22,7 +22,7 @@ from ..host.event_loop import loop_factory
 from ..model.plan import SocketOptions
 from ..model.serialization import decode, encode
 from . import worker
-from .fork_client import ANSWER, FDS_OF_A_FORK, REQUEST, Asked, Told
+from .fork_client import FORK_FD_COUNT, REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 
 _PATIENCE_S: Final = 1.0
 
@@ -44,7 +44,7 @@ class _Starter:
 
     def serve(self) -> None:
         """Fork, kill and reap until nobody can ask any more, and see the workers to their end."""
-        self._tell(Told.READY, 0, 0)
+        self._tell(ForkReply.READY, 0, 0)
         while self._look(None):
             pass
         self._poll.unregister(self._sock)
@@ -62,31 +62,31 @@ class _Starter:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wakes, 4_096)
             for whose, status in self._reaped():
-                self._tell(Told.ENDED, whose, status)
+                self._tell(ForkReply.ENDED, whose, status)
         return self._sock.fileno() not in ready or self._take()
 
     def _take(self) -> bool:
         """Do what the next message asks for; return False where there is none, and never will be."""
         try:
-            message, fds, _flags, _address = socket.recv_fds(self._sock, REQUEST.size, FDS_OF_A_FORK)
+            message, fds, _flags, _address = socket.recv_fds(self._sock, REQUEST_STRUCT.size, FORK_FD_COUNT)
         except OSError:
             return False
-        if len(message) != REQUEST.size:
+        if len(message) != REQUEST_STRUCT.size:
             return False
-        asked, whose, number = REQUEST.unpack(message)
-        if asked == Asked.KILL:
+        asked, whose, number = REQUEST_STRUCT.unpack(message)
+        if asked == ForkRequest.KILL:
             for pid in [pid for pid, owner in self._workers.items() if owner == whose]:
                 os.kill(pid, signal.SIGKILL)
             return True
         why = self._fork(whose, number, fds)
-        self._tell(Told.FAILED if why else Told.FORKED, whose, why)
+        self._tell(ForkReply.FAILED if why else ForkReply.FORKED, whose, why)
         for fd in fds:
             os.close(fd)
         return True
 
     def _fork(self, whose: int, number: int, fds: list[int]) -> int:
         """Fork a worker; return why that cannot be (errno), or 0."""
-        if len(fds) != FDS_OF_A_FORK:
+        if len(fds) != FORK_FD_COUNT:
             return errno.EMFILE  # the kernel drops those that there is no room for
         try:
             pid = os.fork()
@@ -128,9 +128,9 @@ class _Starter:
             if whose is not None:
                 yield whose, os.waitstatus_to_exitcode(status)
 
-    def _tell(self, told: Told, whose: int, value: int) -> None:
+    def _tell(self, told: ForkReply, whose: int, value: int) -> None:
         with contextlib.suppress(OSError):  # nobody is there to hear it: the next look says so
-            self._sock.send(ANSWER.pack(told, whose, value))
+            self._sock.send(REPLY_STRUCT.pack(told, whose, value))
 
 
 def _wake(_number: int, _frame: object) -> None:

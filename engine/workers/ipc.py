@@ -15,16 +15,16 @@ from typing import Any, Final
 _READ_BYTES: Final = 65_536
 _MAX_FDS: Final = 64
 
-Message = dict[str, Any]
+WorkerMessage = dict[str, Any]
 
 
-class Channel:
+class WorkerChannel:
     """One end of a channel on the running loop. `on_message(message, fd)` owns the descriptor it gets."""
 
     def __init__(
         self,
         sock: socket.socket,
-        on_message: Callable[[Message, int | None], None],
+        on_message: Callable[[WorkerMessage, int | None], None],
         on_eof: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -38,7 +38,7 @@ class Channel:
         sock.setblocking(False)
         self._loop.add_reader(sock, self._read)
 
-    def send(self, message: Message, fd: int | None = None) -> None:
+    def send(self, message: WorkerMessage, fd: int | None = None) -> None:
         """Queue a line, with a descriptor where given: the channel closes that one once it is sent."""
         if self._closed:
             if fd is not None:

@@ -8,15 +8,15 @@ from types import TracebackType
 from typing import Final, Self
 
 from ..host.core_affinity import shares_cores, usable_cores
-from ..host.event_loop import see_through
-from ..metering.shared_counters import Counters
+from ..host.event_loop import await_shielded
+from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
 from ..model.plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
 from ..model.serialization import encode
 from ..protocol.messages import Change
 from ..workloads.latency_probe import probe_setup
-from .fork_client import Hold, WorkerProcess
-from .ipc import Channel, Message
+from .fork_client import ForkServerLease, WorkerProcess
+from .ipc import WorkerChannel, WorkerMessage
 
 START_DEADLINE_S: Final = 10.0
 END_DEADLINE_S: Final = 2.0
@@ -27,7 +27,7 @@ _CONNECTIONS_APART: Final = 4
 class _Member:
     """One worker process and this end of its channel."""
 
-    channel: Channel
+    channel: WorkerChannel
 
     def __init__(self, process: WorkerProcess) -> None:
         self.process = process
@@ -35,7 +35,7 @@ class _Member:
         self.why_ended: str | None = None
 
 
-class Pool:
+class WorkerPool:
     """Starts workers when sessions need them; `async with` gives all of them back.
 
     `on_event(event)` gets what workers say (see worker.py); `on_lost(why)` is called where one ends by itself.
@@ -45,7 +45,7 @@ class Pool:
         self,
         end: End,
         plan: Plan,
-        on_event: Callable[[Message], None],
+        on_event: Callable[[WorkerMessage], None],
         on_lost: Callable[[str], None],
     ) -> None:
         self._end = end
@@ -53,19 +53,19 @@ class Pool:
         self._on_event = on_event
         self._on_lost = on_lost
         self._members: dict[int, _Member] = {}
-        self._size = plan.workers or default_workers(plan)
+        self._size = plan.workers or default_worker_count(plan)
         self._closing = False
         self._going = False
-        self._kept: Message | None = None
+        self._kept: WorkerMessage | None = None
         self._starting = asyncio.Lock()
-        self._starter: Hold | None = None
+        self._starter: ForkServerLease | None = None
         self._mourning: set[asyncio.Task[None]] = set()
-        self.counters = Counters.create()
+        self.counters = SharedCounters.create()
 
     async def __aenter__(self) -> Self:
         """Start the workers that the plan's sessions need."""
         try:
-            self._starter = Hold()
+            self._starter = ForkServerLease()
             settings = self._plan.settings
             numbers = {
                 self._host_of(flow, session)
@@ -86,7 +86,9 @@ class Pool:
         """End the workers."""
         await self.close()
 
-    async def command(self, direction: Direction, session: int, message: Message, fd: int | None = None) -> None:
+    async def send_command(
+        self, direction: Direction, session: int, message: WorkerMessage, fd: int | None = None
+    ) -> None:
         """Send a session's command to the worker that hosts it, which is started where it is not there yet."""
         number = self._host_of(direction, session)
         try:
@@ -106,14 +108,14 @@ class Pool:
             return _PROBE_WORKER
         return (session - 1 + (direction is Direction.IN) * (self._size // 2)) % self._size
 
-    def go(self) -> None:
+    def start_payload(self) -> None:
         """Let payload flow: of the sessions there are, and of all that are opened later. The probe went before."""
         self._going = True
         for number, member in self._members.items():
             if number != _PROBE_WORKER:
                 member.channel.send({"command": "go"})
 
-    def keep(self, change: Change) -> None:
+    def apply_change(self, change: Change) -> None:
         """Tell every worker to let go of what a change no longer wants."""
         self._kept = {
             "command": "keep",
@@ -124,7 +126,7 @@ class Pool:
         }
         self._command_all(self._kept)
 
-    def _command_all(self, message: Message) -> None:
+    def _command_all(self, message: WorkerMessage) -> None:
         for member in self._members.values():
             member.channel.send(message)
 
@@ -138,7 +140,7 @@ class Pool:
             member.channel.close()
             member.ready.set()  # who waits for it waits no longer
         try:
-            await see_through(_end_all(member for member in members if member.why_ended is None))
+            await await_shielded(_end_all(member for member in members if member.why_ended is None))
         finally:
             self.counters.close()
             if self._starter is not None:
@@ -149,10 +151,12 @@ class Pool:
         process, ours = await self._forked(number)
         if self._closing:  # nobody would end it: it ends as its channel does
             ours.close()
-            await see_through(process.end(END_DEADLINE_S))
+            await await_shielded(process.shut_down(END_DEADLINE_S))
             self._refuse_closing()
         member = _Member(process)
-        member.channel = Channel(ours, lambda message, _: self._heard(member, message), lambda: self._eof(member))
+        member.channel = WorkerChannel(
+            ours, lambda message, _: self._heard(member, message), lambda: self._eof(member)
+        )
         self._members[number] = member
         member.channel.send(self._setup() | (probe_setup() if number == _PROBE_WORKER else {}))
         if self._kept is not None:
@@ -188,10 +192,10 @@ class Pool:
         if self._closing:
             raise WorkerError("the run is over")
 
-    def _setup(self) -> Message:
+    def _setup(self) -> WorkerMessage:
         """Return a worker's first command: all of the plan that it has to know."""
         plan = self._plan
-        request_bytes, response_bytes = plan.sizes
+        request_bytes, response_bytes = plan.transaction_sizes
         return {
             "command": "setup",
             "end": self._end,
@@ -208,7 +212,7 @@ class Pool:
             "shares_core": shares_cores(plan),
         }
 
-    def _heard(self, member: _Member, message: Message) -> None:
+    def _heard(self, member: _Member, message: WorkerMessage) -> None:
         if message["event"] == "ready":
             member.ready.set()
         else:
@@ -224,7 +228,7 @@ class Pool:
 
     async def _mourn(self, member: _Member) -> None:
         """Find out why a worker ended, and say so."""
-        how, last_words = await member.process.end(END_DEADLINE_S)
+        how, last_words = await member.process.shut_down(END_DEADLINE_S)
         member.why_ended = f"a worker process ended by itself ({how})" + (last_words and f": {last_words}")
         if member.ready.is_set():
             self._on_lost(member.why_ended)
@@ -232,10 +236,10 @@ class Pool:
 
 
 async def _end_all(members: Iterable[_Member]) -> None:
-    await asyncio.gather(*(member.process.end(END_DEADLINE_S) for member in members))
+    await asyncio.gather(*(member.process.shut_down(END_DEADLINE_S) for member in members))
 
 
-def default_workers(plan: Plan) -> int:
+def default_worker_count(plan: Plan) -> int:
     """Return how many workers an end may have: half the cores this process may use.
 
     For payload that starts on several connections up to four of them have their own, however few the cores are.
@@ -244,5 +248,5 @@ def default_workers(plan: Plan) -> int:
     with four, rounds in turn. Transactions take turns anyway. Connections that are added later go where there is
     room: a worker that has to start first would keep the person waiting.
     """
-    least = min(_CONNECTIONS_APART, plan.settings.connections) if plan.workload.is_streaming else 1
+    least = min(_CONNECTIONS_APART, plan.settings.connections) if plan.workload.is_bulk else 1
     return max(least, min(MAX_WORKERS, len(usable_cores()) // 2))

@@ -21,16 +21,16 @@ import time
 from typing import Any
 
 from ..host.event_loop import run
-from ..metering.shared_counters import Counters, slot_of
+from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.errors import LinkgaugeError
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketOptions, Workload
 from ..model.serialization import decode, encode
 from ..workloads import session_handshake as opening
 from ..workloads import sockets
-from ..workloads.readiness import readiness
-from ..workloads.session import Payload, Place, Session, Supplies
-from ..workloads.session_handshake import Opening
-from .ipc import Channel, Message
+from ..workloads.readiness import create_poller
+from ..workloads.session import Payload, Session, SessionContext, WorkerResources
+from ..workloads.session_handshake import SessionConfig
+from .ipc import WorkerChannel, WorkerMessage
 
 OPEN_DEADLINE_S = 15.0  # a session that is added to a saturated link may lose its first packets
 _RECEIVE_BYTES = 1 << 20
@@ -40,23 +40,23 @@ _MOST_REFRESH_S = 0.4  # what comes on a connection tells whether the other end 
 class Worker:
     """The sessions of one worker and the commands that change them."""
 
-    def __init__(self, channel: socket.socket, counters: Counters, number: int) -> None:
+    def __init__(self, channel: socket.socket, counters: SharedCounters, number: int) -> None:
         self._counters = counters
         self._number = number
         self._sessions: dict[tuple[Direction, int], Session] = {}
         self._opening: set[asyncio.Task[None]] = set()
-        self._supplies: Supplies | None = None
-        self._opening_of = Opening(End.NEAR, Workload.STREAM, SocketOptions())
+        self._supplies: WorkerResources | None = None
+        self._opening_of = SessionConfig(End.NEAR, Workload.STREAM, SocketOptions())
         self._mode = Mode.COPY
         # The first sessions wait for each other: the flood of some would starve the opening of the rest.
         self._held = True
         self._shares_core = False
         self._cores: set[int] = set()
         self._expected = 0  # sessions, before a person wants more of them
-        self._kept: Message = {"flows": [], "sessions": 0, "generation": -1, "oldest": 0}
+        self._kept: WorkerMessage = {"flows": [], "sessions": 0, "generation": -1, "oldest": 0}
         self._refresh_s = 0.1
         self.done = asyncio.Event()
-        self._channel = Channel(channel, self._command, self.done.set)
+        self._channel = WorkerChannel(channel, self._command, self.done.set)
 
     async def serve(self) -> None:
         """Host sessions until the channel ends."""
@@ -71,11 +71,11 @@ class Worker:
             for session in self._sessions.values():
                 session.close()
             if self._supplies is not None:
-                self._supplies.readiness.close()
+                self._supplies.poller.close()
                 self._supplies.payload.close()
             self._channel.close()
 
-    def _command(self, message: Message, fd: int | None) -> None:
+    def _command(self, message: WorkerMessage, fd: int | None) -> None:
         command = message["command"]
         if command == "setup":
             self._setup(message)
@@ -91,21 +91,21 @@ class Worker:
             self._opening.add(task)
             task.add_done_callback(self._opening.discard)
 
-    def _setup(self, message: Message) -> None:
+    def _setup(self, message: WorkerMessage) -> None:
         options = decode(SocketOptions, message["socket"])
-        self._opening_of = Opening(End(message["end"]), Workload(message["workload"]), options)
+        self._opening_of = SessionConfig(End(message["end"]), Workload(message["workload"]), options)
         self._cores = set(message["cores"])
         self._shares_core = message["shares_core"]
         if message["cores"]:
             _stay_on({message["cores"][self._number % len(message["cores"])]})
-        self._mode = sockets.usable_mode(message["mode"] and Mode(message["mode"]))
+        self._mode = sockets.supported_mode(message["mode"] and Mode(message["mode"]))
         request, burst = message["request_bytes"], message["burst"]
-        self._supplies = Supplies(
+        self._supplies = WorkerResources(
             payload=Payload(message["block_bytes"], self._mode),
             buffer=memoryview(bytearray(max(_RECEIVE_BYTES, message["block_bytes"]))),
             mode=self._mode,
             requests=memoryview(os.urandom(request * burst)),
-            readiness=readiness(),
+            poller=create_poller(),
             request_bytes=request,
             response_bytes=message["response_bytes"],
             burst=burst,
@@ -114,7 +114,7 @@ class Worker:
         # Twice an interval, so that a sample's TCP_INFO and CPU are at most half an interval old.
         self._refresh_s = min(message["interval_ns"] / SECOND_NS / 2, _MOST_REFRESH_S)
 
-    def _keep(self, message: Message) -> None:
+    def _keep(self, message: WorkerMessage) -> None:
         self._kept = message
         for (direction, number), session in list(self._sessions.items()):
             if self._is_let_go(direction, number, session.generation):
@@ -133,7 +133,7 @@ class Worker:
         wanted = direction in kept["flows"] and number <= kept["sessions"]
         return generation < kept["oldest"] or (not wanted and generation <= kept["generation"])
 
-    async def _open(self, message: Message, fd: int | None) -> None:
+    async def _open(self, message: WorkerMessage, fd: int | None) -> None:
         direction, number = Direction(message["direction"]), message["session"]
         key: dict[str, Any] = {
             "direction": direction,
@@ -149,9 +149,11 @@ class Worker:
         try:
             async with asyncio.timeout(OPEN_DEADLINE_S):
                 sockets.prepare(sock, message["window_bytes"], how.session_options)
-                await (opening.accept(sock) if fd is not None else opening.connect(sock, message, how.options))
-                beside = await opening.meet(sock, how, message)
-            facts = sockets.read_facts(
+                await (
+                    opening.send_accepted(sock) if fd is not None else opening.connect(sock, message, how.options)
+                )
+                beside = await opening.negotiate_listener(sock, how, message)
+            facts = sockets.read_socket_info(
                 sock,
                 how.end,
                 direction,
@@ -172,14 +174,14 @@ class Worker:
             self._channel.send({"event": "opened", "facts": encode(facts)})
 
     @staticmethod
-    def _socket(message: Message, fd: int | None) -> socket.socket:
+    def _socket(message: WorkerMessage, fd: int | None) -> socket.socket:
         if message["command"] == "open":
             return socket.socket(message["family"])
         if fd is None:
             raise OSError("no descriptor is left for another connection; raise the limit (ulimit -n)")
         return socket.socket(fileno=fd)
 
-    def _host(self, sock: socket.socket, message: Message, beside: Any) -> bool:
+    def _host(self, sock: socket.socket, message: WorkerMessage, beside: Any) -> bool:
         """Take an open connection in; return whether it is still wanted."""
         direction, number, generation = Direction(message["direction"]), message["session"], message["generation"]
         previous = self._sessions.get((direction, number))
@@ -197,12 +199,12 @@ class Worker:
             self._channel.send({"event": "lost", **key, "why": why})
 
         assert self._supplies is not None  # noqa: S101 - setup is the first command
-        place = Place(self._counters, slot_of(direction, number), generation, lost)
-        session = opening.host(sock, place, self._supplies, self._opening_of, message, beside)
+        place = SessionContext(self._counters, slot_index(direction, number), generation, lost)
+        session = opening.create_session(sock, place, self._supplies, self._opening_of, message, beside)
         self._sessions[direction, number] = session
         if not self._held:
             for other in self._sessions.values():
-                other.share()
+                other.share_worker()
             if self._shares_core and len(self._sessions) > self._expected:
                 self._spread()
             self._start(session, is_alone=len(self._sessions) == len(self._opening) == 1)
@@ -224,8 +226,8 @@ class Worker:
             for session in list(self._sessions.values()):
                 session.refresh()
             self._counters.set_worker_cpu(self._number, time.process_time_ns())
-            heard = [session.heard_ns for session in self._sessions.values()]
-            self._counters.set_heard(self._number, max(heard, default=0))
+            heard = [session.last_received_ns for session in self._sessions.values()]
+            self._counters.set_last_received(self._number, max(heard, default=0))
             await asyncio.sleep(self._refresh_s)
 
 
@@ -257,7 +259,7 @@ def _set_policy(name: str) -> None:
 
 
 async def _serve(channel_fd: int, counters_fd: int, number: int) -> None:
-    counters = Counters(counters_fd)
+    counters = SharedCounters(counters_fd)
     try:
         await Worker(socket.socket(fileno=channel_fd), counters, number).serve()
     finally:

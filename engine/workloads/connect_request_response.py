@@ -29,9 +29,9 @@ from ..model.latency_histogram import bucket_of
 from ..model.plan import SocketOptions
 from ..protocol.auth import TICKET_BYTES, Tickets
 from . import sockets
-from .readiness import ENDED, OnReady
-from .session import Place, ReceivingSession, Supplies
-from .thread_io import JOIN_S, in_thread
+from .readiness import PEER_CLOSED, ReadyCallback
+from .session import ReceivingSession, SessionContext, WorkerResources
+from .thread_io import JOIN_TIMEOUT_S, start_thread
 
 _NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 _ANSWER_FLAGS: Final = _NO_WAIT | getattr(socket, "MSG_MORE", 0)
@@ -46,7 +46,7 @@ _SHUTDOWN_WAKES: Final = sys.platform == "linux"  # whoever waits in accept(2)
 _Step = Callable[[], None]
 
 
-def listen_beside(sock: socket.socket) -> socket.socket:
+def open_listener(sock: socket.socket) -> socket.socket:
     """Return a listening socket on a free port of the address that a connection has at this end.
 
     It inherits nothing: `sockets.prepare` sets it up, and what it accepts is then set up alike.
@@ -64,18 +64,23 @@ def listen_beside(sock: socket.socket) -> socket.socket:
     return listener
 
 
-class ConnectAnswerer(ReceivingSession):
+class CrrResponder(ReceivingSession):
     """Accepts, reads a request, answers and closes."""
 
     def __init__(
-        self, sock: socket.socket, place: Place, supplies: Supplies, listener: socket.socket, tickets: Tickets
+        self,
+        sock: socket.socket,
+        context: SessionContext,
+        resources: WorkerResources,
+        listener: socket.socket,
+        tickets: Tickets,
     ) -> None:
-        super().__init__(sock, place)
-        self.block = memoryview(supplies.payload.block)
-        self.request_bytes = supplies.request_bytes
-        self.response_bytes = supplies.response_bytes
-        self.readiness = supplies.readiness
-        self.waiting: dict[_Answer, None] = {}  # the one that has waited longest is the first
+        super().__init__(sock, context)
+        self.block = memoryview(resources.payload.block)
+        self.request_bytes = resources.request_bytes
+        self.response_bytes = resources.response_bytes
+        self.poller = resources.poller
+        self.pending: dict[_Answer, None] = {}  # the one that has waited longest is the first
         self._listener = listener
         # Not accept(): what socket.socket has on top of a connection takes 1.2 µs more.
         self._accept_fd: Callable[[], tuple[int, object]] = attrgetter("_accept")(listener)
@@ -88,10 +93,10 @@ class ConnectAnswerer(ReceivingSession):
     def close(self) -> None:
         """Close the listener, what was accepted and is not answered, and the session."""
         if not self._closed:
-            self.readiness.forget(self._listener.fileno())
+            self.poller.unwatch(self._listener.fileno())
             self._end_thread()
             self._listener.close()
-            for one in list(self.waiting):
+            for one in list(self.pending):
                 one.close()
         super().close()
 
@@ -100,7 +105,7 @@ class ConnectAnswerer(ReceivingSession):
         if self._thread is not None:
             with contextlib.suppress(OSError):  # wakes it
                 self._listener.shutdown(socket.SHUT_RDWR)
-            self._thread.join(JOIN_S)
+            self._thread.join(JOIN_TIMEOUT_S)
             self._thread = None
 
     def redeem(self, ticket: bytes) -> bool:
@@ -108,7 +113,7 @@ class ConnectAnswerer(ReceivingSession):
         with self._lock:
             return self._tickets.redeem(ticket)
 
-    def answered(self) -> None:
+    def count_response(self) -> None:
         """Count an answer that was sent."""
         with self._lock:
             self._words[self._bytes_at] += self.response_bytes
@@ -117,9 +122,9 @@ class ConnectAnswerer(ReceivingSession):
         self._loop.add_reader(self._sock, self._look_for_end)
         if self._is_alone and _SHUTDOWN_WAKES:
             self._listener.setblocking(True)
-            self._thread = in_thread(self._answer_alone, self._left_alone)
+            self._thread = start_thread(self._answer_alone, self._left_alone)
         else:
-            self.readiness.watch(self._listener.fileno(), self._accepting())
+            self.poller.watch(self._listener.fileno(), self._accepting())
 
     def _answer_alone(self) -> None:
         answer = self._answering()
@@ -131,7 +136,7 @@ class ConnectAnswerer(ReceivingSession):
     def _take_step(self, step: _Step) -> None:
         step()
         if self._closed:
-            for one in list(self.waiting):
+            for one in list(self.pending):
                 one.close()
 
     def _left_alone(self, _nothing: None, error: OSError | None) -> None:
@@ -143,9 +148,9 @@ class ConnectAnswerer(ReceivingSession):
             self._lose(error)
             return
         self._listener.setblocking(False)
-        self.readiness.watch(self._listener.fileno(), self._accepting())
+        self.poller.watch(self._listener.fileno(), self._accepting())
 
-    def _accepting(self) -> OnReady:
+    def _accepting(self) -> ReadyCallback:
         answer = self._answering()
 
         def accept(_what: int) -> None:
@@ -200,7 +205,7 @@ class _Answer:
 
     __slots__ = ("_got", "_head", "_owed", "_owner", "_sock")
 
-    def __init__(self, owner: ConnectAnswerer, sock: SocketType, sent: int = 0) -> None:
+    def __init__(self, owner: CrrResponder, sock: SocketType, sent: int = 0) -> None:
         self._owner = owner
         self._sock = sock
         self._head: bytes | None = b""
@@ -243,29 +248,29 @@ class _Answer:
             while self._owed:
                 self._owed -= self._sock.send(owner.block[: self._owed], _ANSWER_FLAGS)
         except (BlockingIOError, InterruptedError):
-            owner.waiting[self] = None
-            owner.readiness.watch(self._sock.fileno(), self.write, for_room=True)
+            owner.pending[self] = None
+            owner.poller.watch(self._sock.fileno(), self.write, for_write=True)
             return
         except OSError:
             self.close()
             return
-        owner.answered()
+        owner.count_response()
         self.close()
 
     def wait(self) -> None:
         """Wait for more of the request; the session's own need little of that, so who waits longest gives way."""
-        waiting = self._owner.waiting
+        waiting = self._owner.pending
         if self not in waiting:
             if len(waiting) >= _MOST_WAITING:
                 next(iter(waiting)).close()
             waiting[self] = None
-            self._owner.readiness.watch(self._sock.fileno(), self._read)
+            self._owner.poller.watch(self._sock.fileno(), self._read)
 
     def close(self) -> None:
         """Close the connection: with a FIN where all was read."""
-        if self in self._owner.waiting:
-            del self._owner.waiting[self]
-            self._owner.readiness.closing(self._sock.fileno())
+        if self in self._owner.pending:
+            del self._owner.pending[self]
+            self._owner.poller.unwatch_closing(self._sock.fileno())
         self._sock.close()
 
 
@@ -303,34 +308,34 @@ OUT_OF_PORTS: Final = (
 )
 
 
-class ConnectAsker(ReceivingSession):
+class CrrRequester(ReceivingSession):
     """Connects, asks, reads to the end, and does it again; one connection at a time."""
 
     def __init__(
         self,
         sock: socket.socket,
-        place: Place,
-        supplies: Supplies,
+        context: SessionContext,
+        resources: WorkerResources,
         address: tuple[Any, ...],
         tickets: Tickets,
         options: tuple[int | None, SocketOptions],
     ) -> None:
-        super().__init__(sock, place)
+        super().__init__(sock, context)
         self._family = sock.family
         self._address = address
-        self._buffer = supplies.buffer
-        self._response_bytes = supplies.response_bytes
+        self._buffer = resources.buffer
+        self._response_bytes = resources.response_bytes
         self._tickets = tickets
-        self._rest = bytes(supplies.requests[TICKET_BYTES : supplies.request_bytes])
+        self._rest = bytes(resources.requests[TICKET_BYTES : resources.request_bytes])
         self._request = b""
-        self._options = (options[0], sockets.spared(options[1], sock.family))
+        self._options = (options[0], sockets.drop_default_congestion(options[1], sock.family))
         self._is_plain = self._options == (None, SocketOptions())
         self._one: SocketType | None = None
         self._began_ns = 0
         self._got = 0
         self._unsent = 0
         self._thread: threading.Thread | None = None
-        self._readiness = supplies.readiness
+        self._readiness = resources.poller
 
     def close(self) -> None:
         """End the transaction that is under way, uncounted, and the session."""
@@ -341,14 +346,14 @@ class ConnectAsker(ReceivingSession):
             if one is not None:
                 with contextlib.suppress(OSError):  # wakes whoever waits for it
                     one.shutdown(socket.SHUT_RDWR)
-            thread.join(JOIN_S)
+            thread.join(JOIN_TIMEOUT_S)
         self._drop()
         super().close()
 
     def _watch(self) -> None:
         self._loop.add_reader(self._sock, self._look_for_end)
         if self._is_alone:
-            self._thread = in_thread(self._ask_alone, self._left_alone)
+            self._thread = start_thread(self._ask_alone, self._left_alone)
         else:
             self._begin()
 
@@ -414,7 +419,7 @@ class ConnectAsker(ReceivingSession):
             self._close_one(self._one)
 
     def _close_one(self, sock: SocketType) -> None:
-        self._readiness.closing(sock.fileno())
+        self._readiness.unwatch_closing(sock.fileno())
         sock.close()
         self._one = None
 
@@ -442,7 +447,7 @@ class ConnectAsker(ReceivingSession):
         # On loopback the handshake is over by now, and a wait for it would be a wasted turn of the event loop.
         is_sent = self._send()
         if not self._closed:
-            self._readiness.watch(sock.fileno(), self._ready, for_room=not is_sent)
+            self._readiness.watch(sock.fileno(), self._ready, for_write=not is_sent)
 
     def _ready(self, what: int) -> None:
         if self._one is None:
@@ -476,7 +481,7 @@ class ConnectAsker(ReceivingSession):
             while count:
                 count = sock.recv_into(self._buffer)
                 self._got += count
-                if what & ENDED and self._got == self._response_bytes:
+                if what & PEER_CLOSED and self._got == self._response_bytes:
                     break  # all of it, and the FIN is there
         except (BlockingIOError, InterruptedError):
             return

@@ -5,23 +5,23 @@ import socket
 from time import perf_counter_ns
 
 from ..model.plan import Mode
-from .readiness import OnReady
-from .request_response import RequestAnswerer, RequestAsker
-from .session import Place, Supplies
+from .readiness import ReadyCallback
+from .request_response import RrRequester, RrResponder
+from .session import SessionContext, WorkerResources
 
 
-class FetchAsker(RequestAsker):
+class FetchRequester(RrRequester):
     """Asks for the next answer when one is whole; what arrives is counted as it arrives."""
 
     def start(self, *, is_alone: bool = False) -> None:  # noqa: ARG002 - a thread of its own gains a fetch nothing
         """Let payload flow."""
         super().start()
 
-    def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
-        super().__init__(sock, place, supplies)
-        self._flags = socket.MSG_TRUNC if supplies.mode is Mode.DISCARD else 0
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context, resources)
+        self._flags = socket.MSG_TRUNC if resources.mode is Mode.DISCARD else 0
 
-    def _handler(self) -> OnReady:
+    def _handler(self) -> ReadyCallback:
         return self._pull
 
     def _pull(self, _what: int) -> None:
@@ -43,19 +43,19 @@ class FetchAsker(RequestAsker):
         """Leave the bytes alone: they were counted when they came."""
 
 
-class FetchAnswerer(RequestAnswerer):
+class FetchResponder(RrResponder):
     """Answers out of the payload, by copy or by sendfile."""
 
     def start(self, *, is_alone: bool = False) -> None:  # noqa: ARG002 - a thread of its own gains a fetch nothing
         """Let payload flow."""
         super().start()
 
-    def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
-        super().__init__(sock, place, supplies)
-        self._payload = supplies.payload
-        self._is_copied = supplies.payload.fd < 0
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context, resources)
+        self._payload = resources.payload
+        self._is_copied = resources.payload.fd < 0
 
-    def _handler(self) -> OnReady:
+    def _handler(self) -> ReadyCallback:
         return self._pull
 
     def _send(self, owed: int) -> int:

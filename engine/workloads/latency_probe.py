@@ -11,11 +11,11 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from ..host.tcp_info import read_tcp_info
-from ..metering.shared_counters import Field
+from ..metering.shared_counters import CounterField
 from ..model.latency_histogram import bucket_of
 from ..model.plan import SECOND_NS, Workload
-from .request_response import RequestAsker
-from .thread_io import Blocking
+from .request_response import RrRequester
+from .thread_io import SocketThread
 
 PROBE_BYTES: Final = 1
 PROBE_PACE_NS: Final = SECOND_NS // 100
@@ -35,16 +35,16 @@ def probe_setup() -> dict[str, Any]:
     }
 
 
-class ProbeAsker(RequestAsker):
+class ProbeRequester(RrRequester):
     """Counts how long answers take, and no bytes: nothing of it is payload."""
 
     def refresh(self) -> None:
         """Store the round trip as this end's TCP has it, to stand beside what was measured."""
         info = read_tcp_info(self._sock)
-        self._store(Field.RTT_US, None if info is None else info.rtt_us or None)
+        self._store(CounterField.RTT_US, None if info is None else info.rtt_us or None)
 
     def _watch(self) -> None:
-        self._blocking = Blocking(self._sock, self._ask_paced, self._resume, self._lose)
+        self._blocking = SocketThread(self._sock, self._ask_paced, self._resume, self._lose)
 
     def _ask_paced(self) -> bool:
         words, latency_at, request, buffer = self._words, self._latency_at, self._requests, self._buffer

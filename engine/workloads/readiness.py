@@ -13,26 +13,26 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Final, Protocol
 
-OnReady = Callable[[int], None]
+ReadyCallback = Callable[[int], None]
 
 # In what is told to `on_ready`: the other end has sent all it is going to send, and its FIN is there.
-ENDED: Final = getattr(select, "EPOLLRDHUP", 0)
+PEER_CLOSED: Final = getattr(select, "EPOLLRDHUP", 0)
 _TURN_NS: Final = 2_000_000  # the event loop has its channel and its clock to look after
 _WAIT_S: Final = 0.001
 
 
-class Readiness(Protocol):
+class Poller(Protocol):
     """Calls back, with what is ready of a descriptor, for as long as it is."""
 
-    def watch(self, fd: int, on_ready: OnReady, *, for_room: bool = False) -> None:
+    def watch(self, fd: int, on_ready: ReadyCallback, *, for_write: bool = False) -> None:
         """Wait for something to read, or for room to write in; in place of what was waited for until now."""
         ...
 
-    def forget(self, fd: int) -> None:
+    def unwatch(self, fd: int) -> None:
         """Stop, where it is watched."""
         ...
 
-    def closing(self, fd: int) -> None:
+    def unwatch_closing(self, fd: int) -> None:
         """Stop, because this process closes it now and no other has it."""
         ...
 
@@ -47,22 +47,22 @@ class _Epoll:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._epoll = select.epoll()
-        self._watched: dict[int, OnReady] = {}
+        self._watched: dict[int, ReadyCallback] = {}
         loop.add_reader(self._epoll.fileno(), self._turn)
 
-    def watch(self, fd: int, on_ready: OnReady, *, for_room: bool = False) -> None:
-        events = select.EPOLLOUT if for_room else select.EPOLLIN | select.EPOLLRDHUP
+    def watch(self, fd: int, on_ready: ReadyCallback, *, for_write: bool = False) -> None:
+        events = select.EPOLLOUT if for_write else select.EPOLLIN | select.EPOLLRDHUP
         if fd in self._watched:
             self._epoll.modify(fd, events)
         else:
             self._epoll.register(fd, events)
         self._watched[fd] = on_ready
 
-    def forget(self, fd: int) -> None:
+    def unwatch(self, fd: int) -> None:
         if self._watched.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
-    def closing(self, fd: int) -> None:
+    def unwatch_closing(self, fd: int) -> None:
         self._watched.pop(fd, None)
 
     def close(self) -> None:
@@ -89,21 +89,21 @@ class _Loop:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
-    def watch(self, fd: int, on_ready: OnReady, *, for_room: bool = False) -> None:
-        self.forget(fd)
-        (self._loop.add_writer if for_room else self._loop.add_reader)(fd, on_ready, 0)
+    def watch(self, fd: int, on_ready: ReadyCallback, *, for_write: bool = False) -> None:
+        self.unwatch(fd)
+        (self._loop.add_writer if for_write else self._loop.add_reader)(fd, on_ready, 0)
 
-    def forget(self, fd: int) -> None:
+    def unwatch(self, fd: int) -> None:
         self._loop.remove_reader(fd)
         self._loop.remove_writer(fd)
 
-    closing = forget
+    unwatch_closing = unwatch
 
     def close(self) -> None:
         """Have nothing to give back."""
 
 
-def readiness() -> Readiness:
+def create_poller() -> Poller:
     """Return the best way there is on the running loop."""
     loop = asyncio.get_running_loop()
     return _Epoll(loop) if hasattr(select, "epoll") else _Loop(loop)

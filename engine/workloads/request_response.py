@@ -14,37 +14,44 @@ import socket
 from collections import deque
 from time import perf_counter_ns
 
-from ..model.latency_histogram import BASE, LONGEST_SHIFT, SHIFT, SHORTEST_SHIFT, SUB_BITS, bucket_of
-from .readiness import OnReady
-from .session import Place, ReceivingSession, SendingSession, Supplies
-from .thread_io import Blocking
+from ..model.latency_histogram import (
+    BUCKET_BASE,
+    MAX_SHIFT,
+    MIN_SHIFT,
+    SIGNIFICANT_BITS,
+    SUB_BUCKET_BITS,
+    bucket_of,
+)
+from .readiness import ReadyCallback
+from .session import ReceivingSession, SendingSession, SessionContext, WorkerResources
+from .thread_io import SocketThread
 
-UNASKED = "the other end answered what it was not asked"
+UNSOLICITED_RESPONSE = "the other end answered what it was not asked"
 
 
-class RequestAsker(ReceivingSession):
+class RrRequester(ReceivingSession):
     """Keeps `burst` requests in flight, and counts each answer by how long it took."""
 
-    def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
-        super().__init__(sock, place)
-        self._buffer = supplies.buffer
-        self._requests = supplies.requests
-        self._request_bytes = supplies.request_bytes
-        self._response_bytes = supplies.response_bytes
-        self._burst = supplies.burst
-        self._readiness = supplies.readiness
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context)
+        self._buffer = resources.buffer
+        self._requests = resources.requests
+        self._request_bytes = resources.request_bytes
+        self._response_bytes = resources.response_bytes
+        self._burst = resources.burst
+        self._readiness = resources.poller
         self._asked_at: deque[int] = deque()
         self._unsent = 0
         self._got = 0
 
     def close(self) -> None:
         """Take the connection out of the readiness, and close."""
-        self._readiness.forget(self._fd)
+        self._readiness.unwatch(self._fd)
         super().close()
 
     def _watch(self) -> None:
         if self._is_alone and self._burst == 1:
-            self._blocking = Blocking(self._sock, self._ask_alone, self._resume, self._lose)
+            self._blocking = SocketThread(self._sock, self._ask_alone, self._resume, self._lose)
             return
         self._resume()
         self._ask(self._burst, perf_counter_ns())
@@ -52,17 +59,22 @@ class RequestAsker(ReceivingSession):
     def _resume(self) -> None:
         self._readiness.watch(self._fd, self._handler())
 
-    def _handler(self) -> OnReady:
+    def _handler(self) -> ReadyCallback:
         return self._one_by_one() if self._burst == 1 else self._pull
 
-    def _one_by_one(self) -> OnReady:
+    def _one_by_one(self) -> ReadyCallback:
         """Return what takes a whole answer and asks again; what is anything else is left to the rest of this.
 
         It has in its closure what it needs, for each answer of several pairs goes through here.
         """
         recv_into, send, buffer, requests = self._sock.recv_into, self._sock.send, self._buffer, self._requests
         request_bytes, response_bytes, asked_at = self._request_bytes, self._response_bytes, self._asked_at
-        words, bytes_at, first_at, clock = self._words, self._bytes_at, self._latency_at - BASE, perf_counter_ns
+        words, bytes_at, first_at, clock = (
+            self._words,
+            self._bytes_at,
+            self._latency_at - BUCKET_BASE,
+            perf_counter_ns,
+        )
 
         def pull(_what: int) -> None:
             try:
@@ -80,9 +92,9 @@ class RequestAsker(ReceivingSession):
                 sent = 0
             took_ns = now_ns - asked_at[0]
             asked_at[0] = now_ns
-            shift = took_ns.bit_length() - SHIFT
-            if SHORTEST_SHIFT <= shift <= LONGEST_SHIFT:  # bucket_of, without the call
-                words[first_at + (shift << SUB_BITS) + (took_ns >> shift)] += 1
+            shift = took_ns.bit_length() - SIGNIFICANT_BITS
+            if MIN_SHIFT <= shift <= MAX_SHIFT:  # bucket_of, without the call
+                words[first_at + (shift << SUB_BUCKET_BITS) + (took_ns >> shift)] += 1
             else:
                 self._count(took_ns)
             words[bytes_at] += response_bytes
@@ -117,7 +129,7 @@ class RequestAsker(ReceivingSession):
             last = self._sock.recv_into(self._buffer)
             got += last
         if got > self._response_bytes:  # what came before it was asked for would be a transaction of no time
-            raise OSError(errno.EPROTO, UNASKED)
+            raise OSError(errno.EPROTO, UNSOLICITED_RESPONSE)
         return bool(last)
 
     def _ask(self, number: int, now_ns: int) -> None:
@@ -160,7 +172,7 @@ class RequestAsker(ReceivingSession):
 
     def _answered(self, answered: int, now_ns: int) -> None:
         if answered > len(self._asked_at):
-            self._lose_saying(UNASKED)
+            self._lose_saying(UNSOLICITED_RESPONSE)
             return
         took_ns = [now_ns - self._asked_at.popleft() for _ in range(answered)]
         # Ask first and count then: the other end is at work meanwhile.
@@ -174,39 +186,39 @@ class RequestAsker(ReceivingSession):
         self._words[self._bytes_at] += answered * self._response_bytes
 
 
-class RequestAnswerer(SendingSession):
+class RrResponder(SendingSession):
     """Answers each request once it is whole. While answers wait for room it reads no further requests."""
 
-    def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
-        super().__init__(sock, place)
-        self._buffer = supplies.buffer
-        self._block = memoryview(supplies.payload.block)
-        self._first = self._block[: supplies.response_bytes]
-        self._request_bytes = supplies.request_bytes
-        self._response_bytes = supplies.response_bytes
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context)
+        self._buffer = resources.buffer
+        self._block = memoryview(resources.payload.block)
+        self._first = self._block[: resources.response_bytes]
+        self._request_bytes = resources.request_bytes
+        self._response_bytes = resources.response_bytes
         self._got = 0
         self._owed = 0
-        self._can_block = supplies.burst == 1
-        self._readiness = supplies.readiness
+        self._can_block = resources.burst == 1
+        self._readiness = resources.poller
 
     def close(self) -> None:
         """Take the connection out of the readiness, and close."""
-        self._readiness.forget(self._fd)
+        self._readiness.unwatch(self._fd)
         super().close()
 
     def _watch(self) -> None:
         if self._is_alone and self._can_block:
-            self._blocking = Blocking(self._sock, self._answer_alone, self._resume, self._lose)
+            self._blocking = SocketThread(self._sock, self._answer_alone, self._resume, self._lose)
         else:
             self._resume()
 
     def _resume(self) -> None:
         self._readiness.watch(self._fd, self._handler())
 
-    def _handler(self) -> OnReady:
+    def _handler(self) -> ReadyCallback:
         return self._one_by_one()
 
-    def _one_by_one(self) -> OnReady:
+    def _one_by_one(self) -> ReadyCallback:
         """Return what answers one whole request; what is anything else is left to the rest of this."""
         recv_into, send, buffer, first = self._sock.recv_into, self._sock.send, self._buffer, self._first
         request_bytes, response_bytes = self._request_bytes, self._response_bytes
@@ -227,7 +239,7 @@ class RequestAnswerer(SendingSession):
             self._handed_over += sent
             if sent != response_bytes:
                 self._owed = response_bytes - sent
-                self._readiness.watch(self._fd, self._push_rest, for_room=True)
+                self._readiness.watch(self._fd, self._push_rest, for_write=True)
 
         return pull
 
@@ -263,7 +275,7 @@ class RequestAnswerer(SendingSession):
         if asked:
             self._owed = asked * self._response_bytes
             if not self._transmit():
-                self._readiness.watch(self._fd, self._push_rest, for_room=True)
+                self._readiness.watch(self._fd, self._push_rest, for_write=True)
 
     def _push_rest(self, _what: int) -> None:
         if self._transmit() and not self._closed:

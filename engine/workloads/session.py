@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..host.tcp_info import TcpInfo, read_tcp_info
-from ..metering.shared_counters import UNKNOWN, WORDS_PER_SLOT, Counters, Field, latency_base
+from ..metering.shared_counters import UNKNOWN, WORDS_PER_SLOT, CounterField, SharedCounters, histogram_offset
 from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
-from ..protocol.session_failure import CLOSED_THERE
-from .readiness import Readiness
-from .thread_io import Blocking
+from ..protocol.session_failure import CLOSED_BY_PEER
+from .readiness import Poller
+from .thread_io import SocketThread
 
 # One system call moves a whole block out of the same piece of memory again and again: a piece stays in a core's own
 # cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
@@ -70,7 +70,7 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class Supplies:
+class WorkerResources:
     """What all sessions of a worker share: buffers that are made once, and what a transaction is.
 
     `requests` holds as many requests as are in flight at once. Requests `pace_ns` apart are the probe's.
@@ -80,7 +80,7 @@ class Supplies:
     buffer: memoryview
     mode: Mode
     requests: memoryview
-    readiness: Readiness
+    poller: Poller
     request_bytes: int = 0
     response_bytes: int = 0
     burst: int = 1
@@ -88,10 +88,10 @@ class Supplies:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SessionContext:
     """Where a session counts, and whom it tells. `on_lost(why)` is called once where it ends by itself."""
 
-    counters: Counters
+    counters: SharedCounters
     slot: int
     generation: int
     on_lost: Callable[[str], None]
@@ -100,23 +100,23 @@ class Place:
 class Session(ABC):
     """A session's connection at one end."""
 
-    def __init__(self, sock: socket.socket, place: Place) -> None:
+    def __init__(self, sock: socket.socket, context: SessionContext) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock = sock
         self._fd = sock.fileno()
-        self._words = place.counters.words
-        self._base = place.slot * WORDS_PER_SLOT
-        self._bytes_at = self._base + Field.BYTES
-        self._latency_at = latency_base(place.slot)
-        self.generation = place.generation
-        self.heard_ns = 0  # when anything came, as far as the kernel tells
-        self._on_lost = place.on_lost
+        self._words = context.counters.words
+        self._base = context.slot * WORDS_PER_SLOT
+        self._bytes_at = self._base + CounterField.BYTES
+        self._latency_at = histogram_offset(context.slot)
+        self.generation = context.generation
+        self.last_received_ns = 0  # when anything came, as far as the kernel tells
+        self._on_lost = context.on_lost
         self._closed = False
         self._is_alone = False
-        self._blocking: Blocking | None = None
+        self._blocking: SocketThread | None = None
         # A reopened session counts on from where its last connection left off.
         self._before = self._words[self._base : self._base + WORDS_PER_SLOT].tolist()
-        self._words[self._base + Field.OPEN_GENERATION] = place.generation + 1
+        self._words[self._base + CounterField.OPEN_GENERATION] = context.generation + 1
 
     def start(self, *, is_alone: bool = False) -> None:
         """Let payload flow; `is_alone` where no other session shares the worker now."""
@@ -124,7 +124,7 @@ class Session(ABC):
         self.refresh()
         self._watch()
 
-    def share(self) -> None:
+    def share_worker(self) -> None:
         """Make room for another session in this worker."""
         self._is_alone = False
 
@@ -136,7 +136,7 @@ class Session(ABC):
         self.refresh()  # before the thread is woken: by a FIN, and whoever acknowledges one acknowledges a byte
         if self._blocking is not None:
             self._blocking.stop()
-        self._words[self._base + Field.OPEN_GENERATION] = 0
+        self._words[self._base + CounterField.OPEN_GENERATION] = 0
         self._loop.remove_reader(self._sock)
         self._loop.remove_writer(self._sock)
         self._sock.close()
@@ -150,7 +150,7 @@ class Session(ABC):
         """Register the readiness callback."""
 
     def _lose(self, error: OSError | None) -> None:
-        self._lose_saying(CLOSED_THERE if error is None else error.strerror or str(error))
+        self._lose_saying(CLOSED_BY_PEER if error is None else error.strerror or str(error))
 
     def _failed(self, error: OSError) -> None:
         """End where a call failed for good; where there was only nothing to do for it, it is made again."""
@@ -163,8 +163,8 @@ class Session(ABC):
             self._on_lost(why)
 
     def _hear(self, info: TcpInfo | None) -> None:
-        if info is not None and info.silent_ms is not None:
-            self.heard_ns = time.monotonic_ns() - info.silent_ms * 1_000_000
+        if info is not None and info.receive_idle_ms is not None:
+            self.last_received_ns = time.monotonic_ns() - info.receive_idle_ms * 1_000_000
 
     def _look_for_end(self) -> None:
         """Find out why there is something to read on a connection that carries nothing."""
@@ -178,27 +178,27 @@ class Session(ABC):
         else:
             self._lose(None)
 
-    def _store(self, field: Field, value: int | None) -> None:
+    def _store(self, field: CounterField, value: int | None) -> None:
         self._words[self._base + field] = UNKNOWN if value is None else value
 
-    def _accumulate(self, field: Field, value: int | None) -> None:
+    def _accumulate(self, field: CounterField, value: int | None) -> None:
         before = self._before[field]
         total = None if value is None else value + (0 if before == UNKNOWN else before)
         self._store(field, total)
 
     def _forget_tcp(self) -> None:
         """Say of everything but the bytes that it is not known here."""
-        if self._words[self._base + Field.RTT_US] != UNKNOWN:
-            for field in Field:
-                if field not in {Field.OPEN_GENERATION, Field.BYTES}:
+        if self._words[self._base + CounterField.RTT_US] != UNKNOWN:
+            for field in CounterField:
+                if field not in {CounterField.OPEN_GENERATION, CounterField.BYTES}:
                     self._store(field, None)
 
 
 class SendingSession(Session):
     """A session at the end that sends payload: its bytes are those that the other end's kernel acknowledged."""
 
-    def __init__(self, sock: socket.socket, place: Place) -> None:
-        super().__init__(sock, place)
+    def __init__(self, sock: socket.socket, context: SessionContext) -> None:
+        super().__init__(sock, context)
         info = read_tcp_info(sock)
         self._acked_at_start = 0 if info is None else info.bytes_acked or 0
         self._handed_over = 0
@@ -208,7 +208,7 @@ class SendingSession(Session):
         info = read_tcp_info(self._sock)
         if info is None:
             # Without TCP_INFO what was handed to the kernel is the best there is: too much by its buffer.
-            self._accumulate(Field.BYTES, self._handed_over)
+            self._accumulate(CounterField.BYTES, self._handed_over)
             self._forget_tcp()
             return
         self._store_info(info)
@@ -216,21 +216,21 @@ class SendingSession(Session):
     def _store_info(self, info: TcpInfo) -> None:
         self._hear(info)
         acked = self._handed_over if info.bytes_acked is None else info.bytes_acked - self._acked_at_start
-        self._accumulate(Field.BYTES, max(0, acked))
-        self._accumulate(Field.RETRANSMITS, info.retransmits)
-        self._accumulate(Field.BUSY_US, info.busy_us)
-        self._accumulate(Field.RWND_LIMITED_US, info.rwnd_limited_us)
-        self._accumulate(Field.SNDBUF_LIMITED_US, info.sndbuf_limited_us)
-        self._store(Field.RTT_US, info.rtt_us or None)
-        self._store(Field.CWND_BYTES, info.cwnd_bytes)
-        self._store(Field.MSS_BYTES, info.mss_bytes)
-        self._accumulate(Field.BYTES_RETRANS, info.bytes_retrans)
-        self._store(Field.MIN_RTT_US, info.min_rtt_us)
-        self._store(Field.PACING_BIT_S, info.pacing_bit_s)
-        self._store(Field.DELIVERY_BIT_S, info.delivery_bit_s)
-        self._store(Field.PEER_WINDOW_BYTES, info.peer_window_bytes)
-        self._store(Field.OUT_OF_ORDER, None)
-        self._store(Field.RCV_SPACE_BYTES, None)
+        self._accumulate(CounterField.BYTES, max(0, acked))
+        self._accumulate(CounterField.RETRANSMITS, info.retransmits)
+        self._accumulate(CounterField.BUSY_US, info.busy_us)
+        self._accumulate(CounterField.RWND_LIMITED_US, info.rwnd_limited_us)
+        self._accumulate(CounterField.SNDBUF_LIMITED_US, info.sndbuf_limited_us)
+        self._store(CounterField.RTT_US, info.rtt_us or None)
+        self._store(CounterField.CWND_BYTES, info.cwnd_bytes)
+        self._store(CounterField.MSS_BYTES, info.mss_bytes)
+        self._accumulate(CounterField.BYTES_RETRANS, info.bytes_retrans)
+        self._store(CounterField.MIN_RTT_US, info.min_rtt_us)
+        self._store(CounterField.PACING_BIT_S, info.pacing_bit_s)
+        self._store(CounterField.DELIVERY_BIT_S, info.delivery_bit_s)
+        self._store(CounterField.PEER_WINDOW_BYTES, info.peer_window_bytes)
+        self._store(CounterField.OUT_OF_ORDER, None)
+        self._store(CounterField.RCV_SPACE_BYTES, None)
 
 
 class ReceivingSession(Session):
@@ -241,8 +241,8 @@ class ReceivingSession(Session):
         self._forget_tcp()
         info = read_tcp_info(self._sock)
         self._hear(info)
-        self._accumulate(Field.OUT_OF_ORDER, info and info.out_of_order)
-        self._store(Field.RCV_SPACE_BYTES, info and info.rcv_space_bytes)
+        self._accumulate(CounterField.OUT_OF_ORDER, info and info.out_of_order)
+        self._store(CounterField.RCV_SPACE_BYTES, info and info.rcv_space_bytes)
 
     def _count(self, took_ns: int) -> None:
         """Count a transaction by how long it took."""

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from ..model.plan import Direction, End, SocketOptions, Workload, sender_of
 from ..protocol.auth import Tickets
-from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, preamble
+from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 from . import sockets
-from .connect_request_response import OUT_OF_PORTS, ConnectAnswerer, ConnectAsker, listen_beside
-from .fetch import FetchAnswerer, FetchAsker
-from .latency_probe import ProbeAsker
-from .request_response import RequestAnswerer, RequestAsker
-from .session import Place, Session, Supplies
+from .connect_request_response import OUT_OF_PORTS, CrrRequester, CrrResponder, open_listener
+from .fetch import FetchRequester, FetchResponder
+from .latency_probe import ProbeRequester
+from .request_response import RrRequester, RrResponder
+from .session import Session, SessionContext, WorkerResources
 from .stream import StreamReceiver, StreamSender
 
 Message = dict[str, Any]
@@ -25,16 +25,16 @@ _NO_PORT: Final = 0  # in place of a port: there is none to listen on
 _BESIDE_DEADLINE_S: Final = 5.0
 _ONE_SEGMENT_BYTES: Final = 500
 
-_Kind = type[StreamSender | StreamReceiver | RequestAsker | RequestAnswerer]
+_Kind = type[StreamSender | StreamReceiver | RrRequester | RrResponder]
 _KINDS: Final[dict[Workload, tuple[_Kind, _Kind]]] = {
     Workload.STREAM: (StreamSender, StreamReceiver),
-    Workload.RR: (RequestAnswerer, RequestAsker),
-    Workload.FETCH: (FetchAnswerer, FetchAsker),
+    Workload.RR: (RrResponder, RrRequester),
+    Workload.FETCH: (FetchResponder, FetchRequester),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class SessionConfig:
     """What a worker's sessions are opened with."""
 
     end: End
@@ -51,11 +51,11 @@ class Opening:
         return replace(self.options, nodelay=self.options.nodelay or self.workload.is_transactional)
 
 
-def hello_of(message: Message) -> DataHello:
+def make_data_hello(message: Message) -> DataHello:
     """Return what a session says of itself, from the command that opens it."""
     return DataHello(
-        run=bytes.fromhex(message["run"]),
-        token=tickets_of(message).token(0),
+        run_tag=bytes.fromhex(message["run"]),
+        token=make_tickets(message).token(0),
         direction=Direction(message["direction"]),
         session=message["session"],
         generation=message["generation"],
@@ -63,12 +63,12 @@ def hello_of(message: Message) -> DataHello:
     )
 
 
-def tickets_of(message: Message) -> Tickets:
+def make_tickets(message: Message) -> Tickets:
     """Return the tokens of the session that a command opens."""
     return Tickets(bytes.fromhex(message["secret"]))
 
 
-async def accept(sock: socket.socket) -> None:
+async def send_accepted(sock: socket.socket) -> None:
     """Far: tell the near end that its connection is taken in."""
     await asyncio.get_running_loop().sock_sendall(sock, DATA_ACCEPTED)
 
@@ -83,21 +83,23 @@ async def connect(sock: socket.socket, message: Message, options: SocketOptions)
         if error.errno == errno.EADDRNOTAVAIL:  # the source, if any, is bound already: it is a port that is missing
             raise OSError(OUT_OF_PORTS) from error
         raise
-    await loop.sock_sendall(sock, preamble(DATA_KIND) + hello_of(message).pack())
+    await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + make_data_hello(message).pack())
     if await loop.sock_recv(sock, 1) != DATA_ACCEPTED:
         raise OSError("the far end did not accept the data connection")
 
 
-async def meet(sock: socket.socket, opening: Opening, message: Message) -> "socket.socket | tuple[Any, ...] | None":
+async def negotiate_listener(
+    sock: socket.socket, config: SessionConfig, message: Message
+) -> "socket.socket | tuple[Any, ...] | None":
     """Agree on where the connections of `crr` go: return the answering end's listener, or its address.
 
     None for the other workloads, which have no further connections. The asking end tries the address once,
     so that a port that cannot be reached is told before the run and not after a minute of it.
     """
-    if opening.workload is not Workload.CRR:
+    if config.workload is not Workload.CRR:
         return None
-    if opening.is_sender(Direction(message["direction"])):
-        return await _be_met(sock, opening, message)
+    if config.is_sender(Direction(message["direction"])):
+        return await _be_met(sock, config, message)
     loop = asyncio.get_running_loop()
     told = b""
     while len(told) < _PORT.size:
@@ -107,19 +109,19 @@ async def meet(sock: socket.socket, opening: Opening, message: Message) -> "sock
         told += more
     (port,) = _PORT.unpack(told)
     if port == _NO_PORT:
-        raise OSError(f"at the {opening.end.other} end {OUT_OF_PORTS}")
+        raise OSError(f"at the {config.end.other} end {OUT_OF_PORTS}")
     peer = sock.getpeername()
     address = (peer[0], port, *peer[2:])
-    await _try_once(sock.family, address, opening)
+    await _try_once(sock.family, address, config)
     await loop.sock_sendall(sock, DATA_ACCEPTED)
     return address
 
 
-async def _be_met(sock: socket.socket, opening: Opening, message: Message) -> socket.socket:
+async def _be_met(sock: socket.socket, opening: SessionConfig, message: Message) -> socket.socket:
     """Listen, say where, and wait until the asking end has been there."""
     loop = asyncio.get_running_loop()
     try:
-        listener = listen_beside(sock)
+        listener = open_listener(sock)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
@@ -140,7 +142,7 @@ async def _be_met(sock: socket.socket, opening: Opening, message: Message) -> so
     return listener
 
 
-async def _try_once(family: int, address: tuple[Any, ...], opening: Opening) -> None:
+async def _try_once(family: int, address: tuple[Any, ...], opening: SessionConfig) -> None:
     with socket.socket(family) as sock:
         sock.setblocking(False)
         try:
@@ -163,26 +165,26 @@ def _unreachable(asking: End, host: str, port: int, why: str) -> str:
     )
 
 
-def host(
+def create_session(
     sock: socket.socket,
-    place: Place,
-    supplies: Supplies,
-    opening: Opening,
+    context: SessionContext,
+    resources: WorkerResources,
+    config: SessionConfig,
     message: Message,
-    beside: "socket.socket | tuple[Any, ...] | None",
+    listener_or_address: "socket.socket | tuple[Any, ...] | None",
 ) -> Session:
     """Return the session that an open connection now is."""
-    is_sender = opening.is_sender(Direction(message["direction"]))
-    if beside is None:
-        if supplies.pace_ns and not is_sender:
-            return ProbeAsker(sock, place, supplies)
-        return _KINDS[opening.workload][0 if is_sender else 1](sock, place, supplies)
-    tickets = tickets_of(message)
-    if isinstance(beside, socket.socket):
-        return ConnectAnswerer(sock, place, supplies, beside, tickets)
-    options = opening.options
-    if opening.end is End.FAR:  # source and device are the near end's
+    is_sender = config.is_sender(Direction(message["direction"]))
+    if listener_or_address is None:
+        if resources.pace_ns and not is_sender:
+            return ProbeRequester(sock, context, resources)
+        return _KINDS[config.workload][0 if is_sender else 1](sock, context, resources)
+    tickets = make_tickets(message)
+    if isinstance(listener_or_address, socket.socket):
+        return CrrResponder(sock, context, resources, listener_or_address, tickets)
+    options = config.options
+    if config.end is End.FAR:  # source and device are the near end's
         options = replace(options, source=None, device=None)
-    if supplies.request_bytes > _ONE_SEGMENT_BYTES:
+    if resources.request_bytes > _ONE_SEGMENT_BYTES:
         options = replace(options, nodelay=True)
-    return ConnectAsker(sock, place, supplies, beside, tickets, (message["window_bytes"], options))
+    return CrrRequester(sock, context, resources, listener_or_address, tickets, (message["window_bytes"], options))

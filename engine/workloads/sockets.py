@@ -10,7 +10,7 @@ from typing import Final
 
 from ..host.tcp_info import read_tcp_info
 from ..model.plan import Direction, End, Mode, SocketOptions
-from ..model.socket_info import SocketFacts
+from ..model.socket_info import SocketInfo
 
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1
@@ -43,7 +43,7 @@ def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptio
         _set_congestion(sock, options.congestion)
 
 
-def spared(options: SocketOptions, family: int) -> SocketOptions:
+def drop_default_congestion(options: SocketOptions, family: int) -> SocketOptions:
     """Return options without a congestion control that new sockets have anyway: one system call less for each."""
     with contextlib.suppress(OSError), socket.socket(family) as sock:
         if options.congestion is not None and _congestion(sock) == options.congestion:
@@ -89,18 +89,18 @@ def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
     return sock.getsockopt(socket.SOL_SOCKET, option) // _REPORTED_FACTOR
 
 
-def usable_mode(asked: Mode | None) -> Mode:
+def supported_mode(requested: Mode | None) -> Mode:
     """Return the mode this machine can serve: what was asked for, or copy, the fastest honest one.
 
     On loopback, rounds in turn, copy carried 101 Gb/s where sendfile carried 57 (and iperf3 -l 1M 86, with -Z
     67): `linkgauge run loopback --congestion cubic --mode copy|sendfile`.
     """
-    if asked is not None and sys.platform == "linux":
-        return asked
+    if requested is not None and sys.platform == "linux":
+        return requested
     return Mode.COPY
 
 
-def read_facts(
+def read_socket_info(
     sock: socket.socket,
     end: End,
     direction: Direction,
@@ -109,13 +109,13 @@ def read_facts(
     mode: Mode,
     *,
     is_sender: bool,
-) -> SocketFacts:
+) -> SocketInfo:
     """Return what the kernel granted an open data connection."""
     info = read_tcp_info(sock)
     granted = None
     if window_bytes is not None:
         granted = granted_window(sock, is_sender=is_sender)
-    return SocketFacts(
+    return SocketInfo(
         end=end,
         direction=direction,
         session=session,

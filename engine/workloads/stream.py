@@ -15,8 +15,8 @@ from functools import partial
 from typing import Final
 
 from ..model.plan import Mode
-from .session import PIECE_BYTES, Place, ReceivingSession, SendingSession, Supplies
-from .thread_io import Blocking
+from .session import PIECE_BYTES, ReceivingSession, SendingSession, SessionContext, WorkerResources
+from .thread_io import SocketThread
 
 # A sender of small blocks wakes the receiver for each of them. Where a session is so fast that this many bytes take
 # but a fraction of a millisecond, waiting for them saves wake-ups: at blocks of 128 KiB on loopback, threads at
@@ -34,16 +34,16 @@ _NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 class StreamSender(SendingSession):
     """Sends the same block of random bytes over and over, by copy or by sendfile."""
 
-    def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
-        super().__init__(sock, place)
-        payload = supplies.payload
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context)
+        payload = resources.payload
         self._send: Callable[[], int] = partial(sock.sendmsg, payload.pieces)
         if payload.fd >= 0:
             self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
 
     def _watch(self) -> None:
         if self._is_alone:
-            self._blocking = Blocking(self._sock, self._push_alone, self._resume, self._lose)
+            self._blocking = SocketThread(self._sock, self._push_alone, self._resume, self._lose)
         else:
             self._resume()
 
@@ -65,14 +65,14 @@ class StreamSender(SendingSession):
 class StreamReceiver(ReceivingSession):
     """Receives, counts, and drops what it got."""
 
-    def __init__(self, sock: socket.socket, place: Place, supplies: Supplies) -> None:
-        super().__init__(sock, place)
-        self._buffer = supplies.buffer
-        self._whole = supplies.buffer[: _BESIDE_PAGES_BYTES if supplies.mode is Mode.SENDFILE else None]
-        piece = supplies.buffer[:PIECE_BYTES]
-        self._pieces = [piece] * (len(supplies.buffer) // PIECE_BYTES)
-        self._flags = socket.MSG_TRUNC if supplies.mode is Mode.DISCARD else 0
-        self._may_wait = supplies.mode is Mode.DISCARD or supplies.payload.size_bytes < _LOW_WATER_BYTES
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context)
+        self._buffer = resources.buffer
+        self._whole = resources.buffer[: _BESIDE_PAGES_BYTES if resources.mode is Mode.SENDFILE else None]
+        piece = resources.buffer[:PIECE_BYTES]
+        self._pieces = [piece] * (len(resources.buffer) // PIECE_BYTES)
+        self._flags = socket.MSG_TRUNC if resources.mode is Mode.DISCARD else 0
+        self._may_wait = resources.mode is Mode.DISCARD or resources.payload.size_bytes < _LOW_WATER_BYTES
         self._waits = False
         self._counting = threading.Lock()  # between the thread and who looks after the low water
         self._seen = (time.monotonic_ns(), self._words[self._bytes_at])
@@ -93,7 +93,7 @@ class StreamReceiver(ReceivingSession):
 
     def _watch(self) -> None:
         if self._is_alone:
-            self._blocking = Blocking(self._sock, self._pull_alone, self._resume, self._lose)
+            self._blocking = SocketThread(self._sock, self._pull_alone, self._resume, self._lose)
         else:
             self._resume()
 

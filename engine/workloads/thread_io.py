@@ -9,10 +9,10 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-JOIN_S: Final = 1.0
+JOIN_TIMEOUT_S: Final = 1.0
 
 
-def in_thread(body: Callable[[], T], done: Callable[[T | None, OSError | None], None]) -> threading.Thread:
+def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | None], None]) -> threading.Thread:
     """Run `body` in a thread; then `done`, with what it returned or raised, on the event loop that runs now."""
     call = asyncio.get_running_loop().call_soon_threadsafe
 
@@ -24,14 +24,14 @@ def in_thread(body: Callable[[], T], done: Callable[[T | None, OSError | None], 
         except OSError as caught:
             error = caught
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
-            call(done, result, error)
+            call(on_done, result, error)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread
 
 
-class Blocking:
+class SocketThread:
     """A thread that has a session's socket to itself, until it hands it back, or the connection ends.
 
     `body()` runs in it, and returns whether the connection is to go on; `resume()` and `lose(error)` are called
@@ -42,16 +42,16 @@ class Blocking:
         self,
         sock: socket.socket,
         body: Callable[[], bool],
-        resume: Callable[[], None],
-        lose: Callable[[OSError | None], None],
+        on_resume: Callable[[], None],
+        on_lost: Callable[[OSError | None], None],
     ) -> None:
         self._sock = sock
         self._body = body
-        self._resume = resume
-        self._lose = lose
+        self._resume = on_resume
+        self._lose = on_lost
         self._is_stopped = False
         sock.setblocking(True)
-        self._thread = in_thread(self._run, self._done)
+        self._thread = start_thread(self._run, self._done)
 
     def stop(self) -> None:
         """End the thread: what it waits for ends with the connection."""
@@ -59,7 +59,7 @@ class Blocking:
         if self._thread.is_alive():
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)
-            self._thread.join(JOIN_S)
+            self._thread.join(JOIN_TIMEOUT_S)
 
     def _run(self) -> bool:
         goes_on = self._body()

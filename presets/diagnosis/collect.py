@@ -8,17 +8,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from ...engine.model.events import Changed, Event, Expected, Opened, Sampled, Started
+from ...engine.model.events import Changed, Event, ExpectedRate, Opened, Sampled, Started
 from ...engine.model.plan import SECOND_NS, Direction, End, Settings, sender_of
 from ...engine.model.samples import Sample
-from ...engine.model.socket_info import SocketFacts
-from .accumulate import Sums
+from ...engine.model.socket_info import SocketInfo
+from .accumulate import PeriodAccumulator
 from .evidence import EndEvidence, Evidence, FlowEvidence, LinkEvidence
 
 RECENT_NS: Final = 3 * SECOND_NS
 
 
-CeilingOf = Callable[[Settings], int | None]
+CeilingLookup = Callable[[Settings], int | None]
 """What a machine does under some settings with no link at all; None where that is not known."""
 
 
@@ -26,23 +26,23 @@ def no_ceiling(_settings: Settings) -> None:
     """Say that nothing is known of what the machine can do."""
 
 
-class Gatherer:
+class EvidenceCollector:
     """Takes a run's events in order; says what is known at any time.
 
     `link` is what should have been there, `ceiling` what this machine does with no link at all.
     """
 
     def __init__(
-        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingOf = no_ceiling
+        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingLookup = no_ceiling
     ) -> None:
         self._link = link
         self.pass_percent = pass_percent
         self._ceiling = ceiling
         self._started: Started | None = None
-        self._now: Sums | None = None
-        self._last: Sums | None = None
+        self._now: PeriodAccumulator | None = None
+        self._last: PeriodAccumulator | None = None
         self._recent: deque[Sample] = deque()
-        self._sockets: dict[tuple[End, Direction, int], SocketFacts] = {}
+        self._sockets: dict[tuple[End, Direction, int], SocketInfo] = {}
 
     def feed(self, event: Event) -> None:
         """Take the next event in."""
@@ -51,11 +51,11 @@ class Gatherer:
                 self._sample(event)
             case Started():
                 self._started = event
-                self._now = Sums(event.plan.settings, event.expectation, event.plan)
+                self._now = PeriodAccumulator(event.plan.settings, event.expectation, event.plan)
             case Changed() if self._started is not None:
-                if self._now is not None and self._now.is_enough:
+                if self._now is not None and self._now.is_long_enough:
                     self._last = self._now
-                self._now = Sums(event.settings, event.expectation, self._started.plan)
+                self._now = PeriodAccumulator(event.settings, event.expectation, self._started.plan)
                 self._recent.clear()
             case Opened():
                 facts = event.facts
@@ -63,19 +63,19 @@ class Gatherer:
             case _:
                 pass
 
-    def evidence(self) -> Evidence | None:
+    def period_evidence(self) -> Evidence | None:
         """Return the evidence of the last stretch that lasted long enough; None where there is none."""
-        sums = self._now if self._now is not None and self._now.is_enough else self._last
+        sums = self._now if self._now is not None and self._now.is_long_enough else self._last
         return None if sums is None else self._evidence(sums)
 
-    def recent(self) -> Evidence | None:
+    def recent_evidence(self) -> Evidence | None:
         """Return the evidence of the last seconds under the settings in force; None where that is too little."""
         if self._now is None:
             return None
-        sums = Sums(self._now.settings, self._now.expectation, self._now.plan)
+        sums = PeriodAccumulator(self._now.settings, self._now.expectation, self._now.plan)
         for sample in self._recent:
             sums.add(sample)
-        return self._evidence(sums) if sums.is_enough else None
+        return self._evidence(sums) if sums.is_long_enough else None
 
     def _sample(self, event: Sampled) -> None:
         if event.warmup or self._now is None or event.settings != self._now.settings:
@@ -85,7 +85,7 @@ class Gatherer:
         while self._recent[0].elapsed_ns <= event.sample.elapsed_ns - RECENT_NS:
             self._recent.popleft()
 
-    def _evidence(self, sums: Sums) -> Evidence:
+    def _evidence(self, sums: PeriodAccumulator) -> Evidence:
         assert self._started is not None  # noqa: S101 - sums are made when a run starts
         wanted = _expected(sums)
         expected = None if wanted is None else float(wanted.bit_s)
@@ -107,10 +107,10 @@ class Gatherer:
             pass_percent=self.pass_percent,
             link=self._link,
             ceiling_bit_s=self._ceiling(sums.settings),
-            beyond_bit_s=wanted.most_bit_s if wanted is not None and wanted.is_beyond(bit_s) else None,
+            beyond_bit_s=wanted.most_bit_s if wanted is not None and wanted.is_exceeded_by(bit_s) else None,
         )
 
-    def _end(self, sums: Sums, end: End) -> EndEvidence:
+    def _end(self, sums: PeriodAccumulator, end: End) -> EndEvidence:
         assert self._started is not None  # noqa: S101 - see above
         facts = self._started.near if end is End.NEAR else self._started.far
         found = sums.ends[end]
@@ -118,15 +118,15 @@ class Gatherer:
             end=end,
             hostname=facts.hostname,
             system=facts.system,
-            cores=found.loads(),
+            cores=found.core_loads(),
             busiest_worker=_of_time(found.worker_ns, found.span_ns),
             process=_of_time(found.process_ns, found.span_ns),
             nic=facts.nic,
-            counts=found.counts,
+            counts=found.nic_counts,
             tcp=facts.tcp,
         )
 
-    def _flow(self, sums: Sums, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
+    def _flow(self, sums: PeriodAccumulator, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
         found = sums.flows[flow]
         sends = sender_of(flow, sums.plan.workload)
         sender = self._socket(sends, flow)
@@ -135,11 +135,11 @@ class Gatherer:
             direction=flow,
             bit_s=found.received_bytes * 8 * SECOND_NS / found.received_ns,
             expected_bit_s=expected_bit_s,
-            busy=found.share("busy_us"),
-            rwnd_limited=found.share("rwnd_limited_us"),
-            sndbuf_limited=found.share("sndbuf_limited_us"),
-            retransmits=found.sums.get("retransmits"),
-            retransmitted=found.retransmitted,
+            busy=found.time_share("busy_us"),
+            rwnd_limited=found.time_share("rwnd_limited_us"),
+            sndbuf_limited=found.time_share("sndbuf_limited_us"),
+            retransmits=found.counters.get("retransmits"),
+            retransmitted=found.retransmitted_share,
             rtt_us=found.median("rtt_us"),
             min_rtt_us=found.min_rtt_us,
             cwnd_bytes=found.median("cwnd_bytes"),
@@ -147,7 +147,7 @@ class Gatherer:
             pacing_bit_s=found.median("pacing_bit_s"),
             delivery_bit_s=found.median("delivery_bit_s"),
             peer_window_bytes=found.median("peer_window_bytes"),
-            out_of_order=found.sums.get("out_of_order"),
+            out_of_order=found.counters.get("out_of_order"),
             congestion=sender.congestion if sender else None,
             timestamps=sender.timestamps if sender else None,
             window_scaling=sender.window_scaling if sender else None,
@@ -155,14 +155,14 @@ class Gatherer:
             receive_window_bytes=receiver.window_granted_bytes if receiver else None,
         )
 
-    def _socket(self, end: End, flow: Direction) -> SocketFacts | None:
+    def _socket(self, end: End, flow: Direction) -> SocketInfo | None:
         """Return the facts of a direction's first session that is known: the others are set up alike."""
         known = [key for key in self._sockets if key[:2] == (end, flow)]
         return self._sockets[min(known, key=lambda key: key[2])] if known else None
 
 
-def _expected(sums: Sums) -> Expected | None:
-    of: dict[Direction, Expected | None] = {
+def _expected(sums: PeriodAccumulator) -> ExpectedRate | None:
+    of: dict[Direction, ExpectedRate | None] = {
         Direction.OUT: sums.expectation.out,
         Direction.IN: sums.expectation.in_,
         Direction.DUPLEX: sums.expectation.total,

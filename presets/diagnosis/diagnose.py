@@ -6,24 +6,30 @@ from typing import Any, Final, cast
 
 from ...engine.model.errors import DecodeError
 from ...engine.model.serialization import decode
-from ...engine.results.json_document import short
-from ..number_text import rate_words
+from ...engine.results.json_document import round_figure
+from ..number_text import format_rate
 from . import remedies
-from .budget import FlowView, views
+from .budget import FlowView, flow_views
 from .evidence import Evidence
-from .finding import Finding, ordered
-from .rules.link import find_link
-from .rules.path import find_path
-from .rules.processor import find_cores, find_processor, is_full, load_words
-from .rules.window import find_left, find_window
+from .finding import Finding, rank_findings
+from .rules.link import find_link_limits
+from .rules.path import find_path_limits
+from .rules.processor import describe_core_load, find_core_limits, find_processor_limits, has_full_core
+from .rules.window import find_remaining_window_limits, find_window_limits
 
 # Near what this machine does with no link at all, the tester is what is measured.
 _NEAR_CEILING: Final = 0.8
 _NEXT_LIMIT: Final = 0.9
 _LEFT_OVER: Final = 0.3
-_RULES: Final = (find_link, find_window, find_processor, find_left, find_path)
+_RULES: Final = (
+    find_link_limits,
+    find_window_limits,
+    find_processor_limits,
+    find_remaining_window_limits,
+    find_path_limits,
+)
 # What loopback can be: there is no link and no path.
-_HOST_RULES: Final = (find_window, find_processor, find_left)
+_HOST_RULES: Final = (find_window_limits, find_processor_limits, find_remaining_window_limits)
 
 
 def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
@@ -38,13 +44,13 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
         return (_as_expected(evidence),)
     if evidence.bit_s <= 0:
         return (_no_payload(evidence),)
-    gap = sum(view.gap_bit_s for view in views(evidence))
+    gap = sum(view.gap_bit_s for view in flow_views(evidence))
     found: list[Finding] = []
-    for view in views(evidence):
+    for view in flow_views(evidence):
         part = view.gap_bit_s / gap if gap else 1 / len(evidence.flows)
         if part > 0:
             found += [_weighed(one, part, evidence) for one in _explained(view)]
-    answer = ordered(_joined(found))
+    answer = rank_findings(_joined(found))
     return answer or (_unexplained(evidence),)
 
 
@@ -54,8 +60,8 @@ def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
         {
             "code": one.code,
             "end": None if one.end is None else one.end.value,
-            "share": None if one.share is None else short(one.share),
-            "confidence": short(one.confidence),
+            "share": None if one.share is None else round_figure(one.share),
+            "confidence": round_figure(one.confidence),
             "text": one.text,
             "evidence": one.evidence,
             "remedy": one.remedy,
@@ -77,12 +83,12 @@ def read_findings(value: object) -> tuple[Finding, ...]:
 def _explained(view: FlowView) -> Iterator[Finding]:
     yield from _tester(view)
     if view.evidence.workload.is_transactional:
-        yield from find_cores(view)
+        yield from find_core_limits(view)
         yield from _round_trips(view)
         return
     link = view.evidence.link
     is_host_only = view.sender.nic is not None and view.sender.nic.sort == "loopback"
-    is_host_only = is_host_only or (link is not None and link.framing == "none" and view.evidence.same_host)
+    is_host_only = is_host_only or (link is not None and link.framing == "none" and view.evidence.is_same_host)
     for rule in _HOST_RULES if is_host_only else _RULES:
         yield from rule(view)
 
@@ -112,7 +118,7 @@ def _tester(view: FlowView) -> Iterator[Finding]:
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.8,
         "This machine does hardly more with no link at all: the tester is the limit.",
-        f"{rate_words(view.evidence.bit_s)} of the {rate_words(ceiling)} that it carries over loopback",
+        f"{format_rate(view.evidence.bit_s)} of the {format_rate(ceiling)} that it carries over loopback",
         "linkgauge … --mode sendfile or discard, more --sessions and --workers, or a faster machine",
     )
 
@@ -134,10 +140,10 @@ def _round_trips(view: FlowView) -> Iterator[Finding]:
 def _as_expected(evidence: Evidence) -> Finding:
     share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1.0)
     text = "Nothing limits: at the expected rate."
-    shown = f"{rate_words(evidence.bit_s)} are {share:.1f} % of {rate_words(evidence.expected_bit_s or 0.0)}"
+    shown = f"{format_rate(evidence.bit_s)} are {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
         if max((core.busy for core in end.cores), default=0.0) >= _NEXT_LIMIT:
-            shown += f"; next limit at the {end.end} end: {load_words(end)}"
+            shown += f"; next limit at the {end.end} end: {describe_core_load(end)}"
             break
     return Finding("at-expected", None, 1.0, text, shown, "nothing to do", weight=1.0)
 
@@ -148,7 +154,7 @@ def _another_link(evidence: Evidence, most_bit_s: int) -> Finding:
         None,
         0.95,
         "This is not such a link: more comes through than one can carry.",
-        f"{rate_words(evidence.bit_s)} came through, and its wire carries {rate_words(most_bit_s)} at most",
+        f"{format_rate(evidence.bit_s)} came through, and its wire carries {format_rate(most_bit_s)} at most",
         "linkgauge check auto PEER picks the preset by both ends' interfaces; linkgauge presets lists them all",
         weight=1.0,
     )
@@ -172,7 +178,7 @@ def _no_payload(evidence: Evidence) -> Finding:
 
 def _has_full_core(evidence: Evidence) -> bool:
     """Return whether an end has a core that is full, though it be one that other processes fill."""
-    return is_full(evidence.near) or is_full(evidence.far)
+    return has_full_core(evidence.near) or has_full_core(evidence.far)
 
 
 def _unexplained(evidence: Evidence) -> Finding:
@@ -184,7 +190,7 @@ def _unexplained(evidence: Evidence) -> Finding:
         None if evidence.expected_bit_s is None else 1.0,
         _LEFT_OVER,
         "Neither end sees what limits.",
-        f"{shows}; {load_words(evidence.near)} (near)",
+        f"{shows}; {describe_core_load(evidence.near)} (near)",
         "test longer and the other way: linkgauge … --seconds 60 --direction in",
         weight=1.0,
     )

@@ -7,7 +7,7 @@ judged again by every later rule. Shares are 0 to 1; `None` is unknown, `0` is m
 from dataclasses import dataclass
 from typing import Literal
 
-from ...engine.model.host_info import NicFacts, TcpFacts
+from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Direction, End, Workload
 from ...engine.model.samples import NicCounts
 from ..preset import Framing, Preset
@@ -59,9 +59,9 @@ class EndEvidence:
     cores: tuple[CoreLoad, ...] = ()
     busiest_worker: float | None = None
     process: float | None = None
-    nic: NicFacts | None = None
+    nic: NicInfo | None = None
     counts: NicCounts | None = None
-    tcp: TcpFacts | None = None
+    tcp: TcpSysctls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Evidence:
     ceiling_bit_s: int | None = None
     beyond_bit_s: int | None = None
 
-    def of(self, end: End) -> EndEvidence:
+    def of_end(self, end: End) -> EndEvidence:
         """Return one end's part."""
         return self.near if end is End.NEAR else self.far
 
@@ -134,7 +134,7 @@ class Evidence:
         return self.expected_bit_s is not None and self.bit_s * 100 >= self.expected_bit_s * self.pass_percent
 
     @property
-    def same_host(self) -> bool:
+    def is_same_host(self) -> bool:
         """Whether both ends share their cores, as on loopback and in a lab."""
         return self.near.hostname == self.far.hostname
 

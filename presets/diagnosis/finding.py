@@ -6,7 +6,7 @@ from typing import Final, Literal, get_args
 
 from ...engine.model.plan import End
 
-Code = Literal[
+FindingCode = Literal[
     "at-expected",
     "another-link",
     "no-payload",
@@ -40,7 +40,7 @@ Code = Literal[
 ]
 """What a finding is called, for programs: these names stay."""
 
-CODES: Final[tuple[Code, ...]] = get_args(Code)
+FINDING_CODES: Final[tuple[FindingCode, ...]] = get_args(FindingCode)
 
 # Less than this of the gap, doubt taken off, is no answer to why a link is not faster.
 _LEAST_WEIGHT: Final = 0.08
@@ -55,7 +55,7 @@ class Finding:
     ordered by where nothing is expected: the share of the time that it held the sender up.
     """
 
-    code: Code
+    code: FindingCode
     share: float | None
     confidence: float
     text: str
@@ -70,7 +70,7 @@ class Finding:
         return (self.weight if self.share is None else self.share) * self.confidence
 
 
-def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return those that explain something, the one that explains most first."""
     telling = [one for one in findings if one.rank >= _LEAST_WEIGHT]
     return tuple(sorted(telling, key=lambda one: -one.rank))

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...engine.model.events import Event, Sampled
 from ...engine.model.plan import SECOND_NS
-from .collect import CeilingOf, Gatherer, no_ceiling
+from .collect import CeilingLookup, EvidenceCollector, no_ceiling
 from .diagnose import diagnose
 from .evidence import LinkEvidence
 from .finding import Finding
@@ -17,46 +17,46 @@ _EVERY_NS: Final = SECOND_NS
 _HELD_NS: Final = 2 * SECOND_NS  # how long another first finding has to be the first
 
 
-class Steady:
+class StableFindings:
     """Shows findings, and others only once they have stayed."""
 
     def __init__(self) -> None:
-        self.shown: tuple[Finding, ...] = ()
+        self.findings: tuple[Finding, ...] = ()
         self._rival: tuple[str, str] | None = None
         self._since_ns = 0
 
-    def show(self, at_ns: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    def update(self, at_ns: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         """Take the findings of a moment in; return those to show. The numbers are always the newest."""
         first = _key(findings)
-        if first == _key(self.shown) or not self.shown:
-            self.shown, self._rival = findings, None
+        if first == _key(self.findings) or not self.findings:
+            self.findings, self._rival = findings, None
         elif first != self._rival:
             self._rival, self._since_ns = first, at_ns
-            self.shown = self._kept(findings)
+            self.findings = self._kept(findings)
         elif at_ns - self._since_ns >= _HELD_NS:
-            self.shown, self._rival = findings, None
+            self.findings, self._rival = findings, None
         else:
-            self.shown = self._kept(findings)
-        return self.shown
+            self.findings = self._kept(findings)
+        return self.findings
 
     def _kept(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         """Return the first finding as it stands, with its newest numbers where it is still among them."""
         newest = {(one.code, one.end): one for one in findings}
-        first = self.shown[0]
-        return (newest.get((first.code, first.end), first), *self.shown[1:])
+        first = self.findings[0]
+        return (newest.get((first.code, first.end), first), *self.findings[1:])
 
 
-class Watch:
+class LiveDiagnosis:
     """Takes a run's events in order; `now` is for the screen, `whole` for what is kept.
 
     `link` is what should have been there, `ceiling` what this machine does with no link at all.
     """
 
     def __init__(
-        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingOf = no_ceiling
+        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingLookup = no_ceiling
     ) -> None:
-        self._gatherer = Gatherer(link, pass_percent=pass_percent, ceiling=ceiling)
-        self._steady = Steady()
+        self._gatherer = EvidenceCollector(link, pass_percent=pass_percent, ceiling=ceiling)
+        self._steady = StableFindings()
         self._at_ns = 0
         self._looked_ns: int | None = None
 
@@ -76,21 +76,21 @@ class Watch:
         self._gatherer.pass_percent = percent
 
     @property
-    def now(self) -> tuple[Finding, ...]:
+    def current_findings(self) -> tuple[Finding, ...]:
         """The findings of the last seconds; none while a run warms up or has just been changed."""
         if self._looked_ns is not None and self._at_ns - self._looked_ns < _EVERY_NS:
-            return self._steady.shown
-        evidence = self._gatherer.recent()
+            return self._steady.findings
+        evidence = self._gatherer.recent_evidence()
         if evidence is None:
-            self._steady, self._looked_ns = Steady(), None
+            self._steady, self._looked_ns = StableFindings(), None
             return ()
         self._looked_ns = self._at_ns
-        return self._steady.show(self._at_ns, diagnose(evidence))
+        return self._steady.update(self._at_ns, diagnose(evidence))
 
     @property
-    def whole(self) -> tuple[Finding, ...]:
+    def final_findings(self) -> tuple[Finding, ...]:
         """The findings of the run's last stretch that was measured long enough."""
-        evidence = self._gatherer.evidence()
+        evidence = self._gatherer.period_evidence()
         return () if evidence is None else diagnose(evidence)
 
 

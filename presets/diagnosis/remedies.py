@@ -27,35 +27,35 @@ def round_window(needed_bytes: float) -> int:
     return size
 
 
-def window_word(size_bytes: int) -> str:
+def format_window(size_bytes: int) -> str:
     """Return a size as the command line takes it: `512K`, `4M`."""
     return f"{size_bytes // _MIB}M" if size_bytes % _MIB == 0 else f"{size_bytes // _KIB}K"
 
 
-def let_ask_for(end: EndEvidence, size_bytes: int, *, sends: bool) -> str:
+def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
     """Return how a program may ask for such a buffer there."""
     if is_linux(end):
-        return f"at the {end.end} end: sysctl -w net.core.{'w' if sends else 'r'}mem_max={size_bytes}"
+        return f"at the {end.end} end: sysctl -w net.core.{'w' if is_sender else 'r'}mem_max={size_bytes}"
     if is_bsd(end):
         return f"at the {end.end} end: sysctl -w kern.ipc.maxsockbuf={2 * size_bytes}"
     return f"at the {end.end} end: let programs have socket buffers of {size_bytes} bytes"
 
 
-def let_grow_to(end: EndEvidence, size_bytes: int, *, sends: bool) -> str:
+def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
     """Return how the kernel there may grow a buffer by itself; on Linux the window is about half of it."""
     if is_linux(end):
-        name, default = ("tcp_wmem", 16_384) if sends else ("tcp_rmem", 131_072)
+        name, default = ("tcp_wmem", 16_384) if is_sender else ("tcp_rmem", 131_072)
         most = 2 * size_bytes
         return f"at the {end.end} end: sysctl -w net.ipv4.{name}='4096 {min(default, most)} {most}'"
     if is_bsd(end):
-        name = ("sendbuf_max", "autosndbufmax") if sends else ("recvbuf_max", "autorcvbufmax")
+        name = ("sendbuf_max", "autosndbufmax") if is_sender else ("recvbuf_max", "autorcvbufmax")
         return (
             f"at the {end.end} end: sysctl -w net.inet.tcp.{name[end.system.startswith('Darwin')]}={2 * size_bytes}"
         )
     return f"at the {end.end} end: let TCP grow its buffers to {2 * size_bytes} bytes"
 
 
-def switch_on(end: EndEvidence, option: str) -> str:
+def enable_tcp_option(end: EndEvidence, option: str) -> str:
     """Return how an option of RFC 7323 is switched on: `window_scaling` or `timestamps`."""
     if is_linux(end):
         return f"at the {end.end} end: sysctl -w net.ipv4.tcp_{option}=1"
@@ -64,7 +64,7 @@ def switch_on(end: EndEvidence, option: str) -> str:
     return f"at the {end.end} end: switch RFC 1323 (RFC 7323) on"
 
 
-def offloads_on(end: EndEvidence) -> str:
+def enable_offloads(end: EndEvidence) -> str:
     """Return how the NIC is told to cut and join packets itself."""
     name = end.nic.name if end.nic else "NIC"
     if is_linux(end) or not is_bsd(end):

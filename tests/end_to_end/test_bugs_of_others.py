@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint, listen
 from linkgauge.engine.lab.builder import open_lab
-from linkgauge.engine.metering.shared_counters import Counters, Field, slot_of
+from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, slot_index
 from linkgauge.engine.model.errors import LabUnavailable, LinkgaugeError
 from linkgauge.engine.model.events import Reason
-from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import (
@@ -34,7 +34,7 @@ from linkgauge.engine.model.plan import (
     Workload,
 )
 from linkgauge.engine.model.serialization import encode_tagged
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Begun, Hello, Open, Ready
@@ -44,18 +44,18 @@ from linkgauge.engine.protocol.preamble import (
     DATA_HELLO_BYTES,
     DATA_KIND,
     PREAMBLE_BYTES,
-    preamble,
+    encode_preamble,
 )
-from linkgauge.engine.workloads.readiness import readiness
-from linkgauge.engine.workloads.session import Payload, Place, Supplies
+from linkgauge.engine.workloads.readiness import create_poller
+from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.stream import StreamSender
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import link_plan
+from linkgauge.presets.lab_link import plan_lab_link
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30.0
-HOST = HostFacts("web-07", "Linux", 2, "linkgauge", "uvloop", NicFacts("eth0", "device", "x", 10**9, "full", 1_500))
-HELLO = preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
+HOST = HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop", NicInfo("eth0", "device", "x", 10**9, "full", 1_500))
+HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
 SHORT = Plan(Settings(window_bytes=65_536), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\nroot# \u202e[bold red]=1+1|"
 
@@ -117,7 +117,7 @@ def read_to_end(sock: socket.socket) -> bytes:
 @pytest.mark.anyio
 async def test_a_length_that_a_peer_announces_is_not_allocated(far: Far) -> None:
     """Fifty clients announce four gigabytes each: the endpoint's memory is what it was."""
-    await probe(far.peer)
+    await query_host_info(far.peer)
     before = far.resident_kib()
     socks = [far.connect() for _ in range(50)]
     for sock in socks:
@@ -132,7 +132,7 @@ async def test_a_length_that_a_peer_announces_is_not_allocated(far: Far) -> None
 async def test_no_read_waits_for_ever() -> None:
     """Whatever a client leaves out, its greeting, the rest of it or what it wants, the endpoint ends the wait."""
     limits = Limits(handshake_s=1, idle_s=1)
-    halves = (b"", HELLO[:5], HELLO[:PREAMBLE_BYTES], HELLO[:-1], preamble(DATA_KIND) + b"x", HELLO)
+    halves = (b"", HELLO[:5], HELLO[:PREAMBLE_BYTES], HELLO[:-1], encode_preamble(DATA_KIND) + b"x", HELLO)
     async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint:
         opened = [await asyncio.open_connection(*endpoint.address) for _ in halves]
         for (_, writer), half in zip(opened, halves, strict=True):
@@ -155,7 +155,7 @@ def test_what_is_secret_is_compared_in_a_time_that_tells_nothing() -> None:
                 names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
                 names |= {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
                 assert not names & secrets, f"{name}:{node.lineno}: {ast.unparse(node)}"
-    assert "hmac.compare_digest(expected, told)" in (ROOT / "engine" / "protocol" / "auth.py").read_text(
+    assert "hmac.compare_digest(expected, received)" in (ROOT / "engine" / "protocol" / "auth.py").read_text(
         encoding="utf-8"
     )
 
@@ -179,13 +179,13 @@ async def test_a_value_of_the_wrong_type_ends_its_own_conversation_only(far: Far
     for is_after_greeting, body in spoilt[::3]:
         with far.connect() as sock:
             framed = struct.pack(">I", len(body)) + body
-            sock.sendall(HELLO if is_after_greeting else preamble(CONTROL_KIND))
+            sock.sendall(HELLO if is_after_greeting else encode_preamble(CONTROL_KIND))
             if is_after_greeting:
                 await asyncio.to_thread(sock.recv, 65_536)
             sock.sendall(framed)
             sock.shutdown(socket.SHUT_WR)
             assert b"Ready" not in await asyncio.to_thread(read_to_end, sock)
-    assert (await probe(far.peer)).cores
+    assert (await query_host_info(far.peer)).cores
 
 
 def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -202,9 +202,9 @@ async def test_nothing_overflows_where_a_client_proves_who_it_is(far: Far) -> No
     for nonce in ("0" * 63, "0" * 66, "ab" * 2_000, "\x00" * 64, "zz" * 32):
         body = json.dumps({"type": "Hello", "facts": None, "nonce": nonce}).encode()
         with far.connect() as sock:
-            sock.sendall(preamble(CONTROL_KIND) + struct.pack(">I", len(body)) + body)
+            sock.sendall(encode_preamble(CONTROL_KIND) + struct.pack(">I", len(body)) + body)
             assert b"Welcome" not in await asyncio.to_thread(read_to_end, sock)
-    assert (await probe(far.peer)).cores
+    assert (await query_host_info(far.peer)).cores
 
 
 @pytest.mark.anyio
@@ -225,7 +225,7 @@ async def test_payload_that_the_kernel_drops_is_written_nowhere(far: Far) -> Non
 @pytest.mark.anyio
 async def test_runs_that_fail_leave_no_descriptor_open(far: Far) -> None:
     """Of each kind of failure: an option that no kernel has, an address of nobody, a person who gives up."""
-    await probe(far.peer)
+    await query_host_info(far.peer)
     before, own = far.descriptors(), own_descriptors()
     for options in (SocketOptions(congestion="nosuch"), SocketOptions(source="192.0.2.1")):
         with pytest.raises(LinkgaugeError):
@@ -270,7 +270,7 @@ def evil_far_end(listener: socket.socket) -> None:
         socks.append(sock)
         sock.settimeout(DEADLINE_S)
         opening = sock.recv(PREAMBLE_BYTES, socket.MSG_WAITALL)
-        if opening == preamble(DATA_KIND):
+        if opening == encode_preamble(DATA_KIND):
             sock.recv(DATA_HELLO_BYTES, socket.MSG_WAITALL)
             sock.sendall(DATA_ACCEPTED)
             assert control is not None
@@ -281,7 +281,7 @@ def evil_far_end(listener: socket.socket) -> None:
             break
         control = sock
         said = hear(control, b'"event_loop"', said)
-        control.sendall(preamble(CONTROL_KIND) + frame({"type": "Welcome", "facts": evil}))
+        control.sendall(encode_preamble(CONTROL_KIND) + frame({"type": "Welcome", "facts": evil}))
         hear(control, b'"Open"', b"")
         control.sendall(encode_frame(Ready("ab" * 16)))
     for sock in socks:
@@ -327,7 +327,7 @@ def test_bytes_that_were_never_acknowledged_are_not_counted_as_sent() -> None:
 
 
 async def _push_into_a_full_window() -> None:
-    counters = Counters.create()
+    counters = SharedCounters.create()
     payload = Payload(65_536)
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as sock:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
@@ -335,8 +335,10 @@ async def _push_into_a_full_window() -> None:
         sock.connect(listener.getsockname())
         taken, _ = listener.accept()
         sock.setblocking(False)
-        supplies = Supplies(payload, memoryview(bytearray(65_536)), Mode.COPY, memoryview(b""), readiness())
-        place = Place(counters, slot_of(Direction.OUT, 1), 0, lambda _why: None)
+        supplies = WorkerResources(
+            payload, memoryview(bytearray(65_536)), Mode.COPY, memoryview(b""), create_poller()
+        )
+        place = SessionContext(counters, slot_index(Direction.OUT, 1), 0, lambda _why: None)
         sender = StreamSender(sock, place, supplies)
         sender.start()
         before = -1
@@ -347,7 +349,7 @@ async def _push_into_a_full_window() -> None:
         arrived = 0
         sender.close()
         taken.settimeout(DEADLINE_S)
-        counted = counters.words[Field.BYTES]
+        counted = counters.words[CounterField.BYTES]
         arrived = len(taken.recv(10_000_000, socket.MSG_DONTWAIT))
         taken.close()
     payload.close()
@@ -359,13 +361,13 @@ async def _push_into_a_full_window() -> None:
 def test_a_word_does_not_wait_behind_the_tests_own_flood(linkgauge: Any) -> None:
     """Eight sessions each way queue far more than 10 Mb/s carry: the run ends in order all the same."""
     try:
-        with open_lab(link_plan(load_catalog().find("10mb-fd"))) as lab:
+        with open_lab(plan_lab_link(load_catalog().find("10mb-fd"))) as lab:
             command = [
                 *(sys.executable, "-m", "linkgauge", "run", str(lab.peer), "--json", "--direction", "duplex"),
                 *("--sessions", "8", "--seconds", "3", "--interval", "100ms"),
             ]
             done = subprocess.run(
-                lab.at_near_end(command),
+                lab.near_end_command(command),
                 capture_output=True,
                 text=True,
                 timeout=DEADLINE_S,
@@ -389,7 +391,7 @@ async def test_two_hundred_clients_at_once_are_each_served_or_told_why_not(monke
     async def unknown(_local: Any, _peer: Any) -> None:
         """Spare this machine four hundred looks at its interfaces."""
 
-    monkeypatch.setattr("linkgauge.engine.host.description.nic_of_connection", unknown)
+    monkeypatch.setattr("linkgauge.engine.host.description.read_connection_nic", unknown)
     plan = Plan(SHORT.settings, Workload.RR, duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
     async with asyncio.timeout(50), Endpoint(listen("127.0.0.1", 0), limits=Limits(clients=4)) as endpoint:
         peer = Peer(*endpoint.address)

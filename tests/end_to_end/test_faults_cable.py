@@ -15,7 +15,7 @@ import pytest
 from linkgauge.engine.lab.builder import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import link_plan
+from linkgauge.presets.lab_link import plan_lab_link
 
 DEADLINE_S = 50.0
 
@@ -25,7 +25,7 @@ def lab() -> Iterator[Lab]:
     """Give a link of 10 Mb/s between two namespaces; skip where this machine cannot have one."""
     with contextlib.ExitStack() as stack:
         try:
-            found = stack.enter_context(open_lab(link_plan(load_catalog().find("10mb-fd"))))
+            found = stack.enter_context(open_lab(plan_lab_link(load_catalog().find("10mb-fd"))))
         except LabUnavailable as error:
             pytest.skip(str(error))
         yield found
@@ -82,7 +82,7 @@ def test_a_cable_that_is_pulled_for_a_moment_is_survived_and_one_for_good_is_tol
         *small,
     ]
     process = subprocess.Popen(
-        lab.at_near_end(command),
+        lab.near_end_command(command),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -111,7 +111,7 @@ def test_a_cable_that_is_pulled_for_a_moment_is_survived_and_one_for_good_is_tol
 
     switch(lab, "up")
     again = subprocess.run(
-        lab.at_near_end([*command[:5], "--seconds", "1", *small]),
+        lab.near_end_command([*command[:5], "--seconds", "1", *small]),
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,

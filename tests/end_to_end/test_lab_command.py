@@ -17,7 +17,7 @@ import pytest
 from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import link_plan
+from linkgauge.presets.lab_link import plan_lab_link
 
 DEADLINE_S = 30.0
 EXACT_MBIT_S = 100 * 1448 / 1538
@@ -28,7 +28,7 @@ LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execv
 def _labs_are_possible() -> None:
     """Skip, and say why, where this machine cannot have labs."""
     try:
-        with open_lab(link_plan(load_catalog().find("100mb-fd"))):
+        with open_lab(plan_lab_link(load_catalog().find("100mb-fd"))):
             pass
     except LabUnavailable as error:
         pytest.skip(str(error))

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.model.access import Key
-from linkgauge.engine.model.errors import PeerWantsKey
+from linkgauge.engine.model.access import SharedKey
+from linkgauge.engine.model.errors import PeerKeyRequired
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 
 DEADLINE_S = 40.0
 BRIEF = ("--warmup", "0", "--interval", "100ms", "--json")
@@ -46,8 +46,8 @@ def reload(endpoint: subprocess.Popen[str], manager: socket.socket) -> None:
 def gets_in(address: str, key: str) -> bool:
     """Return whether an endpoint takes a key."""
     try:
-        return asyncio.run(probe(Peer.parse(address).with_key(Key(key)))).cores > 0
-    except PeerWantsKey:
+        return asyncio.run(query_host_info(Peer.parse(address).with_key(SharedKey(key)))).cores > 0
+    except PeerKeyRequired:
         return False
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 from linkgauge.engine.model.events import Started
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.results.run_log import RunLog
 
 SHORT: Final = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
@@ -23,7 +23,7 @@ def children_of(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def far_facts(linkgauge: Any, run_id: str) -> HostFacts:
+def far_facts(linkgauge: Any, run_id: str) -> HostInfo:
     """Return who the far end of a run was."""
     log = RunLog.open(linkgauge.data_dir)
     try:

@@ -13,7 +13,7 @@ import pytest
 from linkgauge.engine.lab.builder import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import link_plan
+from linkgauge.presets.lab_link import plan_lab_link
 
 DEADLINE_S = 60.0
 PROMISED_S = 2.0
@@ -26,7 +26,7 @@ def lab() -> Iterator[Lab]:
     """Give a link of 10 Mb/s between two namespaces; skip where this machine cannot have one."""
     with contextlib.ExitStack() as stack:
         try:
-            found = stack.enter_context(open_lab(link_plan(load_catalog().find("10mb-fd"))))
+            found = stack.enter_context(open_lab(plan_lab_link(load_catalog().find("10mb-fd"))))
         except LabUnavailable as error:
             pytest.skip(str(error))
         yield found
@@ -48,7 +48,7 @@ def test_a_full_link_keeps_a_far_end_and_a_pulled_cable_ends_both_with_the_reaso
     rows = tmp_path / "rows.csv"
     command = [sys.executable, "-m", "linkgauge", "run", sshd.peer, "--seconds", "90", "--csv", str(rows), *FULL]
     process = subprocess.Popen(
-        lab.at_near_end(command),
+        lab.near_end_command(command),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

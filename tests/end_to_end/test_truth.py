@@ -19,7 +19,7 @@ import pytest
 from linkgauge.engine.lab.builder import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import SOUND, Faults, link_plan
+from linkgauge.presets.lab_link import NO_FAULTS, Faults, plan_lab_link
 from linkgauge.presets.wire import Variant, derive
 
 pytestmark = pytest.mark.alone
@@ -62,7 +62,9 @@ CASES = [(direction, sessions) for direction in ("out", "in", "duplex") for sess
 def begin(lab: Lab, *arguments: object) -> "subprocess.Popen[str]":
     """Start a headless run at a lab's near end."""
     command = [sys.executable, "-P", "-m", "linkgauge", "run", str(lab.peer), "--json", *map(str, arguments)]
-    return subprocess.Popen(lab.at_near_end(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        lab.near_end_command(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def finish(process: "subprocess.Popen[str]") -> Any:
@@ -109,10 +111,10 @@ def _data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def build(stack: ExitStack, preset: str, faults: Faults = SOUND) -> Lab:
+def build(stack: ExitStack, preset: str, faults: Faults = NO_FAULTS) -> Lab:
     """Build a preset's link; skip the test, and say why, where this machine cannot have labs."""
     try:
-        return stack.enter_context(open_lab(link_plan(CATALOG.find(preset), faults)))
+        return stack.enter_context(open_lab(plan_lab_link(CATALOG.find(preset), faults)))
     except LabUnavailable as error:
         pytest.skip(str(error))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expectation import expectation
+from linkgauge.presets.expectation import find_expectation
 
 TABLES = Path(__file__).with_name("tables")
 COLUMNS = ("payload_mbit_s", "payload_mib_s", "peak_mbit_s", "peak_mib_s")
@@ -25,7 +25,7 @@ def printed_numbers() -> dict[tuple[str, str, str], float]:
 
 def test_the_catalogue_has_every_number_of_both_tables_and_no_other() -> None:
     """Number by number, none missing, none wrong, none invented, none twice."""
-    facts = [f for p in load_catalog().presets for f in p.facts if f.source == "aix"]
+    facts = [f for p in load_catalog().presets for f in p.document_values if f.source == "aix"]
     assert {(f.table, f.row, f.column): f.value for f in facts} == printed_numbers()
     assert len(facts) == len(printed_numbers())
 
@@ -51,8 +51,8 @@ def test_every_pair_of_mb_and_megabytes_that_disagrees_beyond_rounding_is_marked
     marked = {
         (f.table, f.row, f.column)
         for p in load_catalog().presets
-        for f in p.facts
-        if f.source == "aix" and p.mark_of(f)
+        for f in p.document_values
+        if f.source == "aix" and p.erratum_of(f)
     }
     found = set[tuple[str, str, str]]()
     for (table, row, column), mbit in numbers.items():
@@ -85,14 +85,14 @@ def test_the_rate_to_expect_is_the_one_the_tables_print(
     preset_id: str, direction: Direction, sessions: int, bit_s: int, source: str
 ) -> None:
     """One direction has table 1, both have table 2, several sessions the peak where it is printed."""
-    got = expectation(load_catalog().find(preset_id), Settings(direction, sessions))
+    got = find_expectation(load_catalog().find(preset_id), Settings(direction, sessions))
     expected = [rate for rate in (got.out, got.in_, got.total) if rate]
     assert [(e.bit_s, e.basis, e.source) for e in expected] == [(bit_s, "documented", source)]
 
 
 def test_the_slip_of_the_gigabit_duplex_peak_is_judged_by_its_megabytes() -> None:
     """1667 Mb is printed beside 222 MB/s, which is 1862 Mb; the source says so wherever it is shown."""
-    got = expectation(load_catalog().find("gbe-fd-1500"), Settings(Direction.DUPLEX, 5)).total
+    got = find_expectation(load_catalog().find("gbe-fd-1500"), Settings(Direction.DUPLEX, 5)).total
     assert got
     assert got.bit_s == 222 * 8 * 1_048_576
     assert "1667 Mb" in got.source
@@ -101,7 +101,7 @@ def test_the_slip_of_the_gigabit_duplex_peak_is_judged_by_its_megabytes() -> Non
 
 def test_the_slip_of_the_ten_gigabit_jumbo_duplex_rate_is_judged_by_its_megabytes() -> None:
     """18000 Mb is printed beside 2162 MB/s."""
-    got = expectation(load_catalog().find("10gbe-fd-9000"), Settings(Direction.DUPLEX, 1)).total
+    got = find_expectation(load_catalog().find("10gbe-fd-9000"), Settings(Direction.DUPLEX, 1)).total
     assert got
     assert got.bit_s == 2162 * 8 * 1_048_576
     assert "slip" in got.source

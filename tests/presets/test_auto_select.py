@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.host_info import NicFacts
+from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, Settings
-from linkgauge.presets.auto_select import Picked, pick
+from linkgauge.presets.auto_select import PresetSelection, select_preset
 from linkgauge.presets.catalog import Catalog, load_catalog
-from linkgauge.presets.expectation import expectation
-from linkgauge.presets.wire import PLAIN
+from linkgauge.presets.expectation import find_expectation
+from linkgauge.presets.wire import DEFAULT_VARIANT
 
 GBIT_S = 1_000_000_000
-NIC = NicFacts("eth0", "device", "ixgbe", 10 * GBIT_S, "full", 1500, tso=True, gso=True, gro=True, lro=False)
-VETH = NicFacts("left", "virtual", "veth", None, "full", 1500)
-LO = NicFacts("lo", "loopback", mtu_bytes=65_536)
+NIC = NicInfo("eth0", "device", "ixgbe", 10 * GBIT_S, "full", 1500, tso=True, gso=True, gro=True, lro=False)
+VETH = NicInfo("left", "virtual", "veth", None, "full", 1500)
+LO = NicInfo("lo", "loopback", mtu_bytes=65_536)
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,12 @@ def catalog() -> Catalog:
     return load_catalog()
 
 
-def _nic(rate_bit_s: int | None, mtu_bytes: int | None = 1500, duplex: str | None = "full") -> NicFacts:
+def _nic(rate_bit_s: int | None, mtu_bytes: int | None = 1500, duplex: str | None = "full") -> NicInfo:
     return replace(NIC, line_rate_bit_s=rate_bit_s, mtu_bytes=mtu_bytes, duplex=duplex)
 
 
-def _expected_bit_s(picked: Picked) -> int | None:
-    out = expectation(picked.preset, Settings(Direction.OUT), variant=picked.variant).out
+def _expected_bit_s(picked: PresetSelection) -> int | None:
+    out = find_expectation(picked.preset, Settings(Direction.OUT), variant=picked.variant).out
     return None if out is None else out.bit_s
 
 
@@ -52,9 +52,9 @@ def test_two_ends_alike_have_the_preset_of_just_that_link(
 ) -> None:
     """A documented one where there is one; a duplex that is unknown is taken for full."""
     nic = _nic(rate_bit_s, mtu_bytes, duplex)
-    picked = pick(catalog, nic, nic, line_rate_bit_s=None)
+    picked = select_preset(catalog, nic, nic, line_rate_bit_s=None)
     assert picked.preset.id == preset_id
-    assert picked.variant == PLAIN
+    assert picked.variant == DEFAULT_VARIANT
     assert picked.warnings == ()
 
 
@@ -65,7 +65,7 @@ def test_every_ethernet_preset_of_the_catalogue_picks_itself_or_a_documented_one
         if preset.link.tunnel is not None:
             continue
         nic = _nic(preset.link.line_rate_bit_s, preset.link.mtu_bytes, preset.link.duplex)
-        picked = pick(catalog, nic, nic, line_rate_bit_s=None).preset
+        picked = select_preset(catalog, nic, nic, line_rate_bit_s=None).preset
         assert picked == preset or (picked.rates and not preset.rates)
 
 
@@ -74,35 +74,35 @@ def test_the_slower_end_the_smaller_mtu_and_the_lesser_duplex_count(catalog: Cat
     """Whichever end it is; the reason names it."""
     slow, fast = replace(_nic(GBIT_S, 9000), name="slow0"), replace(_nic(10 * GBIT_S, 1500), name="fast0")
     near, far = (slow, fast) if is_near_slower else (fast, slow)
-    picked = pick(catalog, near, far, line_rate_bit_s=None)
+    picked = select_preset(catalog, near, far, line_rate_bit_s=None)
     assert picked.preset.id == "gbe-fd-1500"
-    assert f"{'near' if is_near_slower else 'far'} slow0" in picked.why
-    assert f"MTU 1500 ({'far' if is_near_slower else 'near'} fast0)" in picked.why
+    assert f"{'near' if is_near_slower else 'far'} slow0" in picked.reason
+    assert f"MTU 1500 ({'far' if is_near_slower else 'near'} fast0)" in picked.reason
     half = replace(_nic(100_000_000), duplex="half")
-    assert pick(catalog, half, _nic(100_000_000), line_rate_bit_s=None).preset.id == "100mb-hd"
+    assert select_preset(catalog, half, _nic(100_000_000), line_rate_bit_s=None).preset.id == "100mb-hd"
 
 
 def test_an_mtu_that_no_preset_has_falls_back_to_the_nearest_and_is_computed(catalog: Catalog) -> None:
     """1348 of 1438 bytes on the wire are payload, with timestamps; and it says so."""
-    picked = pick(catalog, _nic(GBIT_S, 1400), _nic(GBIT_S, 1500), line_rate_bit_s=None)
+    picked = select_preset(catalog, _nic(GBIT_S, 1400), _nic(GBIT_S, 1500), line_rate_bit_s=None)
     assert picked.preset.id == "1gbe-1500"
     assert _expected_bit_s(picked) == round(GBIT_S * 1348 / 1438)
     (text,) = picked.warnings
     assert "1gbe-1500" in text
     assert "MTU 1500" in text
-    assert "MTU 1400" in picked.why
+    assert "MTU 1400" in picked.reason
 
 
 def test_a_documented_preset_that_stands_in_is_computed_with_timestamps(catalog: Catalog) -> None:
     """At 100 Mb/s there is no other; its document has none."""
-    picked = pick(catalog, VETH, replace(VETH, mtu_bytes=1400), line_rate_bit_s=100_000_000)
+    picked = select_preset(catalog, VETH, replace(VETH, mtu_bytes=1400), line_rate_bit_s=100_000_000)
     assert picked.preset.id == "100mb-fd"
     assert _expected_bit_s(picked) == round(100_000_000 * 1348 / 1438)
 
 
 def test_a_line_rate_that_no_preset_has_is_computed_from_the_nearest(catalog: Catalog) -> None:
     """A shaped line may carry anything."""
-    picked = pick(catalog, VETH, VETH, line_rate_bit_s=300_000_000)
+    picked = select_preset(catalog, VETH, VETH, line_rate_bit_s=300_000_000)
     assert _expected_bit_s(picked) == round(300_000_000 * 1448 / 1538)
     assert len(picked.warnings) == 1
 
@@ -110,7 +110,7 @@ def test_a_line_rate_that_no_preset_has_is_computed_from_the_nearest(catalog: Ca
 def test_half_duplex_of_an_mtu_that_no_preset_has_is_held_against_the_document(catalog: Catalog) -> None:
     """The model says nothing of half duplex."""
     nic = _nic(100_000_000, 1400, "half")
-    picked = pick(catalog, nic, nic, line_rate_bit_s=None)
+    picked = select_preset(catalog, nic, nic, line_rate_bit_s=None)
     assert picked.preset.id == "100mb-hd"
     assert _expected_bit_s(picked) is not None
     assert "100mb-hd" in picked.warnings[0]
@@ -130,27 +130,27 @@ def test_half_duplex_of_an_mtu_that_no_preset_has_is_held_against_the_document(c
     ],
 )
 def test_an_end_that_reports_no_speed_is_named_and_a_rate_is_asked_for(
-    catalog: Catalog, near: NicFacts | None, far: NicFacts | None, parts: list[str]
+    catalog: Catalog, near: NicInfo | None, far: NicInfo | None, parts: list[str]
 ) -> None:
     """With an example of how to give it."""
     with pytest.raises(PlanError) as caught:
-        pick(catalog, near, far, line_rate_bit_s=None)
+        select_preset(catalog, near, far, line_rate_bit_s=None)
     for part in [*parts, "--line-rate 2.5G"]:
         assert part in str(caught.value)
 
 
 def test_a_rate_that_is_given_stands_in_for_what_no_end_reports(catalog: Catalog) -> None:
     """Even where nothing at all is known of either end."""
-    assert pick(catalog, VETH, VETH, line_rate_bit_s=2_500_000_000).preset.id == "2.5gbe-1500"
-    picked = pick(catalog, None, None, line_rate_bit_s=GBIT_S)
+    assert select_preset(catalog, VETH, VETH, line_rate_bit_s=2_500_000_000).preset.id == "2.5gbe-1500"
+    picked = select_preset(catalog, None, None, line_rate_bit_s=GBIT_S)
     assert picked.preset.id == "gbe-fd-1500"
-    assert "taken for granted" in picked.why
+    assert "taken for granted" in picked.reason
 
 
 def test_a_rate_that_is_given_goes_before_a_reported_one_and_a_slower_end_is_told(catalog: Catalog) -> None:
     """A line may be slower than its ends, and never faster than the slower one."""
-    assert pick(catalog, NIC, NIC, line_rate_bit_s=GBIT_S).warnings == ()
-    picked = pick(catalog, NIC, _nic(GBIT_S), line_rate_bit_s=10 * GBIT_S)
+    assert select_preset(catalog, NIC, NIC, line_rate_bit_s=GBIT_S).warnings == ()
+    picked = select_preset(catalog, NIC, _nic(GBIT_S), line_rate_bit_s=10 * GBIT_S)
     assert picked.preset.id == "10gbe-fd-1500"
     (text,) = picked.warnings
     assert "far eth0 reports 1000 Mb/s" in text
@@ -158,17 +158,17 @@ def test_a_rate_that_is_given_goes_before_a_reported_one_and_a_slower_end_is_tol
 
 def test_loopback_has_its_own_preset(catalog: Catalog) -> None:
     """It has no line, whatever rate is given."""
-    assert pick(catalog, LO, LO, line_rate_bit_s=None).preset.id == "loopback"
-    assert pick(catalog, LO, None, line_rate_bit_s=None).preset.id == "loopback"
-    picked = pick(catalog, LO, LO, line_rate_bit_s=GBIT_S)
+    assert select_preset(catalog, LO, LO, line_rate_bit_s=None).preset.id == "loopback"
+    assert select_preset(catalog, LO, None, line_rate_bit_s=None).preset.id == "loopback"
+    picked = select_preset(catalog, LO, LO, line_rate_bit_s=GBIT_S)
     assert picked.preset.id == "loopback"
     assert len(picked.warnings) == 1
 
 
 def test_a_tunnel_has_the_preset_of_its_kind(catalog: Catalog) -> None:
     """The rate that is given is that of the line beneath it."""
-    tunnel = NicFacts("wg0", "virtual", "wireguard", None, None, 1420)
-    assert pick(catalog, tunnel, tunnel, line_rate_bit_s=GBIT_S).preset.id == "1gbe-wireguard-1420"
-    odd = pick(catalog, tunnel, replace(tunnel, mtu_bytes=1380), line_rate_bit_s=GBIT_S)
+    tunnel = NicInfo("wg0", "virtual", "wireguard", None, None, 1420)
+    assert select_preset(catalog, tunnel, tunnel, line_rate_bit_s=GBIT_S).preset.id == "1gbe-wireguard-1420"
+    odd = select_preset(catalog, tunnel, replace(tunnel, mtu_bytes=1380), line_rate_bit_s=GBIT_S)
     assert odd.preset.id == "1gbe-wireguard-1420"
     assert odd.variant.mtu_bytes == 1380

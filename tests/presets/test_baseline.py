@@ -12,24 +12,24 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.errors import LinkgaugeError, PlanError
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
-from linkgauge.engine.results.summary import CpuSummary, Measured, Stretch, Summary, TcpSummary
+from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.baseline import baseline_toml
 from linkgauge.presets.catalog import Catalog, load_catalog
-from linkgauge.presets.expectation import expectation
-from linkgauge.presets.preset import LinkFacts
-from linkgauge.presets.schema import Problem, read_content
+from linkgauge.presets.expectation import find_expectation
+from linkgauge.presets.preset import LinkSpec
+from linkgauge.presets.schema import PresetProblem, parse_preset_file
 
 CPU = CpuSummary(None, None, None, None)
 TCP = TcpSummary(None, None, None, None, None, None)
 
 
-def stretch(direction: Direction, sessions: int, out: int | None = None, in_: int | None = None) -> Stretch:
+def stretch(direction: Direction, sessions: int, out: int | None = None, in_: int | None = None) -> Period:
     """Return a stretch of eight seconds at these rates."""
-    rates = [None if bit_s is None else Measured(bit_s, 8 * SECOND_NS) for bit_s in (out, in_)]
-    return Stretch(Settings(direction, sessions), Expectation(), *rates)
+    rates = [None if bit_s is None else Measurement(bit_s, 8 * SECOND_NS) for bit_s in (out, in_)]
+    return Period(Settings(direction, sessions), Expectation(), *rates)
 
 
-def run(*stretches: Stretch) -> Summary:
+def run(*stretches: Period) -> Summary:
     """Return a run of these stretches."""
     end = RunEnd(Reason.COMPLETED, "its time was up")
     return Summary(Plan(), None, None, None, Expectation(), stretches, CPU, CPU, TCP, (), end)
@@ -52,11 +52,11 @@ def test_a_run_of_one_setting_expects_what_it_measured() -> None:
     """To the bit, with the run as its source."""
     catalog = read(write(run(stretch(Direction.OUT, 1, out=941_480_123))))
     assert catalog.problems == ()
-    got = expectation(catalog.find("mine"), Settings(Direction.OUT))
+    got = find_expectation(catalog.find("mine"), Settings(Direction.OUT))
     assert got.out
     assert (got.out.bit_s, got.out.basis) == (941_480_123, "documented")
     assert got.out.source == "run 7 of 2024-05-01T10:00:00Z"
-    assert expectation(catalog.find("mine"), Settings(Direction.IN)) == Expectation()
+    assert find_expectation(catalog.find("mine"), Settings(Direction.IN)) == Expectation()
 
 
 def test_every_setting_of_a_run_gives_its_rate_and_the_later_of_two_alike_counts() -> None:
@@ -68,7 +68,7 @@ def test_every_setting_of_a_run_gives_its_rate_and_the_later_of_two_alike_counts
         stretch(Direction.OUT, 1, out=600_000_000),
     )
     mine = read(write(summary)).find("mine")
-    assert [(r.flow, r.sessions, mine.bit_s(r)) for r in mine.rates] == [
+    assert [(r.flow, r.sessions, mine.rate_bit_s(r)) for r in mine.rates] == [
         ("out", 1, 600_000_000),
         ("out", 5, 900_000_000),
         ("duplex", 5, 1_500_000_000),
@@ -79,7 +79,7 @@ def test_every_setting_of_a_run_gives_its_rate_and_the_later_of_two_alike_counts
     "stretches",
     [(), (stretch(Direction.OUT, 1),), (stretch(Direction.OUT, 1, out=0),), (stretch(Direction.DUPLEX, 1, out=9),)],
 )
-def test_a_run_that_measured_nothing_makes_no_preset(stretches: tuple[Stretch, ...]) -> None:
+def test_a_run_that_measured_nothing_makes_no_preset(stretches: tuple[Period, ...]) -> None:
     """Unknown and 0 are no rates to judge by, nor is half of a duplex run."""
     with pytest.raises(LinkgaugeError, match="run 7 measured no payload"):
         write(run(*stretches))
@@ -95,12 +95,12 @@ def test_an_id_that_cannot_be_typed_is_refused_before_anything_is_written(preset
 @pytest.mark.parametrize(
     "link",
     [
-        LinkFacts("none"),
-        LinkFacts("ethernet", 10_000_000_000, 1450, "full", timestamps=True, tunnel="vxlan"),
-        LinkFacts("atm", 155_520_000, 9180, "half"),
+        LinkSpec("none"),
+        LinkSpec("ethernet", 10_000_000_000, 1450, "full", timestamps=True, tunnel="vxlan"),
+        LinkSpec("atm", 155_520_000, 9180, "half"),
     ],
 )
-def test_the_link_facts_come_back_as_they_were_given(link: LinkFacts) -> None:
+def test_the_link_facts_come_back_as_they_were_given(link: LinkSpec) -> None:
     """Those of the preset that the run was made with."""
     text = write(run(stretch(Direction.IN, 3, in_=5_000_000)), link=link, suggested_window_bytes=57_344)
     mine = read(text).find("mine")
@@ -112,23 +112,23 @@ def test_the_link_facts_come_back_as_they_were_given(link: LinkFacts) -> None:
 def test_any_name_makes_a_file_that_reads_back(name: str, run_id: str) -> None:
     """Quotes, backslashes, control characters, emoji: the file stays TOML, and nobody's terminal is driven."""
     text = write(run(stretch(Direction.OUT, 1, out=5_000_000)), name=f"x{name}", run_id=run_id)
-    problems: list[Problem] = []
-    (mine,) = read_content("mine.toml", tomllib.loads(text), problems).presets
+    problems: list[PresetProblem] = []
+    (mine,) = parse_preset_file("mine.toml", tomllib.loads(text), problems).presets
     assert problems == []
     assert mine.name.isprintable()
 
 
-def asked(workload: Workload, *stretches: Stretch, **sizes: int) -> Summary:
+def asked(workload: Workload, *stretches: Period, **sizes: int) -> Summary:
     """Return a run of transactions."""
     total = next((s.out or s.in_ for s in stretches), None)
     return replace(run(*stretches), plan=Plan(workload=workload, **sizes), total=total)
 
 
-def counted(direction: Direction, sessions: int, transactions: int) -> Stretch:
+def counted(direction: Direction, sessions: int, transactions: int) -> Period:
     """Return a stretch of eight seconds with so many transactions in each of its directions."""
-    one = Measured(transactions * 1_000, 8 * SECOND_NS, transactions)
+    one = Measurement(transactions * 1_000, 8 * SECOND_NS, transactions)
     flows = direction.flows
-    return Stretch(
+    return Period(
         Settings(direction, sessions),
         Expectation(),
         one if Direction.OUT in flows else None,
@@ -149,13 +149,13 @@ def test_transactions_are_expected_as_they_were_counted(workload: Workload) -> N
     assert catalog.problems == ()
     mine = catalog.find("mine")
     for settings, per_s in ((Settings(), 10_000.5), (Settings(Direction.IN, 16), 100_000.0)):
-        got = expectation(mine, settings, workload)
+        got = find_expectation(mine, settings, workload)
         expected = got.in_ if settings.direction is Direction.IN else got.out
         assert expected is not None
         assert (expected.transactions_s, expected.basis) == (per_s, "documented")
-    assert expectation(mine, Settings()) == Expectation()
+    assert find_expectation(mine, Settings()) == Expectation()
     other = Workload.CRR if workload is Workload.RR else Workload.RR
-    assert expectation(mine, Settings(), other) == Expectation()
+    assert find_expectation(mine, Settings(), other) == Expectation()
 
 
 def test_fetches_are_expected_by_their_payload() -> None:
@@ -164,7 +164,7 @@ def test_fetches_are_expected_by_their_payload() -> None:
     mine = read(write(summary)).find("mine")
     assert [rate.workload for rate in mine.rates] == ["fetch"]
     for workload in (Workload.FETCH, Workload.STREAM):
-        got = expectation(mine, Settings(Direction.DUPLEX, 5), workload).total
+        got = find_expectation(mine, Settings(Direction.DUPLEX, 5), workload).total
         assert got is not None
         assert (got.bit_s, got.transactions_s) == (900_000_000, None)
 

@@ -8,8 +8,8 @@ import pytest
 from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.plan import Direction, Settings, Workload
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expectation import as_json, expectation
-from linkgauge.presets.preset import LinkFacts, Preset, Rate, Row, Source, Table
+from linkgauge.presets.expectation import find_expectation, preset_json
+from linkgauge.presets.preset import DocumentRow, DocumentTable, LinkSpec, Preset, Rate, Source
 from linkgauge.presets.wire import Variant
 
 STAIRS = Preset(
@@ -17,8 +17,8 @@ STAIRS = Preset(
     "Rates at 1, 5 and 10 sessions",
     "Test",
     Source("s", "the book"),
-    LinkFacts("none"),
-    tables=(Table("7", ("mbit_s", "gbit_s", "mib_s"), (Row("r", (10, 0.5, 0.7)),)),),
+    LinkSpec("none"),
+    tables=(DocumentTable("7", ("mbit_s", "gbit_s", "mib_s"), (DocumentRow("r", (10, 0.5, 0.7)),)),),
     rates=(
         Rate("simplex", "7", "mbit_s"),
         Rate("out", "7", "gbit_s", sessions=5, note="five"),
@@ -32,7 +32,7 @@ STAIRS = Preset(
 @pytest.mark.parametrize("sessions", [1, 128])
 def test_nothing_is_expected_of_loopback(direction: Direction, sessions: int) -> None:
     """No document says what a machine should do with itself."""
-    assert expectation(load_catalog().find("loopback"), Settings(direction, sessions)) == Expectation()
+    assert find_expectation(load_catalog().find("loopback"), Settings(direction, sessions)) == Expectation()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_nothing_is_expected_of_loopback(direction: Direction, sessions: int) ->
 )
 def test_a_rate_holds_from_its_number_of_sessions_up(direction: Direction, sessions: int, bit_s: int) -> None:
     """Between two printed numbers the lower one's rate holds."""
-    got = expectation(STAIRS, Settings(direction, sessions))
+    got = find_expectation(STAIRS, Settings(direction, sessions))
     rate = got.out or got.in_
     assert rate
     assert rate.bit_s == bit_s
@@ -58,14 +58,14 @@ def test_only_what_the_direction_asks_for_is_expected() -> None:
     """An out run expects nothing of in, and a duplex run only a total."""
     for preset in load_catalog().presets:
         if preset.rates:
-            out = expectation(preset, Settings(Direction.OUT))
-            both = expectation(preset, Settings(Direction.DUPLEX))
+            out = find_expectation(preset, Settings(Direction.OUT))
+            both = find_expectation(preset, Settings(Direction.DUPLEX))
             assert out.in_ is out.total is both.out is both.in_ is None
 
 
 def test_a_table_without_a_name_is_called_by_its_document() -> None:
     """A file of one's own need not name its tables."""
-    got = expectation(STAIRS, Settings(Direction.OUT, 5)).out
+    got = find_expectation(STAIRS, Settings(Direction.OUT, 5)).out
     assert got
     assert got.source == "the book, table 7 (five)"
 
@@ -74,12 +74,12 @@ def test_a_rate_of_another_workload_is_not_expected() -> None:
     """What a document says of fetch does not hold for streams, and the other way round."""
     fetch = StrEnum("OtherWorkload", {"FETCH": "fetch"}).FETCH
     settings = Settings(Direction.IN)
-    assert expectation(STAIRS, settings, cast("Workload", fetch)).in_ != expectation(STAIRS, settings).in_
+    assert find_expectation(STAIRS, settings, cast("Workload", fetch)).in_ != find_expectation(STAIRS, settings).in_
 
 
 def test_every_preset_can_be_told_as_json() -> None:
     """Plain JSON values, keys that name their units, unknown as null."""
-    told: list[dict[str, Any]] = json.loads(json.dumps([as_json(p) for p in load_catalog().presets]))
+    told: list[dict[str, Any]] = json.loads(json.dumps([preset_json(p) for p in load_catalog().presets]))
     by_id = {preset["id"]: preset for preset in told}
     loopback = by_id["loopback"]
     assert loopback["link"]["line_rate_bit_s"] is None
@@ -124,7 +124,7 @@ def test_every_preset_can_be_told_as_json() -> None:
 def test_a_link_had_with_options_is_judged_by_the_model() -> None:
     """The document measured IPv4 without tags; its rates say nothing of another link."""
     preset = load_catalog().find("gbe-fd-1500")
-    got = expectation(preset, Settings(Direction.OUT), variant=Variant(ip=6, vlan_tags=1)).out
+    got = find_expectation(preset, Settings(Direction.OUT), variant=Variant(ip=6, vlan_tags=1)).out
     assert got
     assert (got.bit_s, got.basis) == (933_852_140, "computed")
     assert got.source == "the wire model (IPv6, VLAN)"
@@ -134,7 +134,7 @@ def test_options_that_change_nothing_leave_the_documented_rate() -> None:
     """A line rate given for a link that has just this one."""
     preset = load_catalog().find("gbe-fd-1500")
     same = Variant(line_rate_bit_s=1_000_000_000, timestamps=False)
-    assert expectation(preset, Settings(), variant=same) == expectation(preset, Settings())
+    assert find_expectation(preset, Settings(), variant=same) == find_expectation(preset, Settings())
 
 
 def test_nothing_is_computed_for_half_duplex_and_for_links_without_a_wire() -> None:
@@ -142,24 +142,26 @@ def test_nothing_is_computed_for_half_duplex_and_for_links_without_a_wire() -> N
     catalog = load_catalog()
     variant = Variant(ip=6)
     for preset_id in ("10mb-hd", "fddi-4352", "loopback", "lpar-1500", "zvm-vctc-1500"):
-        assert expectation(catalog.find(preset_id), Settings(), variant=variant) == Expectation()
+        assert find_expectation(catalog.find(preset_id), Settings(), variant=variant) == Expectation()
 
 
 def test_what_a_link_can_carry_at_most_is_known_where_it_has_a_wire() -> None:
     """A documented rate may be a host's, and another host's be more: what the wire carries is a bound for all."""
     catalog = load_catalog()
-    rates = [expectation(catalog.find(name), Settings()).out for name in ("gbe-fd-1500", "25gbe-9000", "lpar-1500")]
+    rates = [
+        find_expectation(catalog.find(name), Settings()).out for name in ("gbe-fd-1500", "25gbe-9000", "lpar-1500")
+    ]
     assert [None if rate is None else rate.most_bit_s for rate in rates] == [949_284_785, 24_751_051_118, None]
     gigabit = rates[0]
     assert gigabit
-    assert [gigabit.is_beyond(bit_s) for bit_s in (None, 1e9, 1.2e9, 40e9)] == [False, False, True, True]
+    assert [gigabit.is_exceeded_by(bit_s) for bit_s in (None, 1e9, 1.2e9, 40e9)] == [False, False, True, True]
 
 
 def test_a_link_of_today_is_judged_by_the_model_in_every_direction() -> None:
     """Whatever the number of sessions."""
     preset = load_catalog().find("25gbe-9000")
-    out = expectation(preset, Settings(Direction.OUT, 8)).out
-    both = expectation(preset, Settings(Direction.DUPLEX, 8)).total
+    out = find_expectation(preset, Settings(Direction.OUT, 8)).out
+    both = find_expectation(preset, Settings(Direction.DUPLEX, 8)).total
     assert out
     assert both
     assert (out.bit_s, out.basis, out.source) == (24_751_051_118, "computed", "the wire model")
@@ -171,10 +173,10 @@ def test_transactions_are_expected_as_the_document_prints_them(sessions: int, tr
     """By pairs, whoever asks; with the payload that goes with them. Of both asking at once nothing is printed."""
     preset = load_catalog().find("zvm-hipersockets-1500")
     for direction in (Direction.OUT, Direction.IN):
-        got = expectation(preset, Settings(direction, sessions), Workload.CRR)
+        got = find_expectation(preset, Settings(direction, sessions), Workload.CRR)
         one = got.out or got.in_
         assert one
         assert one.transactions_s == transactions_s
         assert one.bit_s == round(transactions_s * 8_192 * 8)
-    assert expectation(preset, Settings(Direction.DUPLEX, sessions), Workload.CRR) == Expectation()
-    assert expectation(preset, Settings(), Workload.CRR, variant=Variant(ip=6)) == Expectation()
+    assert find_expectation(preset, Settings(Direction.DUPLEX, sessions), Workload.CRR) == Expectation()
+    assert find_expectation(preset, Settings(), Workload.CRR, variant=Variant(ip=6)) == Expectation()

@@ -1,10 +1,10 @@
 """The link that a lab builds for a preset is the preset's, to the byte; and bad only as asked."""
 
 import pytest
-from linkgauge.engine.lab.link_spec import FRAME_HEADER_BYTES, RELAY_MAX_BIT_S
+from linkgauge.engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import Faults, link_plan
+from linkgauge.presets.lab_link import Faults, plan_lab_link
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.wire import derive
 
@@ -24,12 +24,12 @@ def buildable() -> list[Preset]:
 @pytest.mark.parametrize("preset", buildable(), ids=lambda preset: preset.id)
 def test_a_full_packet_takes_of_the_lab_what_the_wire_model_says(preset: Preset) -> None:
     """For every preset with a wire: same line, same bytes around the packet, padding and cells included."""
-    derived, link = derive(preset.link, "out"), link_plan(preset)
+    derived, link = derive(preset.link, "out"), plan_lab_link(preset)
     assert derived is not None
     assert link.rate_bit_s == derived.usable_bit_s
-    assert link.wire_bytes(link.mtu_bytes + FRAME_HEADER_BYTES) == derived.wire_bytes
+    assert link.wire_bytes(link.mtu_bytes + ETHERNET_HEADER_BYTES) == derived.wire_bytes
     assert link.half_duplex == (preset.link.duplex == "half")
-    assert link.burst_bytes > link.mtu_bytes + FRAME_HEADER_BYTES + link.overhead_bytes
+    assert link.burst_bytes > link.mtu_bytes + ETHERNET_HEADER_BYTES + link.overhead_bytes
     assert link.buffer_bytes >= link.burst_bytes
 
 
@@ -37,31 +37,31 @@ def test_a_full_packet_takes_of_the_lab_what_the_wire_model_says(preset: Preset)
 def test_a_preset_without_a_wire_is_refused_with_one_that_has(preset_id: str) -> None:
     """There is no rate to build."""
     with pytest.raises(PlanError, match=rf"{preset_id} is not possible; .* such as 100mb-fd"):
-        link_plan(PRESETS[preset_id])
+        plan_lab_link(PRESETS[preset_id])
 
 
 def test_a_slow_link_has_so_much_less_of_its_line() -> None:
     """Ten per cent off, framing unchanged; ATM's line is what SONET leaves of it."""
-    assert link_plan(PRESETS["100mb-fd"], Faults(slow_percent=10)).rate_bit_s == 90_000_000
-    assert link_plan(PRESETS["atm155-1500"], Faults(slow_percent=50)).rate_bit_s == 74_880_000
+    assert plan_lab_link(PRESETS["100mb-fd"], Faults(slow_percent=10)).rate_bit_s == 90_000_000
+    assert plan_lab_link(PRESETS["atm155-1500"], Faults(slow_percent=50)).rate_bit_s == 74_880_000
 
 
 def test_a_wrong_mtu_is_the_far_ends() -> None:
     """As where one end was set up and the other one forgotten."""
-    link = link_plan(PRESETS["gbe-fd-9000"], Faults(wrong_mtu_bytes=1500))
+    link = plan_lab_link(PRESETS["gbe-fd-9000"], Faults(wrong_mtu_bytes=1500))
     assert (link.mtu_bytes, link.far_mtu_bytes) == (9000, 1500)
 
 
 def test_a_delayed_link_has_room_for_what_is_under_way() -> None:
     """Or TCP could never fill it."""
-    prompt, late = (link_plan(PRESETS["100mb-fd"], Faults(delay_ms=ms)) for ms in (0, 50))
+    prompt, late = (plan_lab_link(PRESETS["100mb-fd"], Faults(delay_ms=ms)) for ms in (0, 50))
     assert late.delay_ns == 50_000_000
     assert late.buffer_bytes - prompt.buffer_bytes == 100_000_000 * 0.1 / 8
 
 
 def test_slow_links_take_single_packets_and_fast_ones_keep_their_offloads() -> None:
     """What the processors of a small machine can do."""
-    grains = {link_plan(PRESETS[each]).grain: each for each in ("10gbe-fd-1500", "gbe-fd-1500", "atm155-1500")}
+    grains = {plan_lab_link(PRESETS[each]).grain: each for each in ("10gbe-fd-1500", "gbe-fd-1500", "atm155-1500")}
     assert grains == {"offload": "10gbe-fd-1500", "batch": "gbe-fd-1500", "packet": "atm155-1500"}
 
 
@@ -69,7 +69,7 @@ def test_slow_links_take_single_packets_and_fast_ones_keep_their_offloads() -> N
 def test_delay_and_loss_are_refused_where_the_relay_could_not_keep_up(faults: Faults) -> None:
     """It would be the relay's rate that is measured."""
     with pytest.raises(PlanError, match=r"1000 Mb/s is not possible; .* 200 Mb/s; take a slower preset"):
-        link_plan(PRESETS["gbe-fd-1500"], faults)
+        plan_lab_link(PRESETS["gbe-fd-1500"], faults)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expectation import off_model_percent
+from linkgauge.presets.expectation import model_deviation_percent
 from linkgauge.presets.preset import Preset, Rate
 from linkgauge.presets.wire import Variant, derive
 
@@ -12,7 +12,7 @@ AGREES_PERCENT = 1.5
 
 def off_by(preset: Preset, rate: Rate) -> float:
     """How many percent a documented rate stands off the computed one; 0 where none is computed."""
-    return abs(off_model_percent(preset, rate) or 0.0)
+    return abs(model_deviation_percent(preset, rate) or 0.0)
 
 
 def test_every_rate_that_stands_off_the_model_says_why() -> None:

@@ -4,7 +4,7 @@ import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
-from linkgauge.presets.sheet import Section, Sheet, sheet
+from linkgauge.presets.sheet import Section, Sheet, build_sheet
 from linkgauge.presets.wire import Variant
 
 CATALOG = load_catalog()
@@ -22,7 +22,7 @@ def lines(of: Section) -> list[str]:
 
 def test_ten_gigabit_ethernet_is_derived_step_by_step() -> None:
     """From the MTU to the payload, to the wire, to 9414.8."""
-    assert lines(section(sheet(CATALOG.find("10gbe-fd-1500")), "computed, one direction")) == [
+    assert lines(section(build_sheet(CATALOG.find("10gbe-fd-1500")), "computed, one direction")) == [
         "largest IP packet (MTU) | 1500 bytes",
         "− IPv4 header | 20 bytes",
         "− TCP header | 20 bytes",
@@ -41,7 +41,7 @@ def test_ten_gigabit_ethernet_is_derived_step_by_step() -> None:
 
 def test_atm_is_derived_cell_by_cell_with_and_without_timestamps() -> None:
     """155.52 to 149.76, 192 cells, 134.3 and 134.5."""
-    told = lines(section(sheet(CATALOG.find("atm155-9180")), "computed, one direction"))
+    told = lines(section(build_sheet(CATALOG.find("atm155-9180")), "computed, one direction"))
     assert told[:3] == [
         "line rate | 155.52 Mb/s",
         "SONET carries cells in the rest of its frame | × 26/27",
@@ -56,7 +56,7 @@ def test_atm_is_derived_cell_by_cell_with_and_without_timestamps() -> None:
 
 def test_both_directions_are_derived_from_the_acknowledgement_on() -> None:
     """The packet is the same as above."""
-    assert lines(section(sheet(CATALOG.find("gbe-fd-1500")), "computed, both")) == [
+    assert lines(section(build_sheet(CATALOG.find("gbe-fd-1500")), "computed, both")) == [
         "an acknowledgement for every 2 packets shares the wire",
         "+ IPv4 header | 20 bytes",
         "+ TCP header | 20 bytes",
@@ -72,13 +72,13 @@ def test_both_directions_are_derived_from_the_acknowledgement_on() -> None:
 
 def test_a_shared_medium_is_derived_once() -> None:
     """Both directions get no more than one."""
-    titles = [s.title for s in sheet(CATALOG.find("fddi-4352")).sections]
+    titles = [s.title for s in build_sheet(CATALOG.find("fddi-4352")).sections]
     assert [t for t in titles if t.startswith("computed")] == ["computed, one direction or both"]
 
 
 def test_expectations_stand_beside_source_and_model_with_the_reason_they_differ() -> None:
     """Documented and computed, told apart by word."""
-    told = lines(section(sheet(CATALOG.find("10gbe-fd-9000")), "to expect"))
+    told = lines(section(build_sheet(CATALOG.find("10gbe-fd-9000")), "to expect"))
     assert told[0] == (
         "one direction, 1 session | 9631 Mb/s | documented | AIX table 1 | computed 9900.4 Mb/s, 2.7 % below it"
     )
@@ -88,7 +88,7 @@ def test_expectations_stand_beside_source_and_model_with_the_reason_they_differ(
 
 def test_transactions_cpu_and_baseline_are_told() -> None:
     """What z/VM prints beyond throughput."""
-    told = lines(section(sheet(CATALOG.find("zvm-vctc-1500")), "to expect"))
+    told = lines(section(build_sheet(CATALOG.find("zvm-vctc-1500")), "to expect"))
     assert told[-1] == (
         "rr, ask and answer, 10 sessions and more | 1866.83 transactions/s | documented | "
         "z/VM table 18 (level 430, 10 pairs) | baseline 1680.3 transactions/s (420 x10) | CPU 99 % | "
@@ -98,7 +98,7 @@ def test_transactions_cpu_and_baseline_are_told() -> None:
 
 def test_slips_are_marked_by_word_in_the_table_and_explained_below() -> None:
     """A person without colours sees them."""
-    shown = sheet(CATALOG.find("gbe-fd-1500"))
+    shown = build_sheet(CATALOG.find("gbe-fd-1500"))
     table = section(shown, "AIX table 2, as printed")
     assert [(line.label, line.cells) for line in table.lines if line.kind == "slip"] == [
         ("payload_mib_s", ("215 (slip)",)),
@@ -111,7 +111,7 @@ def test_slips_are_marked_by_word_in_the_table_and_explained_below() -> None:
 
 def test_a_table_of_many_rows_has_its_rows_side_by_side() -> None:
     """Columns are the many, so they go downwards."""
-    table = section(sheet(CATALOG.find("zvm-qdio-8992")), "z/VM table 10")
+    table = section(build_sheet(CATALOG.find("zvm-qdio-8992")), "z/VM table 10")
     assert table.lines[0].kind == "head"
     assert table.lines[0].cells == ("420 x1", "420 x5", "420 x10", "430 x1", "430 x5", "430 x10")
     assert table.lines[1].label == "MB/sec"
@@ -120,7 +120,7 @@ def test_a_table_of_many_rows_has_its_rows_side_by_side() -> None:
 
 def test_a_tunnel_put_in_by_option_shows_what_it_takes_of_the_mtu() -> None:
     """And the documents' rates are not shown for a link that they did not measure."""
-    shown = sheet(CATALOG.find("gbe-fd-1500"), Variant(tunnel="vxlan", ip=6))
+    shown = build_sheet(CATALOG.find("gbe-fd-1500"), Variant(tunnel="vxlan", ip=6))
     told = lines(section(shown, "computed, one"))
     assert told[0] == "MTU of the link | 1500 bytes"
     assert "MTU inside the tunnel | 1450 bytes" in told
@@ -135,30 +135,30 @@ def test_a_tunnel_put_in_by_option_shows_what_it_takes_of_the_mtu() -> None:
 def test_options_that_a_link_cannot_have_are_refused() -> None:
     """No cell carries a VLAN tag."""
     with pytest.raises(PlanError, match="VLAN"):
-        sheet(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
+        build_sheet(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
 
 
 def test_loopback_says_that_nothing_is_expected() -> None:
     """An empty section would leave a person guessing."""
-    shown = sheet(CATALOG.find("loopback"))
+    shown = build_sheet(CATALOG.find("loopback"))
     assert lines(section(shown, "to expect"))[0].startswith("nothing")
     assert not any(s.title.startswith("computed") for s in shown.sections)
 
 
 def test_the_suggested_window_is_on_the_sheet() -> None:
     """HP asks for 56 KB."""
-    told = lines(section(sheet(CATALOG.find("hp-atm622-clip-9180")), "link"))
+    told = lines(section(build_sheet(CATALOG.find("hp-atm622-clip-9180")), "link"))
     assert "suggested window | 57344 bytes (56 KB)" in told
 
 
 def test_the_name_is_japanese_where_it_is_asked_for() -> None:
     """Its numbers are the same in every language."""
-    assert sheet(CATALOG.find("10mb-hd"), language="ja").name == "10 Mb イーサネット、半二重"
+    assert build_sheet(CATALOG.find("10mb-hd"), language="ja").name == "10 Mb イーサネット、半二重"
 
 
 @pytest.mark.parametrize("preset", CATALOG.presets, ids=lambda preset: preset.id)
 def test_every_preset_has_a_sheet_without_empty_sections(preset: Preset) -> None:
     """Whatever it lacks."""
-    shown = sheet(preset)
+    shown = build_sheet(preset)
     assert shown.sections
     assert all(s.lines for s in shown.sections)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expectation import as_json, expectation
+from linkgauge.presets.expectation import find_expectation, preset_json
 from linkgauge.presets.wire import derive
 
 TABLES = Path(__file__).with_name("tables")
@@ -57,7 +57,7 @@ PRINTED = {"aix": printed_aix, "hp": printed_hp, "lpar": printed_lpar, "zvm": pr
 @pytest.mark.parametrize(("source", "count"), [("aix", 64), ("hp", 48), ("lpar", 2), ("zvm", 1500)])
 def test_the_catalogue_has_every_number_of_a_document_and_no_other(source: str, count: int) -> None:
     """Number by number, none missing, none wrong, none invented, none twice."""
-    facts = [fact for preset in CATALOG.presets for fact in preset.facts if fact.source == source]
+    facts = [fact for preset in CATALOG.presets for fact in preset.document_values if fact.source == source]
     printed = dict(PRINTED[source]())
     assert {(f.source, f.table, f.row, f.column): f.value for f in facts} == printed
     assert len(facts) == len(printed) == count
@@ -101,8 +101,8 @@ def test_what_hp_prints_above_what_cells_allow_is_marked() -> None:
     for preset in (p for p in CATALOG.presets if p.source.id == "hp"):
         derived = derive(preset.link, "simplex")
         assert derived
-        for fact in preset.facts:
-            if preset.mark_of(fact):
+        for fact in preset.document_values:
+            if preset.erratum_of(fact):
                 marked.add((preset.id, fact.value))
             one_way = fact.column in {"outbound.throughput_mbit_s", "inbound.throughput_mbit_s"}
             if one_way and fact.value * 1e6 > derived.bit_s * 1.001:
@@ -128,7 +128,7 @@ def test_the_rate_to_expect_is_the_one_the_document_prints(
     preset_id: str, direction: Direction, sessions: int, mbit_s: float, basis: str, source: str
 ) -> None:
     """Level 430 and not its baseline; the computed rate where the printed one cannot be."""
-    got = expectation(CATALOG.find(preset_id), Settings(direction, sessions))
+    got = find_expectation(CATALOG.find(preset_id), Settings(direction, sessions))
     (expected,) = [rate for rate in (got.out, got.in_, got.total) if rate]
     assert expected.bit_s == pytest.approx(mbit_s * 1e6, abs=1)
     assert (expected.basis, expected.source) == (basis, source)
@@ -137,20 +137,20 @@ def test_the_rate_to_expect_is_the_one_the_document_prints(
 def test_nothing_is_expected_of_what_a_document_did_not_measure() -> None:
     """The z/VM server answers; nobody measured the other way, or both."""
     preset = CATALOG.find("zvm-qdio-8992")
-    assert expectation(preset, Settings(Direction.OUT)).out is None
-    assert expectation(preset, Settings(Direction.DUPLEX)).total is None
+    assert find_expectation(preset, Settings(Direction.OUT)).out is None
+    assert find_expectation(preset, Settings(Direction.DUPLEX)).total is None
 
 
 def test_transactions_cpu_and_baseline_are_told_to_programs() -> None:
     """Rates of RR and CRR are no bits, and level 420 is what 430 is compared with."""
-    told = as_json(CATALOG.find("zvm-vctc-1500"))["expectations"]
+    told = preset_json(CATALOG.find("zvm-vctc-1500"))["expectations"]
     rr = next(rate for rate in told if rate["workload"] == "rr" and rate["sessions_from"] == 10)
     assert rr["flow"] == "exchange"
     assert rr["bit_s"] is None
     assert (rr["transactions_s"], rr["cpu_percent"], rr["cpu_msec_per_transaction"]) == (1866.83, 99.0, 1.06)
     assert rr["cpu_msec_per_mib"] is None
     assert rr["baseline"] == {"row": "420 x10", "bit_s": None, "transactions_s": 1680.3}
-    hp = as_json(CATALOG.find("hp-atm155-clip-9180"))
+    hp = preset_json(CATALOG.find("hp-atm155-clip-9180"))
     assert hp["expectations"][0]["cpu_percent"] == 8.14
     assert hp["suggested_window_bytes"] == 56 * 1024
 

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Expectation, Expected, Reason, RunEnd
+from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
+from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
 
 CPU = CpuSummary(None, None, None, None)
-GIGABIT = Expected(948_000_000, "documented", "AIX table 1")
-TOTAL = Expected(1_936_000_000, "documented", "AIX table 2")
+GIGABIT = ExpectedRate(948_000_000, "documented", "AIX table 1")
+TOTAL = ExpectedRate(1_936_000_000, "documented", "AIX table 2")
 
 
-def rate(bit_s: float) -> Measured:
+def rate(bit_s: float) -> Measurement:
     """Return a measurement of eight seconds."""
-    return Measured(round(bit_s), 8 * SECOND_NS)
+    return Measurement(round(bit_s), 8 * SECOND_NS)
 
 
 def run(expectation: Expectation, reason: Reason = Reason.COMPLETED, **measured: Any) -> Summary:
@@ -24,7 +24,7 @@ def run(expectation: Expectation, reason: Reason = Reason.COMPLETED, **measured:
     rates = {"out": None, "in_": None, "total": None} | measured
     end = RunEnd(reason, "its time was up" if reason is Reason.COMPLETED else "the far end vanished")
     tcp = TcpSummary(None, None, None, None, None, None)
-    rest: dict[str, Any] = {"stretches": (), "near_cpu": CPU, "far_cpu": CPU, "tcp": tcp, "warnings": ()}
+    rest: dict[str, Any] = {"periods": (), "near_cpu": CPU, "far_cpu": CPU, "tcp": tcp, "warnings": ()}
     return Summary(Plan(), **rates, expectation=expectation, end=end, **rest)
 
 
@@ -111,7 +111,7 @@ def test_a_run_that_did_not_run_to_its_end_is_told_and_not_judged(reason: Reason
 
 def test_a_slip_of_the_source_is_warned_of_with_the_rate() -> None:
     """A person sees that the number judged by is not the one the table prints."""
-    peak = Expected(1_862_270_976, "documented", "AIX table 2 (peak; the 1667 Mb beside it is a slip)")
+    peak = ExpectedRate(1_862_270_976, "documented", "AIX table 2 (peak; the 1667 Mb beside it is a slip)")
     assert (
         "is a slip) expects"
         in judge(run(Expectation(total=peak), out=rate(1e9), in_=rate(1e9), total=rate(2e9))).text
@@ -120,7 +120,7 @@ def test_a_slip_of_the_source_is_warned_of_with_the_rate() -> None:
 
 def test_a_rate_that_no_such_link_carries_is_another_links_and_no_pass() -> None:
     """Loopback under a preset of 100 Mb/s: what was expected is of another link; nothing is known of this one."""
-    line = Expected(94_149_090, "documented", "AIX table 1", most_bit_s=94_928_000)
+    line = ExpectedRate(94_149_090, "documented", "AIX table 1", most_bit_s=94_928_000)
     verdict = judge(run(Expectation(out=line), out=rate(11.35e9)))
     assert verdict.word == "none"
     assert "no such link carries more than 94.9 Mb/s" in verdict.text
@@ -150,8 +150,8 @@ def test_a_rate_has_as_many_digits_as_it_needs(bit_s: float, text: str) -> None:
 
 def test_transactions_are_judged_by_transactions() -> None:
     """The bytes of a run with other sizes would say something else; the numbers and their unit are told."""
-    expected = Expected(800_000, "documented", "z/VM table 4", 100.0)
-    measured = Measured(1, 8 * SECOND_NS, 776)
+    expected = ExpectedRate(800_000, "documented", "z/VM table 4", 100.0)
+    measured = Measurement(1, 8 * SECOND_NS, 776)
     verdict = judge(run(Expectation(out=expected), out=measured, total=measured))
     assert verdict.word == "pass"
     assert "out 97 transactions/s is 97.0 % of the 100 transactions/s that z/VM table 4 expects" in verdict.text
@@ -159,5 +159,5 @@ def test_transactions_are_judged_by_transactions() -> None:
 
 def test_a_run_of_transactions_without_a_preset_tells_both_rates() -> None:
     """Transactions first, the payload of their answers behind."""
-    measured = Measured(8_000_000, 8 * SECOND_NS, 80_000)
+    measured = Measurement(8_000_000, 8 * SECOND_NS, 80_000)
     assert "out 10000 transactions/s (8 Mb/s)" in judge(run(Expectation(), out=measured, total=measured)).text

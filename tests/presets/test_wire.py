@@ -7,18 +7,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.presets.preset import Framing, LinkFacts, Tunnel
-from linkgauge.presets.wire import PLAIN, Derivation, Variant, derive
+from linkgauge.presets.preset import Framing, LinkSpec, Tunnel
+from linkgauge.presets.wire import DEFAULT_VARIANT, Derivation, Variant, derive
 
-GIGABIT = LinkFacts("ethernet", 1_000_000_000, 1500, "full")
-TEN_GIGABIT = LinkFacts("ethernet", 10_000_000_000, 1500, "full", timestamps=True)
-OC3 = LinkFacts("atm", 155_520_000, 9180, "full")
-OC12 = LinkFacts("atm", 622_080_000, 9180, "full")
+GIGABIT = LinkSpec("ethernet", 1_000_000_000, 1500, "full")
+TEN_GIGABIT = LinkSpec("ethernet", 10_000_000_000, 1500, "full", timestamps=True)
+OC3 = LinkSpec("atm", 155_520_000, 9180, "full")
+OC12 = LinkSpec("atm", 622_080_000, 9180, "full")
 
 framings = st.sampled_from([f for f in get_args(Framing) if f != "none"])
 tunnels = st.none() | st.sampled_from(get_args(Tunnel))
 links = st.builds(
-    LinkFacts,
+    LinkSpec,
     framing=framings,
     line_rate_bit_s=st.integers(1_000_000, 800_000_000_000),
     mtu_bytes=st.integers(576, 65_536),
@@ -36,7 +36,7 @@ variants = st.builds(
 flows = st.sampled_from(["simplex", "out", "in", "duplex"])
 
 
-def rate(link: LinkFacts, flow: Any = "simplex", variant: Variant = PLAIN) -> Derivation:
+def rate(link: LinkSpec, flow: Any = "simplex", variant: Variant = DEFAULT_VARIANT) -> Derivation:
     """Derive a rate that there must be."""
     derived = derive(link, flow, variant)
     assert derived is not None
@@ -46,26 +46,26 @@ def rate(link: LinkFacts, flow: Any = "simplex", variant: Variant = PLAIN) -> De
 @pytest.mark.parametrize(
     ("link", "variant", "mbit_s"),
     [
-        (TEN_GIGABIT, PLAIN, 9414.8),
+        (TEN_GIGABIT, DEFAULT_VARIANT, 9414.8),
         (TEN_GIGABIT, Variant(timestamps=False), 9492.8),
-        (replace(TEN_GIGABIT, mtu_bytes=9000), PLAIN, 9900.4),
-        (GIGABIT, PLAIN, 949.3),
+        (replace(TEN_GIGABIT, mtu_bytes=9000), DEFAULT_VARIANT, 9900.4),
+        (GIGABIT, DEFAULT_VARIANT, 949.3),
         (GIGABIT, Variant(timestamps=True), 941.5),
         (GIGABIT, Variant(timestamps=True, vlan_tags=1), 939.0),
         (GIGABIT, Variant(timestamps=True, vlan_tags=2), 936.6),
         (GIGABIT, Variant(ip=6, timestamps=True), 928.5),
         (GIGABIT, Variant(line_rate_bit_s=100_000_000, timestamps=True), 94.1),
         (GIGABIT, Variant(mtu_bytes=9000), 991.4),
-        (OC3, PLAIN, 134.5),
+        (OC3, DEFAULT_VARIANT, 134.5),
         (OC3, Variant(timestamps=True), 134.3),
         (replace(OC3, mtu_bytes=1500), Variant(timestamps=True), 127.9),
-        (OC12, PLAIN, 538.1),
-        (LinkFacts("atm-lane", 155_520_000, 4528, "full"), PLAIN, 133.5),
-        (LinkFacts("atm-lane", 155_520_000, 1500, "full"), PLAIN, 128.9),
-        (LinkFacts("fddi", 100_000_000, 4352, "half", timestamps=True), PLAIN, 97.0),
+        (OC12, DEFAULT_VARIANT, 538.1),
+        (LinkSpec("atm-lane", 155_520_000, 4528, "full"), DEFAULT_VARIANT, 133.5),
+        (LinkSpec("atm-lane", 155_520_000, 1500, "full"), DEFAULT_VARIANT, 128.9),
+        (LinkSpec("fddi", 100_000_000, 4352, "half", timestamps=True), DEFAULT_VARIANT, 97.0),
     ],
 )  # fmt: skip
-def test_rates_that_can_be_worked_out_by_hand(link: LinkFacts, variant: Variant, mbit_s: float) -> None:
+def test_rates_that_can_be_worked_out_by_hand(link: LinkSpec, variant: Variant, mbit_s: float) -> None:
     """Documented, measured on emulated links, or done with a pencil."""
     assert round(rate(link, "simplex", variant).bit_s / 1e6, 1) == mbit_s
 
@@ -91,7 +91,7 @@ def test_a_tunnel_with_its_own_mtu_is_not_squeezed_again() -> None:
     """WireGuard's 1420 inside 1500 over IPv4 leaves 20 bytes of the outer MTU unused."""
     derived = rate(replace(GIGABIT, mtu_bytes=1420, tunnel="wireguard"))
     assert (derived.mtu_bytes, derived.wire_bytes) == (1420, 1518)
-    assert derived.squeezed == ()
+    assert derived.tunnel_overhead == ()
 
 
 def test_duplex_carries_an_acknowledgement_for_every_two_packets_each_way() -> None:
@@ -110,12 +110,12 @@ def test_half_duplex_shares_one_wire() -> None:
 @pytest.mark.parametrize(
     "link",
     [
-        LinkFacts("none", 1_000_000_000, 1500, "full"),
-        LinkFacts("ethernet", None, 1500, "full"),
-        LinkFacts("ethernet", 1_000_000_000, None, "full"),
+        LinkSpec("none", 1_000_000_000, 1500, "full"),
+        LinkSpec("ethernet", None, 1500, "full"),
+        LinkSpec("ethernet", 1_000_000_000, None, "full"),
     ],
 )
-def test_a_link_that_lacks_a_fact_has_no_computed_rate(link: LinkFacts) -> None:
+def test_a_link_that_lacks_a_fact_has_no_computed_rate(link: LinkSpec) -> None:
     """Unknown stays unknown."""
     assert derive(link, "simplex") is None
 
@@ -135,7 +135,7 @@ def test_an_exchange_of_transactions_has_no_computed_rate() -> None:
         (GIGABIT, Variant(mtu_bytes=80, tunnel="vxlan"), "headers alone"),
     ],
 )
-def test_a_link_that_cannot_be_had_so_is_refused(link: LinkFacts, variant: Variant, match: str) -> None:
+def test_a_link_that_cannot_be_had_so_is_refused(link: LinkSpec, variant: Variant, match: str) -> None:
     """With what was given, and why not."""
     with pytest.raises(PlanError, match=match):
         derive(link, "simplex", variant)
@@ -162,14 +162,14 @@ def test_options_that_no_packet_can_have_are_refused(options: dict[str, Any]) ->
 def test_options_are_told_in_words() -> None:
     """They stand behind the source of a rate."""
     variant = Variant(6, False, 8, 2, "vxlan", 6, 2_500_000_000, 9000)
-    assert variant.words == (
+    assert variant.description == (
         "IPv6, no TCP timestamps, 8 bytes of TCP options, QinQ, VXLAN, outer IPv6, line rate 2500 Mb/s, MTU 9000"
     )
-    assert PLAIN.words == ""
+    assert DEFAULT_VARIANT.description == ""
 
 
 @given(links, flows, variants)
-def test_the_payload_never_exceeds_the_line(link: LinkFacts, flow: Any, variant: Variant) -> None:
+def test_the_payload_never_exceeds_the_line(link: LinkSpec, flow: Any, variant: Variant) -> None:
     """Nor what the line leaves for cells; a duplex total twice that."""
     derived = rate(link, flow, variant)
     assert link.line_rate_bit_s
@@ -178,7 +178,7 @@ def test_the_payload_never_exceeds_the_line(link: LinkFacts, flow: Any, variant:
 
 
 @given(links, flows, variants, st.integers(1, 9000))
-def test_the_rate_rises_with_the_mtu(link: LinkFacts, flow: Any, variant: Variant, more: int) -> None:
+def test_the_rate_rises_with_the_mtu(link: LinkSpec, flow: Any, variant: Variant, more: int) -> None:
     """Strictly, where a packet is not cut into cells: the same headers for more payload."""
     assume(link.framing in {"ethernet", "fddi"})
     assert link.mtu_bytes
@@ -189,7 +189,7 @@ def test_the_rate_rises_with_the_mtu(link: LinkFacts, flow: Any, variant: Varian
 
 
 @given(links, flows, st.integers(12, 1300), st.integers(1, 60))
-def test_the_rate_rises_with_an_mtu_that_fills_its_cells(link: LinkFacts, flow: Any, cells: int, more: int) -> None:
+def test_the_rate_rises_with_an_mtu_that_fills_its_cells(link: LinkSpec, flow: Any, cells: int, more: int) -> None:
     """Over ATM one byte may cost a cell, so that only MTUs that leave no padding compare."""
     assume(link.framing in {"atm", "atm-lane"} and link.tunnel is None)
     around = 16 if link.framing == "atm" else 24
@@ -200,7 +200,7 @@ def test_the_rate_rises_with_an_mtu_that_fills_its_cells(link: LinkFacts, flow: 
 
 
 @given(links, flows, variants)
-def test_the_rate_falls_with_each_header(link: LinkFacts, flow: Any, variant: Variant) -> None:
+def test_the_rate_falls_with_each_header(link: LinkSpec, flow: Any, variant: Variant) -> None:
     """A larger IP header, timestamps, options, a tag, a tunnel: each takes its share of payload."""
     assume(variant.ip == 4 and not variant.timestamps and variant.tcp_option_bytes <= 24)
     plain = replace(variant, timestamps=False)
@@ -221,7 +221,7 @@ def test_the_rate_falls_with_each_header(link: LinkFacts, flow: Any, variant: Va
 
 
 @given(links, variants)
-def test_duplex_carries_more_than_one_direction_and_less_than_twice(link: LinkFacts, variant: Variant) -> None:
+def test_duplex_carries_more_than_one_direction_and_less_than_twice(link: LinkSpec, variant: Variant) -> None:
     """On a full duplex wire, where each direction pays for the other's acknowledgements."""
     assume(link.duplex == "full")
     one, both = rate(link, "simplex", variant).bit_s, rate(link, "duplex", variant).bit_s
@@ -229,18 +229,20 @@ def test_duplex_carries_more_than_one_direction_and_less_than_twice(link: LinkFa
 
 
 @given(links, flows, variants)
-def test_the_arithmetic_adds_up(link: LinkFacts, flow: Any, variant: Variant) -> None:
+def test_the_arithmetic_adds_up(link: LinkSpec, flow: Any, variant: Variant) -> None:
     """Every byte between payload and wire has a name."""
     derived = rate(link, flow, variant)
-    named = sum(part.bytes for part in (*derived.headers, *derived.framing))
+    named = sum(part.bytes for part in (*derived.headers, *derived.framing_overhead))
     assert derived.payload_bytes + named == derived.wire_bytes
-    assert all(part.bytes > 0 and part.name for part in (*derived.headers, *derived.framing, *derived.ack))
+    assert all(
+        part.bytes > 0 and part.name for part in (*derived.headers, *derived.framing_overhead, *derived.ack_parts)
+    )
 
 
 @given(st.integers(40, 65_536), st.booleans())
 def test_atm_sends_whole_cells(mtu: int, lane: bool) -> None:
     """53 bytes each, whatever the packet."""
-    link = LinkFacts("atm-lane" if lane else "atm", 155_520_000, mtu + 20, "full")
+    link = LinkSpec("atm-lane" if lane else "atm", 155_520_000, mtu + 20, "full")
     assert rate(link, "duplex").wire_bytes % 53 == 0
     assert rate(link, "duplex").ack_bytes % 53 == 0
 
@@ -257,5 +259,7 @@ def test_options_that_are_asked_for_go_over_those_that_were_found() -> None:
     """What is not asked for stays as found."""
     found = Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=1400)
     asked = Variant(ip=6, timestamps=False, mtu_bytes=9000)
-    assert asked.over(found) == Variant(ip=6, timestamps=False, line_rate_bit_s=2_500_000_000, mtu_bytes=9000)
-    assert PLAIN.over(found) == found
+    assert asked.with_defaults(found) == Variant(
+        ip=6, timestamps=False, line_rate_bit_s=2_500_000_000, mtu_bytes=9000
+    )
+    assert DEFAULT_VARIANT.with_defaults(found) == found

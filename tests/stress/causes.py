@@ -26,18 +26,18 @@ from typing import Any, Final
 
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.lab.builder import open_lab
-from linkgauge.engine.lab.devices import turn_offloads_off
+from linkgauge.engine.lab.devices import disable_offloads
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.near.run import open_run
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.diagnosis.collect import Gatherer
+from linkgauge.presets.diagnosis.collect import EvidenceCollector
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence, link_evidence
-from linkgauge.presets.expectation import expectation
-from linkgauge.presets.lab_link import SOUND, Faults, link_plan
-from linkgauge.presets.wire import PLAIN
+from linkgauge.presets.expectation import find_expectation
+from linkgauge.presets.lab_link import NO_FAULTS, Faults, plan_lab_link
+from linkgauge.presets.wire import DEFAULT_VARIANT
 
 _SCENARIOS: Final = Path(__file__).parents[1] / "presets" / "diagnosis" / "scenarios"
 _DEADLINE_S: Final = 60.0
@@ -51,7 +51,7 @@ class Cause:
     name: str
     preset: str
     wanted: str
-    faults: Faults = SOUND
+    faults: Faults = NO_FAULTS
     settings: Settings = _PLAIN
     seconds: int = 5
     congestion: str | None = None
@@ -115,7 +115,7 @@ def _spoilt(cause: Cause) -> Generator[None]:
     for name, value in cause.sysctls.items():
         Path("/proc/sys", name).write_text(value, encoding="ascii")  # of this namespace alone
     if not cause.offloads:
-        turn_offloads_off("near0")
+        disable_offloads("near0")
     company: list[subprocess.Popen[bytes]] = []
     try:
         if cause.busy_on is not None:
@@ -132,11 +132,11 @@ async def _measured(cause: Cause, peer: Peer) -> Evidence | None:
     plan = Plan(cause.settings, duration_ns=cause.seconds * SECOND_NS, near_cores=cause.near_cores)
     if cause.congestion is not None:
         plan = replace(plan, socket=replace(plan.socket, congestion=cause.congestion))
-    gatherer = Gatherer(link_evidence(preset, PLAIN))
-    async with open_run(plan, peer, expect=partial(expectation, preset)) as measuring:
+    gatherer = EvidenceCollector(link_evidence(preset, DEFAULT_VARIANT))
+    async with open_run(plan, peer, expectation_for=partial(find_expectation, preset)) as measuring:
         async for event in measuring:
             gatherer.feed(event)
-    return gatherer.evidence()
+    return gatherer.period_evidence()
 
 
 def _inside(name: str, peer: str) -> None:
@@ -149,9 +149,9 @@ def _inside(name: str, peer: str) -> None:
 
 
 def _try(cause: Cause) -> Evidence | None:
-    link = link_plan(load_catalog().find(cause.preset), cause.faults)
+    link = plan_lab_link(load_catalog().find(cause.preset), cause.faults)
     with open_lab(link) as lab:
-        command = lab.at_near_end([sys.executable, __file__, "--inside", cause.name, "--peer", str(lab.peer)])
+        command = lab.near_end_command([sys.executable, __file__, "--inside", cause.name, "--peer", str(lab.peer)])
         done = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
     if done.returncode != 0:
         print(done.stderr.strip().rpartition("\n")[2], file=sys.stderr)

@@ -25,16 +25,16 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.confidence import MIN_INTERVALS
 from linkgauge.engine.results.meter import Meter
-from linkgauge.engine.results.summary import Measured
+from linkgauge.engine.results.summary import Measurement
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import link_plan
+from linkgauge.presets.lab_link import plan_lab_link
 
 RESULTS = Path(__file__).parent / "results"
 _INTERVAL_NS = SECOND_NS // 20
 _EVERY = 20  # short runs between two long ones
 
 
-async def _run(peer: Peer, seconds: float) -> Measured | None:
+async def _run(peer: Peer, seconds: float) -> Measurement | None:
     """Run once; return what was measured."""
     meter = Meter()
     plan = Plan(duration_ns=round(seconds * SECOND_NS), interval_ns=_INTERVAL_NS)
@@ -47,23 +47,23 @@ async def _run(peer: Peer, seconds: float) -> Measured | None:
 
 async def _measure(peer: Peer, tries: int, seconds: float, long_s: float) -> None:
     began = time.monotonic()
-    long_runs: list[Measured | None] = []
-    short: list[Measured] = []
+    long_runs: list[Measurement | None] = []
+    short: list[Measurement] = []
     for number in range(tries):
         if number % _EVERY == 0:
             print(f"{number} of {tries} short runs", flush=True)
             long_runs.append(await _run(peer, long_s))
         measured = await _run(peer, seconds)
-        if measured is not None and measured.steady is not None:
+        if measured is not None and measured.estimate is not None:
             short.append(measured)
     long_runs.append(await _run(peer, long_s))
     longs = [one for one in long_runs if one is not None]
     if not short or not longs:
         sys.exit("no run measured anything: is the far end there?")
     truth = sum(one.bytes for one in longs) * 8 * SECOND_NS / sum(one.span_ns for one in longs)
-    steady = [one.steady for one in short if one.steady is not None]
+    steady = [one.estimate for one in short if one.estimate is not None]
     covered = [one.low <= truth <= one.high for one in steady]
-    widths = sorted(one.percent or 0.0 for one in steady)
+    widths = sorted(one.half_width_percent or 0.0 for one in steady)
     means = [one.mean / 1e6 for one in steady]
     print(f"long runs: {', '.join(f'{one.bit_s / 1e6:.3f}' for one in longs)} Mb/s; together {truth / 1e6:.3f}")
     print(f"short runs: {min(means):.3f} to {max(means):.3f} Mb/s, ±{widths[len(widths) // 2]:.3f} % (median)")
@@ -96,7 +96,7 @@ def main() -> None:
     if options.peer:
         run(_measure(Peer.parse(options.peer), options.tries, options.seconds, options.long))
         return
-    with open_lab(link_plan(load_catalog().find(options.preset))) as lab:
+    with open_lab(plan_lab_link(load_catalog().find(options.preset))) as lab:
         sys.exit(lab.run([sys.executable, *sys.argv, "--peer", str(lab.peer)], dict(os.environ)))
 
 

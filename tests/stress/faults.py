@@ -21,18 +21,18 @@ from typing import Any
 from ground import Ground
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 from processes import tree, workers
 
 DEADLINE_S = 300.0  # of a machine that is busy with other things; what is tested has deadlines of its own
-_HELLO = encode_frame(Hello(HostFacts("soak", "Linux", 2, "linkgauge", "uvloop")))
+_HELLO = encode_frame(Hello(HostInfo("soak", "Linux", 2, "linkgauge", "uvloop")))
 _CLIENT = """
 import asyncio, sys
 from linkgauge.engine.protocol.auth import Access, Key
@@ -99,7 +99,7 @@ async def changing_run(ground: Ground, chance: random.Random) -> str:
             window = chance.choice(("auto", 65_536, 131_072))
             direction = chance.choice(list(Direction))
             run.change(
-                run.settings.changed(direction=direction, sessions=chance.randint(1, 6), window_bytes=window)
+                run.settings.with_changes(direction=direction, sessions=chance.randint(1, 6), window_bytes=window)
             )
 
     return await carry_out(ground.peer, plan_of(chance), act)
@@ -205,7 +205,9 @@ async def garbage(ground: Ground, chance: random.Random) -> str:
     """Say what is no linkgauge, or only begins as one, on twenty connections."""
     for _ in range(20):
         said = chance.randbytes(chance.choice((1, 12, 60, 5_000)))
-        head = chance.choice((b"", preamble(CONTROL_KIND), preamble(DATA_KIND), preamble(CONTROL_KIND) + _HELLO))
+        head = chance.choice(
+            (b"", encode_preamble(CONTROL_KIND), encode_preamble(DATA_KIND), encode_preamble(CONTROL_KIND) + _HELLO)
+        )
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", ground.port), 10) as sock:
             sock.sendall(head + said)
             if chance.random() < 0.5:
@@ -217,14 +219,19 @@ async def garbage(ground: Ground, chance: random.Random) -> str:
 
 async def silence(ground: Ground, chance: random.Random) -> str:
     """Open connections that say nothing, or half of something, and let them be closed by the other end."""
-    halves = (b"", preamble(CONTROL_KIND)[:5], preamble(CONTROL_KIND) + _HELLO[:9], preamble(DATA_KIND))
-    said = chance.choice((*halves, preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1)))
+    halves = (
+        b"",
+        encode_preamble(CONTROL_KIND)[:5],
+        encode_preamble(CONTROL_KIND) + _HELLO[:9],
+        encode_preamble(DATA_KIND),
+    )
+    said = chance.choice((*halves, encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1)))
     readers: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     for _ in range(chance.choice((1, 50, 200))):
         reader, writer = await asyncio.open_connection("127.0.0.1", ground.port)
         writer.write(said)
         readers.append((reader, writer))
-    facts = await probe(ground.peer)  # others are served all the while
+    facts = await query_host_info(ground.peer)  # others are served all the while
     async with asyncio.timeout(DEADLINE_S):
         for reader, writer in readers:
             with contextlib.suppress(OSError):

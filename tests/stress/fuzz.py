@@ -23,12 +23,12 @@ from typing import Any, Final
 
 from linkgauge.engine.model.errors import LinkgaugeError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, RunEnd
-from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings, Workload
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import encode_tagged
-from linkgauge.engine.model.socket_info import SocketFacts
-from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, decode_body, encode_frame, squeeze, unsqueeze
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, compress, decode_body, decompress, encode_frame
 from linkgauge.engine.protocol.messages import (
     Begun,
     Challenge,
@@ -55,18 +55,18 @@ from linkgauge.engine.protocol.preamble import (
     DATA_HELLO_BYTES,
     PREAMBLE_BYTES,
     DataHello,
-    preamble,
-    read_preamble,
+    decode_preamble,
+    encode_preamble,
 )
-from linkgauge.engine.protocol.state_machine import TABLE, Control, State
+from linkgauge.engine.protocol.state_machine import TRANSITIONS, ControlState, ControlStateMachine
 
-_HOST: Final = HostFacts("web-07", "Linux", 2, "linkgauge", "uvloop", NicFacts("eth0", "device", "x", 10**9))
+_HOST: Final = HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop", NicInfo("eth0", "device", "x", 10**9))
 _END: Final = RunEnd(Reason.STOPPED, "enough")
 _SESSION: Final = SessionSample(Direction.IN, 1, 2_000, 0, 200, 14_480, 1_448, 1, 0, 0, 2, 5, 9)
 _SAMPLE: Final = Sample(
     End.FAR, 0, 9, 9, (_SESSION,), (CoreTimes(1, 1, 1, 1, 1),) * 2, 5, (LatencyCounts(Direction.IN, (3,), (2,)),)
 )
-_GRANTED: Final = SocketFacts(End.FAR, Direction.OUT, 1, "cubic", None, 1_448, True, True, True)
+_GRANTED: Final = SocketInfo(End.FAR, Direction.OUT, 1, "cubic", None, 1_448, True, True, True)
 
 SAYINGS: Final[dict[End, tuple[Message, ...]]] = {
     End.NEAR: (
@@ -134,19 +134,19 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 def talk(end: End, chance: random.Random) -> bytes:
     """Return what an end might say, in or out of order, its preamble before it."""
     said = [encode_frame(chance.choice(SAYINGS[end])) for _ in range(chance.randrange(6))]
-    return preamble(CONTROL_KIND) + b"".join(said)
+    return encode_preamble(CONTROL_KIND) + b"".join(said)
 
 
-def standing(end: End, state: State) -> Control:
+def standing(end: End, state: ControlState) -> ControlStateMachine:
     """Return an end that has been greeted and stands in a state."""
-    machine = Control(end)
-    machine.receive_data(preamble(CONTROL_KIND))
+    machine = ControlStateMachine(end)
+    machine.receive_data(encode_preamble(CONTROL_KIND))
     machine.data_to_send()
     machine.state = state
     return machine
 
 
-def hear(machine: Control, data: bytes, chance: random.Random) -> str:
+def hear(machine: ControlStateMachine, data: bytes, chance: random.Random) -> str:
     """Feed a machine with bytes, cut anywhere; return what came of it. Raises BrokenPromise."""
     speaker = machine.end.other
     while data:
@@ -176,8 +176,8 @@ def conversation(chance: random.Random) -> str:
     end = chance.choice(list(End))
     said = mutated(talk(end.other, chance), chance)
     if chance.random() < 0.3:
-        return hear(Control(end), said, chance)
-    return hear(standing(end, chance.choice(list(TABLE))), said[PREAMBLE_BYTES:], chance)
+        return hear(ControlStateMachine(end), said, chance)
+    return hear(standing(end, chance.choice(list(TRANSITIONS))), said[PREAMBLE_BYTES:], chance)
 
 
 def message(chance: random.Random) -> str:
@@ -196,7 +196,7 @@ def message(chance: random.Random) -> str:
             place[key] = copy.deepcopy(chance.choice(_ODD))
     body = json.dumps(tree).encode()
     if chance.random() < 0.3:
-        body = squeeze(body)
+        body = compress(body)
     try:
         found = decode_body(body, sender)
     except RemoteProtocolError as error:
@@ -212,13 +212,15 @@ def bytes_alone(chance: random.Random) -> str:
     """Have arbitrary bytes read where there are no messages."""
     which = chance.randrange(3)
     if which == 0:
-        found = read_preamble(mutated(preamble(CONTROL_KIND), chance)[:PREAMBLE_BYTES].ljust(PREAMBLE_BYTES))
+        found = decode_preamble(
+            mutated(encode_preamble(CONTROL_KIND), chance)[:PREAMBLE_BYTES].ljust(PREAMBLE_BYTES)
+        )
         return f"preamble: {'none' if found is None else 'one'}"
     try:
         if which == 1:
             DataHello.unpack(chance.randbytes(DATA_HELLO_BYTES))
             return "data connection: read"
-        whole = unsqueeze(mutated(squeeze(chance.choice(list(_TREES.values())).encode()), chance), 1_000)
+        whole = decompress(mutated(compress(chance.choice(list(_TREES.values())).encode()), chance), 1_000)
         if len(whole) > 1_000 and whole.startswith(b"z"):
             raise BrokenPromise("more was unpacked than the limit")
     except RemoteProtocolError:

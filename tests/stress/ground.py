@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from linkgauge.engine.model.access import Access, Key
+from linkgauge.engine.model.access import Access, SharedKey
 from linkgauge.engine.model.peer import Peer
 
 _DEADLINE_S = 60.0
@@ -31,7 +31,7 @@ class Ground:
         self.name = "tls" if has_tls else "plain"
         self.folder = folder
         self.key_file, self.limits_file, self.log_file = (folder / name for name in ("key", "limits.toml", "log"))
-        self.key = Key.new()
+        self.key = SharedKey.generate()
         self.write_key(self.key)
         self.limits_file.write_text(LIMITS, encoding="ascii")
         options: list[str | Path] = [
@@ -79,11 +79,11 @@ class Ground:
         """The endpoint, with what there is to bring to it."""
         return self.with_key(self.key)
 
-    def with_key(self, key: Key | None, fingerprint: bytes | None = None) -> Peer:
+    def with_key(self, key: SharedKey | None, fingerprint: bytes | None = None) -> Peer:
         """Return the endpoint as one who has another key, or none, or takes it for another one, sees it."""
         return Peer("127.0.0.1", self.port, Access(key, fingerprint=fingerprint or self.fingerprint))
 
-    def write_key(self, key: Key | None) -> None:
+    def write_key(self, key: SharedKey | None) -> None:
         """Put a key into the key file, or what is none."""
         self.key_file.touch(0o600)
         self.key_file.write_text("short" if key is None else key.reveal(), encoding="ascii")

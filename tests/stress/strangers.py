@@ -12,12 +12,12 @@ from typing import Any
 
 from faults import DEADLINE_S, carry_out, plan_of
 from ground import LIMITS, Ground
-from linkgauge.engine.model.access import Key
+from linkgauge.engine.model.access import SharedKey
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
-from linkgauge.engine.near.connect import probe
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
+from linkgauge.engine.near.connect import query_host_info
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 
 
 async def _said_to(attempt: Awaitable[Any]) -> str:
@@ -31,10 +31,10 @@ async def _said_to(attempt: Awaitable[Any]) -> str:
 
 async def strangers(ground: Ground, _chance: random.Random) -> str:
     """Come without a key, with another one, and to another certificate."""
-    peers = [ground.with_key(None), ground.with_key(Key.new())]
+    peers = [ground.with_key(None), ground.with_key(SharedKey.generate())]
     if ground.fingerprint is not None:
         peers.append(ground.with_key(ground.key, bytes(32)))
-    return ", ".join([await _said_to(probe(peer)) for peer in peers])
+    return ", ".join([await _said_to(query_host_info(peer)) for peer in peers])
 
 
 async def too_much(ground: Ground, _chance: random.Random) -> str:
@@ -46,7 +46,7 @@ async def too_much(ground: Ground, _chance: random.Random) -> str:
 async def new_key(ground: Ground, chance: random.Random) -> str:
     """Change the key while a run goes on: it ends in order, the old key lets nobody in, the new one does."""
     changed: list[asyncio.Task[list[str]]] = []
-    old, new = ground.key, Key.new()
+    old, new = ground.key, SharedKey.generate()
 
     def act(_run: Any, event: Any) -> None:
         if isinstance(event, Sampled) and event.sample.index == 2 and not changed:
@@ -58,7 +58,8 @@ async def new_key(ground: Ground, chance: random.Random) -> str:
         return f"no run: {ended}"
     await changed[0]
     ground.key = new
-    return f"{ended}, {await _said_to(probe(ground.with_key(old)))}, {await _said_to(probe(ground.peer))}"
+    with_old = await _said_to(query_host_info(ground.with_key(old)))
+    return f"{ended}, {with_old}, {await _said_to(query_host_info(ground.peer))}"
 
 
 async def bad_files(ground: Ground, chance: random.Random) -> str:
@@ -68,7 +69,7 @@ async def bad_files(ground: Ground, chance: random.Random) -> str:
         chance.choice(("clients = 0", "no limits at all", "clients = [")), encoding="ascii"
     )
     said = await ground.reload()
-    let_in = await _said_to(probe(ground.peer))
+    let_in = await _said_to(query_host_info(ground.peer))
     ground.write_key(ground.key)
     ground.limits_file.write_text(LIMITS, encoding="ascii")
     return ", ".join([*said, let_in, *await ground.reload()])
@@ -81,7 +82,7 @@ async def few_descriptors(ground: Ground, _chance: random.Random) -> str:
         try:
             for _ in range(100):
                 socks += [await asyncio.to_thread(socket.create_connection, ("127.0.0.1", ground.port), DEADLINE_S)]
-            return await _said_to(probe(ground.peer))
+            return await _said_to(query_host_info(ground.peer))
         finally:
             for sock in socks:
                 sock.close()
@@ -89,7 +90,7 @@ async def few_descriptors(ground: Ground, _chance: random.Random) -> str:
 
 async def drip(ground: Ground, _chance: random.Random) -> str:
     """Say the first words byte by byte, until the endpoint has had enough."""
-    words = (preamble(CONTROL_KIND), preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES))
+    words = (encode_preamble(CONTROL_KIND), encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES))
     ways = [await asyncio.open_connection("127.0.0.1", ground.port) for _ in words]
     closed = asyncio.gather(*(_read_out(reader) for reader, _writer in ways))
     async with asyncio.timeout(DEADLINE_S):

@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from linkgauge.engine.model.errors import LinkgaugeError, LocalProtocolError, RemoteProtocolError
 from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, FrameReader, decode_body, encode_frame
-from linkgauge.engine.protocol.messages import MESSAGES_OF
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, preamble
-from linkgauge.engine.protocol.state_machine import TABLE, Control, State
+from linkgauge.engine.protocol.messages import MESSAGES_BY_SENDER
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
+from linkgauge.engine.protocol.state_machine import TRANSITIONS, ControlState, ControlStateMachine
 
 
 def _bench() -> ModuleType:
@@ -44,7 +44,7 @@ def broken(data: bytes, seed: int) -> bytes:
 def test_the_sayings_are_all_there_are() -> None:
     """A new message belongs among what is mutated."""
     for end in End:
-        assert {type(one) for one in SAYINGS[end]} == set(MESSAGES_OF[end])
+        assert {type(one) for one in SAYINGS[end]} == set(MESSAGES_BY_SENDER[end])
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -59,18 +59,18 @@ class AgainstAnything(RuleBasedStateMachine):
     @initialize(end=st.sampled_from(End), greeted=st.booleans())
     def meet(self, end: End, greeted: bool) -> None:
         """Begin a conversation, with the preamble or without."""
-        self.machine = Control(end)
+        self.machine = ControlStateMachine(end)
         self.sent = bytearray(self.machine.data_to_send())
-        self.state: State = State.HELLO
+        self.state: ControlState = ControlState.HELLO
         self.error: LinkgaugeError | None = None
         if greeted:
-            self.machine.receive_data(preamble(CONTROL_KIND))
+            self.machine.receive_data(encode_preamble(CONTROL_KIND))
 
     def _hear(self, data: bytes) -> None:
         self.machine.receive_data(data)
         self.sent += self.machine.data_to_send()
         heard = self.machine.messages_received()
-        assert all(type(message) in MESSAGES_OF[self.machine.end.other] for message in heard)
+        assert all(type(message) in MESSAGES_BY_SENDER[self.machine.end.other] for message in heard)
         if self.error is not None:
             assert heard == []
 
@@ -118,7 +118,7 @@ class AgainstAnything(RuleBasedStateMachine):
         machine = getattr(self, "machine", None)
         if machine is None:
             return
-        assert machine.state in TABLE
+        assert machine.state in TRANSITIONS
         assert machine.error is not None or len(machine._frames._buffer) <= MAX_FRAME_BYTES[machine.end.other] + 4
         if self.error is not None:
             assert machine.error is self.error

@@ -21,31 +21,31 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerError
 from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, RunEnd, Sampled, Started
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.latency_histogram import bucket_of
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, ProbeSample, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import link_evidence
-from linkgauge.presets.diagnosis.live import Watch
-from linkgauge.presets.expectation import expectation
+from linkgauge.presets.diagnosis.live import LiveDiagnosis
+from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
-from linkgauge.presets.wire import PLAIN
+from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.services.preferences import Found, Preferences, keep_preferences
+from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, save_preferences
 from linkgauge.tui.services.run_session import run_document
-from linkgauge.tui.widgets.common.debounce import Later
+from linkgauge.tui.widgets.common.debounce import Debounce
 from textual.pilot import Pilot
 
 INTERVAL_NS = SECOND_NS // 4
-NEAR = HostFacts("web-07", "Linux 6.18", 8, "linkgauge 0.1.0", "uvloop")
-FAR = HostFacts("db-02", "Linux 6.12", 16, "linkgauge 0.1.0", "uvloop")
+NEAR = HostInfo("web-07", "Linux 6.18", 8, "linkgauge 0.1.0", "uvloop")
+FAR = HostInfo("db-02", "Linux 6.12", 16, "linkgauge 0.1.0", "uvloop")
 
 
 def flutter(index: int) -> float:
@@ -71,14 +71,14 @@ class Script:
         self.plan = plan
         self.settings = plan.settings
         self.index = 0
-        self.warm_until = plan.settle_ns
+        self.warm_until = plan.effective_warmup_ns
         self.queue: asyncio.Queue[Event] = asyncio.Queue()
         self.changes: list[Settings] = []
         self.stops: list[Reason] = []
         self.run_id = "20261121-014629-7f3a"
         self.marks: list[float] = []
         self.meter = Meter()
-        self.why = Watch(link_evidence(preset, PLAIN))
+        self.diagnosis = LiveDiagnosis(link_evidence(preset, DEFAULT_VARIANT))
         self.notices: list[str] = []
         self.closed = False
         self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's
@@ -90,20 +90,20 @@ class Script:
         while True:
             event = await self.queue.get()
             self.meter.feed(event)
-            self.why.feed(event)
+            self.diagnosis.feed(event)
             yield event
             self.queue.task_done()
             if isinstance(event, Ended):
                 return
 
-    def change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Answer with a Changed event, as the engine does."""
         self.changes.append(settings)
         self.settings = settings
-        self.warm_until = self.elapsed_ns + self.plan.settle_ns
-        self.emit(Changed(self.elapsed_ns, settings, expectation(self.preset, settings)))
+        self.warm_until = self.elapsed_ns + self.plan.effective_warmup_ns
+        self.emit(Changed(self.elapsed_ns, settings, find_expectation(self.preset, settings)))
 
-    def judge_by(self, pass_percent: float) -> None:
+    def set_pass_mark(self, pass_percent: float) -> None:
         """Remember it."""
         self.marks.append(pass_percent)
 
@@ -126,14 +126,14 @@ class Script:
 
     def start(self, peer: Peer) -> None:
         """Let the run start, with a socket opened at each end."""
-        expected = expectation(self.preset, self.settings, self.plan.workload)
+        expected = find_expectation(self.preset, self.settings, self.plan.workload)
         idle = _counted((310_000, 340_000, 350_000, 620_000)) if self.plan.probe else None
         probed = ProbeSample(idle, SECOND_NS, 340) if idle else None
         self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, FAR, self.plan, expected, probed))
         for end in End:
             self.emit(
                 Opened(
-                    SocketFacts(end, Direction.OUT, 1, "cubic", self.settings.window_bytes, 1448, True, True, True)
+                    SocketInfo(end, Direction.OUT, 1, "cubic", self.settings.window_bytes, 1448, True, True, True)
                 )
             )
 
@@ -228,7 +228,7 @@ class Cockpit:
 
 async def put_off(pilot: Pilot[None]) -> None:
     """Wait until nothing is put off any more until a person's hands rest."""
-    while any(isinstance(one, Later) and one.is_waiting for one in vars(pilot.app.screen).values()):
+    while any(isinstance(one, Debounce) and one.is_pending for one in vars(pilot.app.screen).values()):
         await pilot.pause(0.01)
 
 
@@ -241,7 +241,7 @@ class World:
         self.exports: list[tuple[list[str], str, Path]] = []
         self.history: RunLog | None = None
         self.probed: list[Peer] = []
-        self.found = Found()
+        self.found = LoadedPreferences()
         self.settings_dir: Path | None = None
         self.refusal: PeerError | None = None
         self.now_ns = 0
@@ -266,7 +266,7 @@ class World:
         finally:
             script.closed = True
 
-    async def probe(self, peer: Peer) -> HostFacts:
+    async def probe(self, peer: Peer) -> HostInfo:
         """Answer as the far end, or refuse."""
         self.probed.append(peer)
         if self.refusal is not None:
@@ -281,7 +281,7 @@ class World:
 
     def keep(self, preferences: Preferences) -> Path | None:
         """Keep what is set, where a test has a place for it."""
-        return None if self.settings_dir is None else keep_preferences(self.settings_dir, preferences)
+        return None if self.settings_dir is None else save_preferences(self.settings_dir, preferences)
 
     def script_of(self, preset: Preset, plan: Plan) -> Script:
         """Return a script that has started, for a test without an app."""
@@ -295,14 +295,14 @@ class World:
             self.catalog,
             peer,
             start_run=self.start_run,
-            probe=self.probe,
+            query_host_info=self.probe,
             export=self.export,
             history=self.history,
             initial_plan=plan or Plan(duration_ns=30 * SECOND_NS),
             initial_preset=self.catalog.find(preset),
             clock=self._leap,
-            found=self.found,
-            keep=self.keep,
+            loaded=self.found,
+            save=self.keep,
         )
 
     @asynccontextmanager
@@ -402,7 +402,7 @@ def kept(world: World, tmp_path: Path) -> Iterator[RunLog]:
             script = world.script_of(world.catalog.find(preset), Plan(settings, duration_ns=30 * SECOND_NS))
             script.run_for(60, bit_s)
             if settings == Settings():
-                script.change(settings.changed(sessions=5))
+                script.change_settings(settings.with_changes(sessions=5))
                 script.run_for(30, bit_s)
             script.end()
             keep_run(log, run_id, script, peer=peer, label=label)

@@ -10,25 +10,25 @@ from functools import partial
 from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
-from ...engine.control.tls import in_words
+from ...engine.control.tls import format_fingerprint
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.event_log import Entry, Log
-from ...engine.far.status import ServingNow
+from ...engine.far.event_log import LogEntry, LogSink
+from ...engine.far.status import EndpointStatus
 from ...engine.host.event_loop import run
 from ...engine.model.peer import Peer
 from ..endpoint_app import EndpointApp
 from ..services.config import config_dir
-from ..services.preferences import keep_preferences, read_preferences
-from ..state.endpoint import Facts, Journal
-from .endpoint_service import Entrance, Service, drain, open_entrance, reload
+from ..services.preferences import read_preferences, save_preferences
+from ..state.endpoint import EndpointInfo, EndpointLog
+from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def serve_on_screen(service: Service) -> int:
+def serve_on_screen(service: EndpointConfig) -> int:
     """Serve clients and show it, until a person or a signal ends it."""
-    journal = Journal(lambda: datetime.now().astimezone())
-    entrance = open_entrance(service, journal.add)
+    journal = EndpointLog(lambda: datetime.now().astimezone())
+    entrance = prepare_endpoint(service, journal.add)
     run(_serve(service, entrance, journal))
     return 0
 
@@ -36,7 +36,7 @@ def serve_on_screen(service: Service) -> int:
 class _Ending:
     """How an endpoint ends: its runs may end first, and the second time they may not; then `on_over` is called."""
 
-    def __init__(self, endpoint: Endpoint, log: Log) -> None:
+    def __init__(self, endpoint: Endpoint, log: LogSink) -> None:
         self.on_over: Callable[[], object] = lambda: None
         self._endpoint, self._log = endpoint, log
         self._at_once = asyncio.Event()
@@ -59,65 +59,70 @@ class _Ending:
         self.on_over()
 
 
-class World:
+class EndpointBackend:
     """What the screen needs of the endpoint, for real."""
 
     def __init__(
-        self, service: Service, entrance: Entrance, endpoint: Endpoint, journal: Journal, leave: Callable[[], None]
+        self,
+        service: EndpointConfig,
+        entrance: EndpointSetup,
+        endpoint: Endpoint,
+        journal: EndpointLog,
+        leave: Callable[[], None],
     ) -> None:
-        self.facts = facts_of(service, entrance, endpoint.address)
-        self.journal = journal
+        self.info = endpoint_info(service, entrance, endpoint.address)
+        self.log = journal
         self._service = service
         self._endpoint = endpoint
         self._leave = leave
 
-    def now(self) -> ServingNow:
+    def status(self) -> EndpointStatus:
         """Return what the endpoint does now."""
-        return self._endpoint.now()
+        return self._endpoint.get_status()
 
     def reload(self) -> None:
         """Read limits and key again."""
-        reload(self._service, self._endpoint, self.journal.add)
+        reload(self._service, self._endpoint, self.log.add)
 
-    def leave(self) -> None:
+    def shut_down(self) -> None:
         """End it, with its runs; a second time at once."""
         self._leave()
 
 
-def facts_of(service: Service, entrance: Entrance, address: tuple[str, int]) -> Facts:
+def endpoint_info(service: EndpointConfig, entrance: EndpointSetup, address: tuple[str, int]) -> EndpointInfo:
     """Return what stays as it is, in words."""
     every = address[0] in {"::", "0.0.0.0"}  # noqa: S104 - what a socket says
     where = f"port {address[1]}, every address" if every else str(Peer(*address))
     hint = ""
     if entrance.key is None:
         asks = "▲ open: it asks for no key" if service.is_open else "asks for no key: only this host can come"
-    elif entrance.is_new:
+    elif entrance.is_key_new:
         asks = "asks for its key, made at this start"
     else:
         asks = f"asks for the key of {service.key_file or KEY_VARIABLE}"
         hint = "the key must be there: LINKGAUGE_KEY, --key-file, or the keys file"
-    return Facts(
+    return EndpointInfo(
         hostname=socket.gethostname(),
         address=where,
-        entrance=asks,
-        command=entrance.command(service),
-        tls=None if entrance.certificate is None else in_words(entrance.certificate.fingerprint),
+        access_policy=asks,
+        command=entrance.near_command(service),
+        tls=None if entrance.certificate is None else format_fingerprint(entrance.certificate.fingerprint),
         hint=hint,
-        has_files=service.limits.file is not None or service.key_file is not None,
+        can_reload=service.limits.file is not None or service.key_file is not None,
     )
 
 
-async def _serve(service: Service, entrance: Entrance, journal: Journal) -> None:
+async def _serve(service: EndpointConfig, entrance: EndpointSetup, journal: EndpointLog) -> None:
     async with Endpoint(
         entrance.listener, journal.add, key=entrance.key, limits=entrance.limits, certificate=entrance.certificate
     ) as endpoint:
         ending = _Ending(endpoint, journal.add)
-        world = World(service, entrance, endpoint, journal, ending.begin)
-        journal.add(Entry("listening", f"listening on {world.facts.address}"))
+        world = EndpointBackend(service, entrance, endpoint, journal, ending.begin)
+        journal.add(LogEntry("listening", f"listening on {world.info.address}"))
         app = EndpointApp(
             world,
-            found=read_preferences(config_dir()),
-            keep=partial(keep_preferences, config_dir()),
+            loaded=read_preferences(config_dir()),
+            save=partial(save_preferences, config_dir()),
         )
         ending.on_over = app.exit
         with _ended_by_signals(app, ending):

@@ -13,18 +13,18 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ...engine.control.handshake import KEY_VARIABLE, is_loopback
-from ...engine.control.tls import Certificate, in_words
+from ...engine.control.handshake import KEY_VARIABLE, is_loopback_address
+from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint, listen
-from ...engine.far.event_log import Entry, Log
-from ...engine.far.systemd import inherited_listener, notify
+from ...engine.far.event_log import LogEntry, LogSink
+from ...engine.far.systemd import get_inherited_listener, notify_systemd
 from ...engine.host.event_loop import run
-from ...engine.model.access import Key, KeyProblem
-from ...engine.model.errors import LimitProblem, LinkgaugeError
-from ...engine.model.limits import Limits, rules
+from ...engine.model.access import InvalidKeyError, SharedKey
+from ...engine.model.errors import InvalidLimitError, LinkgaugeError
+from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer
-from ..services.credentials import key_of_environment, read_key_file
-from .output import emit_json, emit_json_line, emit_line, prepare_streams, say, say_json
+from ..services.credentials import key_from_environment, read_key_file
+from .output import emit_json, emit_json_line, emit_line, prepare_streams, print_stderr, print_stderr_json
 
 # MERGED FROM tui/cli/service:
 # What a far end is started with, and its start in a process that has nothing else in it.
@@ -34,7 +34,7 @@ from .output import emit_json, emit_json_line, emit_line, prepare_streams, say, 
 
 
 @dataclass(frozen=True, slots=True)
-class LimitChoice:
+class LimitSources:
     """Where limits come from: a file, and what was typed, which comes first."""
 
     file: str | None = None
@@ -44,30 +44,30 @@ class LimitChoice:
 
     def read(self) -> "Limits":
         """Return the limits; raise LimitProblem for the first thing that is wrong."""
-        from ...engine.model.errors import LimitProblem
+        from ...engine.model.errors import InvalidLimitError
         from ...engine.model.limits import Limits
 
         limits = Limits()
         if self.file is not None:
             try:
-                limits = Limits.of_toml(Path(self.file).read_text(encoding="utf-8"))
+                limits = Limits.from_toml(Path(self.file).read_text(encoding="utf-8"))
             except (OSError, UnicodeDecodeError) as error:
                 why = getattr(error, "strerror", None) or "it is not text"
-                raise LimitProblem(f"the limits {self.file} cannot be read: {why}") from error
-            except LimitProblem as error:
-                raise LimitProblem(f"{self.file}: {error}") from error
+                raise InvalidLimitError(f"the limits {self.file} cannot be read: {why}") from error
+            except InvalidLimitError as error:
+                raise InvalidLimitError(f"{self.file}: {error}") from error
         typed: dict[str, object] = {}
         for text in self.typed:
             name, equals, value = text.partition("=")
             if not equals:
-                raise LimitProblem(f"--limit {text[:40]}: give NAME=VALUE, such as clients=8")
+                raise InvalidLimitError(f"--limit {text[:40]}: give NAME=VALUE, such as clients=8")
             typed[name.strip()] = value
         networks = {"allow": self.allow, "deny": self.deny}
-        return limits.changed({**typed, **{name: given for name, given in networks.items() if given}})
+        return limits.with_changes({**typed, **{name: given for name, given in networks.items() if given}})
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class EndpointConfig:
     """What a far end is started with."""
 
     bind: str | None
@@ -75,11 +75,11 @@ class Service:
     key_file: str | None = None
     is_open: bool = False
     tls: tuple[str, str] | None = None
-    limits: LimitChoice = LimitChoice()
+    limits: LimitSources = LimitSources()
     as_json: bool = False
     log_as_json: bool = False
 
-    def start_anew(self) -> NoReturn:
+    def exec_endpoint(self) -> NoReturn:
         """Be that far end, and nothing else."""
         sys.stdout.flush()
         sys.stderr.flush()
@@ -87,12 +87,12 @@ class Service:
         os.execv(sys.executable, [sys.executable, "-P", "-m", module, json.dumps(asdict(self))])  # noqa: S606
 
     @classmethod
-    def of_text(cls, text: str) -> "Service":
+    def from_json(cls, text: str) -> "EndpointConfig":
         """Return what `start_anew` was told."""
         given: dict[str, Any] = json.loads(text)
         limits: dict[str, Any] = given.pop("limits")
         file = limits.pop("file")
-        choice = LimitChoice(file, **{name: tuple(texts) for name, texts in limits.items()})
+        choice = LimitSources(file, **{name: tuple(texts) for name, texts in limits.items()})
         tls: list[str] | None = given.pop("tls")
         return cls(**given, tls=None if tls is None else (tls[0], tls[1]), limits=choice)
 
@@ -102,13 +102,13 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class EndpointSetup:
     """Where it listens, what it allows, the key that clients must have, if any, and what TLS is had with."""
 
     listener: socket.socket
     limits: Limits
-    key: Key | None = None
-    is_new: bool = False  # the key was made just now
+    key: SharedKey | None = None
+    is_key_new: bool = False  # the key was made just now
     certificate: Certificate | None = None
 
     @property
@@ -116,32 +116,32 @@ class Entrance:
         """What a near end gives to trust the certificate, with a space before it; empty without one."""
         if self.certificate is None:
             return ""
-        return f" --tls-fingerprint {in_words(self.certificate.fingerprint)}"
+        return f" --tls-fingerprint {format_fingerprint(self.certificate.fingerprint)}"
 
-    def command(self, service: Service) -> str:
+    def near_command(self, service: EndpointConfig) -> str:
         """Return what is to be pasted at the near end; a key that was made now goes with it."""
         port = self.listener.getsockname()[1]
         known_as = socket.gethostname() if service.bind is None or _is_any(service.bind) else service.bind
         peer = known_as if port == DEFAULT_PORT else str(Peer(known_as, port))
-        key = f"{KEY_VARIABLE}={self.key.reveal()} " if self.key is not None and self.is_new else ""
+        key = f"{KEY_VARIABLE}={self.key.reveal()} " if self.key is not None and self.is_key_new else ""
         return f"{key}linkgauge check auto {peer}{self.tls_option}"
 
 
-def open_entrance(service: Service, log: Log) -> Entrance:
+def prepare_endpoint(service: EndpointConfig, log: LogSink) -> EndpointSetup:
     """Read what a far end is started with, and listen; raise LinkgaugeError for what cannot be."""
     limits = service.limits.read()
     given = None if service.key_file is None else read_key_file(Path(service.key_file))
-    given = given or key_of_environment(os.environ)
+    given = given or key_from_environment(os.environ)
     os.environ.pop(KEY_VARIABLE, None)  # what is started from here on has no use for it
     certificate = None if service.tls is None else Certificate.load(*map(Path, service.tls))
-    listener = inherited_listener(os.environ) or listen(service.bind, service.port)
+    listener = get_inherited_listener(os.environ) or listen(service.bind, service.port)
     if service.is_open:
         text = "no key is asked for (--open): whoever reaches this port can have load sent to and from this host"
-        log(Entry("open", text))
-        return Entrance(listener, limits, certificate=certificate)
-    if given is not None or is_loopback(listener.getsockname()[0]):
-        return Entrance(listener, limits, given, certificate=certificate)
-    return Entrance(listener, limits, Key.new(), is_new=True, certificate=certificate)
+        log(LogEntry("open", text))
+        return EndpointSetup(listener, limits, certificate=certificate)
+    if given is not None or is_loopback_address(listener.getsockname()[0]):
+        return EndpointSetup(listener, limits, given, certificate=certificate)
+    return EndpointSetup(listener, limits, SharedKey.generate(), is_key_new=True, certificate=certificate)
 
 
 def _is_any(bind: str) -> bool:
@@ -151,10 +151,12 @@ def _is_any(bind: str) -> bool:
         return False
 
 
-async def drain(endpoint: Endpoint, at_once: asyncio.Event, log: Log) -> None:
+async def drain(endpoint: Endpoint, at_once: asyncio.Event, log: LogSink) -> None:
     """Wait for the runs that go on, as long as the limit says, or until it is to be at once."""
     deadline_s = endpoint.admission.limits.drain_s
-    log(Entry("draining", f"no new clients; a run that goes on has {deadline_s} s to end", deadline_s=deadline_s))
+    log(
+        LogEntry("draining", f"no new clients; a run that goes on has {deadline_s} s to end", deadline_s=deadline_s)
+    )
     waits = [asyncio.create_task(endpoint.drain(deadline_s)), asyncio.create_task(at_once.wait())]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
@@ -162,65 +164,67 @@ async def drain(endpoint: Endpoint, at_once: asyncio.Event, log: Log) -> None:
     await asyncio.wait(waits)
 
 
-def reload(service: Service, endpoint: Endpoint, log: Log) -> None:
+def reload(service: EndpointConfig, endpoint: Endpoint, log: LogSink) -> None:
     """Read the limits and the key file again; one that is not as it should be changes nothing, and is told."""
     try:
         endpoint.admission.limits = service.limits.read()
-    except LimitProblem as error:
-        log(Entry("not_reloaded", f"the limits stay as they were: {error}"))
+    except InvalidLimitError as error:
+        log(LogEntry("not_reloaded", f"the limits stay as they were: {error}"))
     else:
-        log(Entry("reloaded", "the limits were read again: they are in force for who comes from here on"))
+        log(LogEntry("reloaded", "the limits were read again: they are in force for who comes from here on"))
     if service.key_file is not None and not service.is_open:
         _reload_key(Path(service.key_file), endpoint, log)
 
 
-def _reload_key(path: Path, endpoint: Endpoint, log: Log) -> None:
+def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
     try:
         endpoint.key = read_key_file(path)
-    except KeyProblem as error:
-        log(Entry("not_reloaded", f"the key stays as it was: {error}"))
+    except InvalidKeyError as error:
+        log(LogEntry("not_reloaded", f"the key stays as it was: {error}"))
         return
-    log(Entry("reloaded", "the key file was read again: who comes from here on needs that key; runs go on"))
+    log(LogEntry("reloaded", "the key file was read again: who comes from here on needs that key; runs go on"))
 
 
 def main() -> int:
     """Serve as this process was told to; return its exit status."""
     prepare_streams()
     try:
-        return serve_until_stopped(Service.of_text(sys.argv[1]))
+        return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
     except LinkgaugeError as error:
-        from .exit_status import status_of
+        from .exit_status import error_exit_status
 
-        say(str(error))
-        return status_of(error)
+        print_stderr(str(error))
+        return error_exit_status(error)
 
 
-def show_limits(choice: LimitChoice, *, as_json: bool) -> int:
+def show_limits(choice: LimitSources, *, as_json: bool) -> int:
     """Print every limit as it would be in force."""
     found = choice.read().values()
     if as_json:
         emit_json({"limits": found})
         return 0
-    for name, rule in rules().items():
+    for name, rule in limit_rules().items():
         value = found[name]
         shown = (", ".join(value) or "none") if isinstance(value, list) else f"{value:,}".replace(",", " ")
         unit = "" if rule.unit == "networks" else rule.unit
-        emit_line(f"{name:<20} {shown:>16} {unit:<11} {rule.about}".rstrip())
+        emit_line(f"{name:<20} {shown:>16} {unit:<11} {rule.description}".rstrip())
     return 0
 
 
-def serve_until_stopped(service: Service) -> int:
+def serve_until_stopped(service: EndpointConfig) -> int:
     """Serve clients until a signal ends it; the first line of stdout says where it listens."""
-    log = _json_log if service.log_as_json else say
-    run(_serve(service, open_entrance(service, log), log))
+    log = _json_log if service.log_as_json else print_stderr
+    run(_serve(service, prepare_endpoint(service, log), log))
     return 0
 
 
 def _json_log(line: str) -> None:
     """Write a line of the log as one JSON object, with the time."""
-    event, facts = (line.event, line.facts) if isinstance(line, Entry) else ("said", {"text": line})
+    event, facts = (line.event, line.fields) if isinstance(line, LogEntry) else ("said", {"text": line})
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    say_json({"time": now, "event": event, **{key: value for key, value in facts.items() if value is not None}})
+    print_stderr_json(
+        {"time": now, "event": event, **{key: value for key, value in facts.items() if value is not None}}
+    )
 
 
 class _Orders:
@@ -245,7 +249,7 @@ class _Orders:
         self.end.set()
 
 
-async def _serve(service: Service, entrance: Entrance, log: Log) -> None:
+async def _serve(service: EndpointConfig, entrance: EndpointSetup, log: LogSink) -> None:
     manager = os.environ.pop("NOTIFY_SOCKET", None)
     async with Endpoint(
         entrance.listener, log, key=entrance.key, limits=entrance.limits, certificate=entrance.certificate
@@ -253,32 +257,34 @@ async def _serve(service: Service, entrance: Entrance, log: Log) -> None:
 
         def read_again() -> None:
             reload(service, endpoint, log)
-            notify("READY=1", manager)
+            notify_systemd("READY=1", manager)
 
         orders = _Orders(read_again)
         _tell(service, endpoint.address, entrance)
-        notify("READY=1", manager)
+        notify_systemd("READY=1", manager)
         await orders.end.wait()
-        notify("STOPPING=1", manager)
+        notify_systemd("STOPPING=1", manager)
         if not orders.end_now.is_set():
             await drain(endpoint, orders.end_now, log)
 
 
-def _tell(service: Service, address: tuple[str, int], entrance: Entrance) -> None:
+def _tell(service: EndpointConfig, address: tuple[str, int], entrance: EndpointSetup) -> None:
     """Say where it listens, and what a near end needs: a key that was made now, once."""
     host, port = address
     if service.as_json:
         told: dict[str, Any] = {"host": host, "port": port, "asks_for_key": entrance.key is not None}
         if entrance.certificate is not None:
-            told["tls_fingerprint"] = in_words(entrance.certificate.fingerprint)
-        key = {"key": entrance.key.reveal()} if entrance.key is not None and entrance.is_new else {}
+            told["tls_fingerprint"] = format_fingerprint(entrance.certificate.fingerprint)
+        key = {"key": entrance.key.reveal()} if entrance.key is not None and entrance.is_key_new else {}
         emit_json_line({"listening": told, **key})
         return
     emit_line(f"listening on {Peer(host, port)}")
     if entrance.certificate is not None:
         emit_line(f"control connections are TLS; near ends need:{entrance.tls_option}")
-    if entrance.key is not None and entrance.is_new:
-        emit_line(f"its key was made now and is shown this once; on the other host:\n  {entrance.command(service)}")
+    if entrance.key is not None and entrance.is_key_new:
+        emit_line(
+            f"its key was made now and is shown this once; on the other host:\n  {entrance.near_command(service)}"
+        )
 
 
 if __name__ == "__main__":

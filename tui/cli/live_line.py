@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ...engine.model.events import Sampled
-from ...engine.model.latency_histogram import latency_of
+from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
 from ...engine.model.samples import Sample
 from ...engine.results.meter import Interval, Meter, latency_counts
@@ -53,14 +53,14 @@ class LiveLine:
     def show(self, interval: Interval, meter: Meter | None = None) -> None:
         """Draw an interval, and how sure the mean is that the meter has so far."""
         if self._live is not None:
-            self._live.update(self._text(live_text(interval, self._plan, meter)), refresh=True)
+            self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
 
-    def say(self, text: str) -> None:
+    def print_above(self, text: str) -> None:
         """Tell a person something in a line of its own, above the live one."""
-        from .output import PROGRAM, say
+        from .output import PROGRAM, print_stderr
 
         if self._live is None:
-            say(text)
+            print_stderr(text)
         else:
             self._live.console.print(f"{PROGRAM}: {text}", soft_wrap=True)
 
@@ -71,7 +71,7 @@ class LiveLine:
         return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def live_text(interval: Interval, plan: Plan, meter: Meter | None = None) -> str:
+def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) -> str:
     """Return an interval in one line: the time, each direction's rate, the mean so far, CPU of both ends."""
     sampled = interval.near or interval.far
     elapsed_ns = None if sampled is None else sampled.sample.elapsed_ns
@@ -89,25 +89,25 @@ def live_text(interval: Interval, plan: Plan, meter: Meter | None = None) -> str
 
 def _so_far(meter: Meter | None) -> list[str]:
     """Return the mean of this stretch and how sure it is, once that can be told."""
-    steady = None if meter is None else meter.steady()
-    if steady is None or steady.percent is None:
+    steady = None if meter is None else meter.rate_estimate()
+    if steady is None or steady.half_width_percent is None:
         return []
-    return [f"mean {fmt.rate(steady.mean)} {fmt.give_or_take(steady.percent)}"]
+    return [f"mean {fmt.rate(steady.mean)} {fmt.margin_of_error(steady.half_width_percent)}"]
 
 
 def _rate(interval: Interval, flow: Direction) -> str:
     """Return what went: transactions a second with their median time, or payload."""
-    receiver = interval.receiver(flow)
-    if interval.workload.is_streaming or receiver is None:
+    receiver = interval.receiver_sample(flow)
+    if interval.workload.is_bulk or receiver is None:
         return fmt.rate(_bit_s(interval, flow), 8)
     counts = latency_counts(receiver.sample, flow)
-    latency = latency_of(counts)
+    latency = summarize_latency(counts)
     per_s = sum(counts.values()) * 1e9 / receiver.sample.interval_ns
     return f"{fmt.transactions(per_s, 8)} p50 {fmt.latency(latency and latency.p50_ns):>8}"
 
 
 def _bit_s(interval: Interval, flow: Direction) -> float | None:
-    receiver = interval.receiver(flow)
+    receiver = interval.receiver_sample(flow)
     received = interval.received_bytes(flow)
     if receiver is None or received is None:
         return None

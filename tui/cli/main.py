@@ -18,9 +18,9 @@ from .commands import ceiling, lab, presets, runs, sweep
 from .commands.app import open_app
 from .commands.endpoint import endpoint
 from .commands.run import check, run
-from .exit_status import status_of
+from .exit_status import error_exit_status
 from .options import with_options
-from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, say
+from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, print_stderr
 
 EPILOG: Final = (
     "PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the far end there, and nothing is "
@@ -62,9 +62,9 @@ app.command("app")(with_options(open_app))
 app.command("check")(with_options(check))
 app.command("run")(with_options(run))
 app.command("endpoint")(endpoint)
-lab.add_to(app)
-sweep.add_to(app)
-ceiling.add_to(app)
+lab.add_commands(app)
+sweep.add_commands(app)
+ceiling.add_commands(app)
 app.add_typer(presets.app, name="presets")
 app.add_typer(runs.app, name="runs")
 
@@ -79,13 +79,13 @@ def run_command_line(arguments: Sequence[str]) -> int:
         _say_usage_error(error)
         return error.exit_code
     except LinkgaugeError as error:
-        say(str(error))
-        return status_of(error)
+        print_stderr(str(error))
+        return error_exit_status(error)
     except (BrokenPipeError, SystemExit):  # Rich prints the help, and leaves so when its reader has gone
         discard_stdout()
         return 0
     except OSError as error:
-        say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        print_stderr(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 3
     return status if isinstance(status, int) else 0
 
@@ -94,4 +94,4 @@ def _say_usage_error(error: TyperException) -> None:
     """Name the command, what is wrong, and where its help is."""
     context = getattr(error, "ctx", None)
     path: str = PROGRAM if context is None else context.command_path
-    say(f"{error.format_message()}\nTry: {path} --help")
+    print_stderr(f"{error.format_message()}\nTry: {path} --help")

@@ -42,7 +42,7 @@ class SshOptions:
         default=False,
     )
 
-    def of(self, peer: Peer) -> Peer:
+    def apply_to(self, peer: Peer) -> Peer:
         """Return the peer with these options; raise PlanError where they are not for it."""
         if peer.ssh is None:
             given = {"ssh command": self.ssh_command, "data port": self.data_port, "via ssh": self.via_ssh or None}
@@ -54,13 +54,13 @@ class SshOptions:
             peer.ssh,
             command=self.ssh_command,
             data_port=None if self.data_port is None else _port(self.data_port),
-            is_through=self.via_ssh,
+            is_data_tunneled=self.via_ssh,
         )
         return replace(peer, ssh=ssh)
 
 
 def _port(text: str) -> int:
-    return check_port(parse.whole(text, "data port", "give a number from 1 to 65535"))
+    return check_port(parse.integer(text, "data port", "give a number from 1 to 65535"))
 
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class AccessOptions:
         metavar="SHA256",
     )
 
-    def peer(self, text: str) -> "Peer":
+    def parse_peer(self, text: str) -> "Peer":
         """Return the peer that a person named, with what there is to bring to it."""
         from ..services.credentials import read_fingerprint, with_access
 
@@ -192,14 +192,14 @@ class LinkOptions:
         bool | None, ("--timestamps/--no-timestamps",), "TCP timestamps (RFC 7323).", "", "the preset's"
     )
 
-    def variant(self) -> "Variant":
+    def to_variant(self) -> "Variant":
         """Return the options for the wire model; raise PlanError for the first that cannot be."""
         from ...presets.wire import Variant
 
         return Variant(
             ip=6 if self.ipv6 else 4,
             timestamps=self.timestamps,
-            vlan_tags=parse.whole(self.vlan, "VLAN tags", "give 0, 1 or 2 (QinQ)"),
+            vlan_tags=parse.integer(self.vlan, "VLAN tags", "give 0, 1 or 2 (QinQ)"),
             tunnel=None if self.tunnel is None else parse.tunnel(self.tunnel),
             line_rate_bit_s=None if self.line_rate is None else parse.line_rate_bit_s(self.line_rate),
             mtu_bytes=None if self.mtu is None else parse.mtu_bytes(self.mtu),
@@ -264,7 +264,7 @@ class PlanOptions:
     source: str | None = _tuning(str | None, "The near end's address.", metavar="ADDRESS")
     device: str | None = _tuning(str | None, "The near end's interface.", metavar="NAME")
 
-    def plan(self, seconds: str = "10") -> Plan:
+    def to_plan(self, seconds: str = "10") -> Plan:
         """Return the plan, of `seconds` where none are given; raise PlanError for the first thing wrong."""
         auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
         return Plan(
@@ -278,8 +278,8 @@ class PlanOptions:
             mode=self.mode,
             socket=SocketOptions(
                 congestion=self.congestion,
-                mss_bytes=None if self.mss is None else parse.whole(self.mss, "MSS", "give bytes, such as 1448"),
-                dscp=None if self.dscp is None else parse.whole(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
+                mss_bytes=None if self.mss is None else parse.integer(self.mss, "MSS", "give bytes, such as 1448"),
+                dscp=None if self.dscp is None else parse.integer(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
                 nodelay=self.nodelay,
                 source=self.source,
                 device=self.device,
@@ -287,8 +287,8 @@ class PlanOptions:
             request_bytes=None if self.request is None else parse.message_bytes(self.request, "request"),
             response_bytes=None if self.response is None else parse.message_bytes(self.response, "response"),
             probe=self.probe,
-            burst=1 if self.burst is None else parse.whole(self.burst, "burst", "give 1 to 1024 requests"),
-            workers=None if self.workers is None else parse.whole(self.workers, "workers", "give 1 to 64"),
+            burst=1 if self.burst is None else parse.integer(self.burst, "burst", "give 1 to 1024 requests"),
+            workers=None if self.workers is None else parse.integer(self.workers, "workers", "give 1 to 64"),
             near_cores=None if self.cores is None else parse.cores(self.cores),
             far_cores=None if self.far_cores is None else parse.cores(self.far_cores),
         )
@@ -313,7 +313,7 @@ class TestOptions(PlanOptions):
         None, str | None, "How long at most, with --until-ci.", metavar="TIME", shown="60"
     )
 
-    def until_percent(self) -> float | None:
+    def target_ci_percent(self) -> float | None:
         """Return how well the mean is to be known, in percent of it; None where the duration alone counts."""
         return None if self.until_ci is None else parse.ci_percent(self.until_ci)
 

@@ -79,14 +79,14 @@ def discard_stdout() -> None:
         os.close(nowhere)
 
 
-def say(text: str) -> None:
+def print_stderr(text: str) -> None:
     """Tell a person something, on stderr."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{PROGRAM}: {text}\n")
         sys.stderr.flush()
 
 
-def say_json(document: Any) -> None:
+def print_stderr_json(document: Any) -> None:
     """Tell a program something, on stderr: one JSON document on one line."""
     with contextlib.suppress(OSError):
         sys.stderr.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")

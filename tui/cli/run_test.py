@@ -12,23 +12,23 @@ from ...engine.host.event_loop import run
 from ...engine.model.events import Reason, Warned
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
-from ...engine.near.far_end import far_end_of
+from ...engine.near.far_end import open_far_end
 from ...engine.results.run_log import RunLog
-from ...engine.workers.fork_client import Hold
+from ...engine.workers.fork_client import ForkServerLease
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ...presets.wire import PLAIN, Variant
-from ..services.run_session import Conducted, Outcome, conduct, open_log
-from .exit_status import NOT_RUN, status_of_test
+from ...presets.wire import DEFAULT_VARIANT, Variant
+from ..services.run_session import Outcome, RunSession, open_run_log, open_run_session
+from .exit_status import INCOMPLETE, verdict_exit_status
 from .live_line import LiveLine
-from .output import emit_json, emit_rich, say
-from .preset_option import check_link, choose
+from .output import emit_json, emit_rich, print_stderr
+from .preset_option import check_link_options, choose_preset
 from .render.summary import summary_parts
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class TestJob:
     """A test as asked for, checked as far as it can be before anything is begun.
 
     In place of a preset there may be all of them: then it picks itself.
@@ -40,18 +40,18 @@ class Test:
     pass_percent: float = DEFAULT_PASS_PERCENT
     csv: Path | None = None
     as_json: bool = False
-    variant: Variant = PLAIN
+    variant: Variant = DEFAULT_VARIANT
     label: str | None = None
-    until_percent: float | None = None
+    target_ci_percent: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse options that the preset's link cannot be had with."""
-        check_link(self.preset, self.variant)
+        check_link_options(self.preset, self.variant)
 
 
-def run_test(test: Test) -> int:
+def run_test(test: TestJob) -> int:
     """Carry a test out and print what it found; return the exit status."""
-    log = open_log(say)
+    log = open_run_log(print_stderr)
     told: list[str] = []
     try:
         outcome = run(_carry_out(test, log, told))
@@ -59,10 +59,10 @@ def run_test(test: Test) -> int:
         if log is not None:
             log.close()  # what is still to be written may fail as well
             if log.problem is not None and log.problem not in told:
-                say(log.problem)
+                print_stderr(log.problem)
     if outcome is None:
-        say("interrupted before anything was measured")
-        return NOT_RUN
+        print_stderr("interrupted before anything was measured")
+        return INCOMPLETE
     if test.as_json:
         emit_json(outcome.document)
     else:
@@ -77,32 +77,32 @@ def run_test(test: Test) -> int:
             )
         )
     if log is not None and log.problem is None:
-        say(f"kept as run {outcome.run_id}")
-    return status_of_test(outcome.summary, outcome.verdict)
+        print_stderr(f"kept as run {outcome.run_id}")
+    return verdict_exit_status(outcome.summary, outcome.verdict)
 
 
-async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome | None:
+async def _carry_out(test: TestJob, log: RunLog | None, told: list[str]) -> Outcome | None:
     """Return what came out; None where a signal ended it before it had begun. Notices go to `told` as well."""
     with _stopped_by_signals(test.plan) as signals:
         try:
-            async with Hold(), AsyncExitStack() as stack:
+            async with ForkServerLease(), AsyncExitStack() as stack:
                 far = None
                 if test.peer.ssh is not None:  # ssh may ask on the terminal, where no line is drawn yet
-                    far = await stack.enter_async_context(far_end_of(test.peer))
+                    far = await stack.enter_async_context(open_far_end(test.peer))
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-                chosen = await choose(test.preset, test.variant, far or test.peer)
-                async with conduct(
+                chosen = await choose_preset(test.preset, test.variant, far or test.peer)
+                async with open_run_session(
                     test.plan,
                     chosen.preset,
                     test.peer,
                     log=log,
                     csv=test.csv,
                     pass_percent=test.pass_percent,
-                    embedded=far,
+                    far_end=far,
                     notices=chosen.notices,
                     variant=chosen.variant,
                     label=test.label,
-                    until_percent=test.until_percent,
+                    target_ci_percent=test.target_ci_percent,
                 ) as conducted:
                     signals.conducted = conducted
                     await _watch(conducted, live, told, as_json=test.as_json)
@@ -113,15 +113,15 @@ async def _carry_out(test: Test, log: RunLog | None, told: list[str]) -> Outcome
             return None if signals.conducted is None else signals.conducted.outcome
 
 
-async def _watch(conducted: Conducted, live: LiveLine, told: list[str], *, as_json: bool) -> None:
+async def _watch(conducted: RunSession, live: LiveLine, told: list[str], *, as_json: bool) -> None:
     """Show how it goes. Warnings are in the summary too; in JSON a person does not see them there."""
     async for event in conducted:
         for interval in conducted.intervals:
             live.show(interval, conducted.meter)
         if isinstance(event, Warned) and as_json:
-            live.say(event.text)
+            live.print_above(event.text)
         for notice in conducted.notices[len(told) :]:
-            live.say(notice)
+            live.print_above(notice)
             told.append(notice)
 
 
@@ -129,7 +129,7 @@ class _Signals:
     """What SIGINT, SIGTERM and SIGHUP do to a test: the first one ends it in order, a second one at once."""
 
     def __init__(self, plan: Plan) -> None:
-        self.conducted: Conducted | None = None
+        self.conducted: RunSession | None = None
         self.received = 0
         self._until_stopped = plan.duration_ns is None
         self._task = asyncio.current_task()

@@ -11,69 +11,71 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...engine.host.event_loop import run
-from ...engine.model.errors import LinkgaugeError, StoreError
+from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Reason
 from ...engine.model.peer import Peer
 from ...engine.near.connect import FarEnd
-from ...engine.near.far_end import far_end_of
+from ...engine.near.far_end import open_far_end
 from ...engine.results.run_log import RunLog
-from ...engine.results.sweep import Cell, Point, Sweep
-from ...engine.workers.fork_client import Hold
+from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ...engine.workers.fork_client import ForkServerLease
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
-from ...presets.wire import PLAIN, Variant
+from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
-from ..services.run_session import Conducted, open_log
-from ..services.sweeps import Sweeper, cell_of, keep_sweep, kept_cells
+from ..services.run_session import RunSession, open_run_log
+from ..services.sweeps import SweepRunner, load_results, result_from_run, save_sweep
 from ..text import numbers as fmt
-from ..text.sweep import cell_words, point_words, rows, sweep_json
-from .exit_status import NOT_RUN, PASS
+from ..text.sweep import csv_rows, point_words, result_words, sweep_json
+from .exit_status import INCOMPLETE, PASS
 from .live_line import LiveLine
-from .output import PROGRAM, emit_json, emit_rich, say
-from .preset_option import choose
+from .output import PROGRAM, emit_json, emit_rich, print_stderr
+from .preset_option import choose_preset
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SweepJob:
     """A sweep as asked for, and what is to come out of it. In place of a preset there may be all, to pick from."""
 
     sweep: Sweep
     preset: Preset | Catalog | None
     peer: Peer
-    variant: Variant = PLAIN
+    variant: Variant = DEFAULT_VARIANT
     csv: Path | None = None
     report: Path | None = None
     as_json: bool = False
 
 
-def run_sweep(asked: Asked) -> int:
+def run_sweep(asked: SweepJob) -> int:
     """Run what is still to be run of a sweep, and print all of it; return the exit status."""
-    log = open_log(say)
+    log = open_run_log(print_stderr)
     progress = _Progress(asked.sweep)
     try:
         if log is not None:
-            progress.cells = kept_cells(log, asked.sweep)
+            progress.cells = load_results(log, asked.sweep)
         _run_rest(asked, log, progress)
     finally:
         if log is not None:
             log.close()
             if log.problem is not None:
-                say(log.problem)
+                print_stderr(log.problem)
     _tell(replace(asked, sweep=progress.sweep), progress.cells)
     missing = len(asked.sweep.points) - len(progress.cells)
     if not missing:
         return PASS
     if log is not None:
-        say(f"{fmt.many(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {asked.sweep.group}")
-    return NOT_RUN
+        print_stderr(
+            f"{fmt.quantity(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {asked.sweep.group}"
+        )
+    return INCOMPLETE
 
 
-def _run_rest(asked: Asked, log: RunLog | None, progress: "_Progress") -> None:
+def _run_rest(asked: SweepJob, log: RunLog | None, progress: "_Progress") -> None:
     """Run the points that were not run yet; what goes wrong on the way ends it, and what was measured stays."""
     done = {cell.point for cell in progress.cells}
     todo = [point for point in asked.sweep.points if point not in done]
     if done and todo:
-        say(f"{len(done)} of {len(asked.sweep.points)} runs are there already")
+        print_stderr(f"{len(done)} of {len(asked.sweep.points)} runs are there already")
     if not todo:
         return
     try:
@@ -81,7 +83,7 @@ def _run_rest(asked: Asked, log: RunLog | None, progress: "_Progress") -> None:
     except LinkgaugeError as error:
         if not progress.cells:
             raise
-        say(str(error))
+        print_stderr(str(error))
 
 
 class _Progress:
@@ -89,13 +91,13 @@ class _Progress:
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
-        self.cells: list[Cell] = []
+        self.cells: list[SweepResult] = []
         self._whole = len(sweep.points)
-        self._axes = sweep.varied or ("sessions", "window_bytes")
+        self._axes = sweep.varied_axes or ("sessions", "window_bytes")
         self._started = time.monotonic()
         self._done = 0
 
-    def add(self, cell: Cell) -> str:
+    def add(self, cell: SweepResult) -> str:
         """Take a cell in; return the line that tells of it."""
         self.cells.append(cell)
         self._done += 1
@@ -103,14 +105,14 @@ class _Progress:
         seconds = round((time.monotonic() - self._started) / self._done * left)
         rest = f", about {fmt.clock(seconds * 1_000_000_000)} left" if left else ""
         number = f"{len(self.cells)}/{self._whole}"
-        return f"{number}  {point_words(cell.point, self._axes)}: {cell_words(cell)}{rest}"
+        return f"{number}  {point_words(cell.point, self._axes)}: {result_words(cell)}{rest}"
 
 
-async def _carry_out(asked: Asked, log: RunLog | None, todo: Sequence[Point], progress: _Progress) -> None:
+async def _carry_out(asked: SweepJob, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
     base = asked.sweep.base
     with _stopped_by_signals() as stop:
         try:
-            async with Hold(), far_end_of(with_access(asked.peer)) as far, AsyncExitStack() as stack:
+            async with ForkServerLease(), open_far_end(with_access(asked.peer)) as far, AsyncExitStack() as stack:
                 # Only now: ssh may have asked something on the terminal.
                 live = stack.enter_context(LiveLine(base, str(asked.peer)))
                 sweeper = await _sweeper(asked, log, far, live)
@@ -119,37 +121,37 @@ async def _carry_out(asked: Asked, log: RunLog | None, todo: Sequence[Point], pr
                     cell = await _run_point(sweeper, point, stop, live)
                     if cell is None:
                         return
-                    live.say(progress.add(cell))
+                    live.print_above(progress.add(cell))
         except asyncio.CancelledError:
             if not stop.received:
                 raise
 
 
-async def _sweeper(asked: Asked, log: RunLog | None, far: FarEnd, live: LiveLine) -> Sweeper:
+async def _sweeper(asked: SweepJob, log: RunLog | None, far: FarEnd, live: LiveLine) -> SweepRunner:
     """Return what runs the points; the preset is picked before the first, and kept with the definition."""
-    chosen = await choose(asked.preset, asked.variant, far)
+    chosen = await choose_preset(asked.preset, asked.variant, far)
     for notice in chosen.notices:
-        live.say(notice)
+        live.print_above(notice)
     sweep = asked.sweep if chosen.preset is None else replace(asked.sweep, preset=chosen.preset.id)
     if log is not None:
-        keep_sweep(sweep, chosen.variant)
-    return Sweeper(sweep, chosen.preset, asked.peer, log, far, chosen.variant)
+        save_sweep(sweep, chosen.variant)
+    return SweepRunner(sweep, chosen.preset, asked.peer, log, far, chosen.variant)
 
 
-async def _run_point(sweeper: Sweeper, point: Point, stop: "_Stop", live: LiveLine) -> Cell | None:
+async def _run_point(sweeper: SweepRunner, point: SweepPoint, stop: "_Stop", live: LiveLine) -> SweepResult | None:
     """Run one point; None where the sweep is to end."""
     if stop.received:
         return None
-    async with sweeper.run(point) as conducted:
+    async with sweeper.run_point(point) as conducted:
         stop.conducted = conducted
         async for _event in conducted:
             for interval in conducted.intervals:
                 live.show(interval, conducted.meter)
         stop.conducted = None
     outcome = conducted.outcome
-    cell = None if outcome is None else cell_of(point, outcome.run_id, outcome.summary)
+    cell = None if outcome is None else result_from_run(point, outcome.run_id, outcome.summary)
     if cell is None and not stop.received and outcome is not None:
-        live.say(f"{point_words(point)}: {outcome.summary.end.detail}")
+        live.print_above(f"{point_words(point)}: {outcome.summary.end.detail}")
     return cell
 
 
@@ -157,7 +159,7 @@ class _Stop:
     """Ctrl-C ends the run that goes on, and the sweep with it; a second one ends all at once."""
 
     def __init__(self) -> None:
-        self.conducted: Conducted | None = None
+        self.conducted: RunSession | None = None
         self.received = 0
         self._task = asyncio.current_task()
 
@@ -183,9 +185,9 @@ def _stopped_by_signals() -> Generator[_Stop]:
             loop.remove_signal_handler(number)
 
 
-def _tell(asked: Asked, cells: Sequence[Cell]) -> None:
+def _tell(asked: SweepJob, cells: Sequence[SweepResult]) -> None:
     """Print the result, and write what was asked for."""
-    sweep = replace(asked.sweep, peer=fmt.plain(asked.sweep.peer))
+    sweep = replace(asked.sweep, peer=fmt.sanitize(asked.sweep.peer))
     if asked.as_json:
         emit_json(sweep_json(sweep, cells))
     elif cells:
@@ -193,20 +195,20 @@ def _tell(asked: Asked, cells: Sequence[Cell]) -> None:
 
         emit_rich(*sweep_parts(sweep, cells))
     else:
-        say("interrupted before anything was measured")
+        print_stderr("interrupted before anything was measured")
     if asked.csv is not None:
         _write_csv(asked.csv, sweep, cells)
-        say(f"rows written to {asked.csv}")
+        print_stderr(f"rows written to {asked.csv}")
     if asked.report is not None and cells:
-        from ..report.sweep_page import write_report
+        from ..report.sweep_page import write_sweep_report
 
-        write_report(asked.report, sweep, cells)
-        say(f"report written to {asked.report}")
+        write_sweep_report(asked.report, sweep, cells)
+        print_stderr(f"report written to {asked.report}")
 
 
-def _write_csv(path: Path, sweep: Sweep, cells: Sequence[Cell]) -> None:
+def _write_csv(path: Path, sweep: Sweep, cells: Sequence[SweepResult]) -> None:
     try:
         with path.open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, lineterminator="\r\n").writerows(rows(sweep, cells))
+            csv.writer(stream, lineterminator="\r\n").writerows(csv_rows(sweep, cells))
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror or error}") from error
+        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error

@@ -16,7 +16,7 @@ from ..text import numbers as words
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class DigitFont:
     """How large figures are: rows, cells of a digit, cells of an upright stroke, cells between digits."""
 
     rows: int
@@ -34,13 +34,19 @@ class Face:
         return sum(self._advance(c) for c in text) - self.gap if text else 0
 
     def _advance(self, character: str) -> int:
-        if character == words.GROUP:
+        if character == words.NBSP:
             return self.group
         return (self.stroke if character == "." else self.digit) + self.gap
 
 
 # Smallest first; a gauge takes the largest that it has room for.
-FACES: Final = (Face(3, 3, 1), Face(3, 4, 1), Face(5, 5, 2), Face(5, 6, 2, 2), Face(7, 8, 2, 2))
+DIGIT_FONTS: Final = (
+    DigitFont(3, 3, 1),
+    DigitFont(3, 4, 1),
+    DigitFont(5, 5, 2),
+    DigitFont(5, 6, 2, 2),
+    DigitFont(7, 8, 2, 2),
+)
 
 #        top  upper-left  upper-right  middle  lower-left  lower-right  bottom
 _SEGMENTS: Final = {
@@ -58,34 +64,34 @@ _SEGMENTS: Final = {
 _HALVES: Final = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
 
 
-def best_face(text: str, width: int, rows: int) -> Face | None:
+def largest_font(text: str, width: int, rows: int) -> DigitFont | None:
     """Return the largest face in which a text fits; None where there is no room for any."""
-    fitting = [face for face in FACES if face.rows <= rows and face.width(text) <= width]
+    fitting = [face for face in DIGIT_FONTS if face.rows <= rows and face.width(text) <= width]
     return fitting[-1] if fitting else None
 
 
-def figures(text: str, face: Face) -> list[str]:
+def big_digits(text: str, face: DigitFont) -> list[str]:
     """Return the rows of a number: digits, `.`, `-`, spaces as wide as a digit, and groups' narrow ones."""
     rows = [""] * face.rows
     for number, character in enumerate(text):
         gap = "" if number == len(text) - 1 else " " * face.gap
-        if character == words.GROUP:
+        if character == words.NBSP:
             gap = " " * face.group
         glyph = _glyph(character, face)
         rows = [row + part + gap for row, part in zip(rows, glyph, strict=True)]
     return rows
 
 
-def right_aligned(text: str, like: str) -> str:
+def align_right(text: str, like: str) -> str:
     """Return a number with as many digits and groups as `like` has, so that it takes the same room."""
     text = text.replace(words.UNKNOWN, "-")
     digits = sum(_is_wide(c) for c in like) - sum(_is_wide(c) for c in text)
-    groups = like.count(words.GROUP) - text.count(words.GROUP)
+    groups = like.count(words.NBSP) - text.count(words.NBSP)
     points = max(like.count(".") - text.count("."), 0)
-    return words.GROUP * max(groups, 0) + " " * max(digits, 0) + "_" * points + text
+    return words.NBSP * max(groups, 0) + " " * max(digits, 0) + "_" * points + text
 
 
-def painted(row: str, colour: str) -> Content:
+def style_digits(row: str, colour: str) -> Content:
     """Return a row of figures in a colour. Full blocks have it as their ground too, so that none shows a seam."""
     parts = (
         ("".join(run), f"{colour} on {colour}" if is_block else colour)
@@ -95,29 +101,29 @@ def painted(row: str, colour: str) -> Content:
 
 
 def _is_wide(character: str) -> bool:
-    return character not in {words.GROUP, ".", "_"}
+    return character not in {words.NBSP, ".", "_"}
 
 
 @lru_cache(maxsize=128)
-def _glyph(character: str, face: Face) -> Sequence[str]:
+def _glyph(character: str, face: DigitFont) -> Sequence[str]:
     """Return the rows of one character; one that figures do not know is as wide as a digit, and empty."""
-    if character == words.GROUP:
+    if character == words.NBSP:
         return [""] * face.rows
     if character in "._":
-        dot = ("▄" if face.rows < FACES[2].rows else "█") * face.stroke
+        dot = ("▄" if face.rows < DIGIT_FONTS[2].rows else "█") * face.stroke
         return [*[" " * face.stroke] * (face.rows - 1), dot if character == "." else " " * face.stroke]
     lit = _one(face) if character == "1" else _lit(_SEGMENTS.get(character, "0000000"), face)
     return ["".join(_HALVES[above, below] for above, below in zip(*lit[y : y + 2], strict=True)) for y in _ys(face)]
 
 
-def _ys(face: Face) -> range:
+def _ys(face: DigitFont) -> range:
     return range(0, 2 * face.rows, 2)
 
 
-def _lit(segments: str, face: Face) -> list[list[bool]]:
+def _lit(segments: str, face: DigitFont) -> list[list[bool]]:
     """Return which halves of cells are lit: a bar is one half high in the small faces, else two."""
     high = 2 * face.rows
-    thick = 1 if face.rows < FACES[2].rows else 2
+    thick = 1 if face.rows < DIGIT_FONTS[2].rows else 2
     top, upper_left, upper_right, middle, lower_left, lower_right, bottom = (s == "1" for s in segments)
     at_middle = (high - thick) // 2 // thick * thick
     lit = [[False] * face.digit for _ in range(high)]
@@ -144,10 +150,10 @@ def _lit(segments: str, face: Face) -> list[list[bool]]:
     return lit
 
 
-def _one(face: Face) -> list[list[bool]]:
+def _one(face: DigitFont) -> list[list[bool]]:
     """Return a 1 with a flag and a foot: two upright strokes alone would not say which digit it is."""
     high = 2 * face.rows
-    thick = 1 if face.rows < FACES[2].rows else 2
+    thick = 1 if face.rows < DIGIT_FONTS[2].rows else 2
     start = (face.digit - face.stroke) // 2
     upright = range(start, start + face.stroke)
     return [

@@ -24,7 +24,7 @@ class Canvas:
         if 0 <= x < self.width and 0 <= y < self.height:
             self._cells[y][x] = (character, style)
 
-    def over(self, x: int, y: int, character: str, style: str) -> None:
+    def overlay(self, x: int, y: int, character: str, style: str) -> None:
         """Draw one cell, and leave the colour that is below it."""
         if 0 <= x < self.width and 0 <= y < self.height:
             below = self._cells[y][x][1]
@@ -34,7 +34,7 @@ class Canvas:
     def write(self, x: int, y: int, text: str, style: str) -> None:
         """Draw text from `x` on, over what is there."""
         for at, character in enumerate(text, x):
-            self.over(at, y, character, style)
+            self.overlay(at, y, character, style)
 
     def lines(self) -> list[Content]:
         """Return the rows, the topmost first; neighbours of one style become one span."""
@@ -46,7 +46,7 @@ class Canvas:
         ]
 
 
-def eighths(fraction: float, rows: int) -> int:
+def to_eighths(fraction: float, rows: int) -> int:
     """Return how many eighths of cells a part of a column of `rows` cells is; what is there is at least one."""
     if fraction <= 0:
         return 0

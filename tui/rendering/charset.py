@@ -42,7 +42,7 @@ _CONSOLE: Final = {
 }  # fmt: skip
 
 
-def table_for(environment: Mapping[str, str]) -> dict[int, str] | None:
+def translation_table(environment: Mapping[str, str]) -> dict[int, str] | None:
     """Return what to change for the terminal of an environment; None where it can show everything."""
     if environment.get("TERM") == "linux":
         return str.maketrans(_CONSOLE)
@@ -51,7 +51,7 @@ def table_for(environment: Mapping[str, str]) -> dict[int, str] | None:
     return str.maketrans(_ASCII) if is_told and "utf" not in locale.lower() else None
 
 
-class Plainer(LineFilter):
+class CharacterFilter(LineFilter):
     """Changes characters by a table; what is not in it, and not ASCII where nothing else is, becomes `?`."""
 
     def __init__(self, table: dict[int, str]) -> None:

@@ -17,7 +17,7 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
-from .screen_diff import Frames
+from .screen_diff import ScreenDiff
 
 # As many pieces may wait for the terminal; a frame is up to three of them.
 _PATIENCE: Final = 3
@@ -72,7 +72,7 @@ class _Sparing(Compositor):
             left = [one for one in left if one not in seen]  # what is behind is not to be seen there
 
 
-class ThriftyScreen(Screen[None]):
+class DiffScreen(Screen[None]):
     """A screen that changes little at a time, several times a second."""
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class ThriftyScreen(Screen[None]):
         self._compositor = _Sparing()
 
 
-class ThriftyApp(App[None]):
+class DiffApp(App[None]):
     """Takes what Textual has rendered, and has it write what of that is new."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._frames = Frames(self.console._color_system)  # noqa: SLF001
+        self._frames = ScreenDiff(self.console._color_system)  # noqa: SLF001
         self._is_behind = False
 
     def on_mount(self) -> None:
@@ -97,7 +97,7 @@ class ThriftyApp(App[None]):
 
     def action_redraw(self) -> None:
         """Draw all of the screen, whatever the terminal shows."""
-        self._frames.forget()
+        self._frames.invalidate()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
@@ -105,8 +105,8 @@ class ThriftyApp(App[None]):
         if self.is_headless or self._batch_count or not isinstance(renderable, ChopsUpdate | LayoutUpdate):
             super()._display(screen, renderable)
             return
-        self._frames.fit(*self.size)
-        take(self._frames, renderable)
+        self._frames.resize(*self.size)
+        apply_update(self._frames, renderable)
         self._send(screen)
 
     def _send(self, screen: Screen[Any]) -> None:
@@ -114,7 +114,7 @@ class ThriftyApp(App[None]):
         if not self._running or self._closed or self._driver is None:
             return
         if not self._terminal_is_behind():
-            if changes := self._frames.changes():
+            if changes := self._frames.render_changes():
                 super()._display(screen, _Changes(changes))
         elif not self._is_behind:
             self._is_behind = True
@@ -130,7 +130,7 @@ class ThriftyApp(App[None]):
         return waiting is not None and waiting.qsize() > _PATIENCE
 
 
-def take(frames: Frames, update: ChopsUpdate | LayoutUpdate) -> None:
+def apply_update(frames: ScreenDiff, update: ChopsUpdate | LayoutUpdate) -> None:
     """Put what Textual has rendered into frames of the screen's size."""
     if isinstance(update, ChopsUpdate):
         _take_chops(frames, update)
@@ -138,14 +138,14 @@ def take(frames: Frames, update: ChopsUpdate | LayoutUpdate) -> None:
         _take_layout(frames, update)
 
 
-def _take_chops(frames: Frames, update: ChopsUpdate) -> None:
+def _take_chops(frames: ScreenDiff, update: ChopsUpdate) -> None:
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             if strip is not None and x < stop and end > start:
                 frames.put(x, y, strip, (max(x, start), min(end, stop)))
 
 
-def _take_layout(frames: Frames, update: LayoutUpdate) -> None:
+def _take_layout(frames: ScreenDiff, update: LayoutUpdate) -> None:
     region = update.region
     for y, line in enumerate(update.strips, region.y):
         segments = [segment for strip in line for segment in strip]

@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...presets.derivation import Line
+from ...presets.derivation import SheetLine
 from ...presets.sheet import Section, Sheet
-from ..text.numbers import plain
+from ..text.numbers import sanitize
 
 _STYLES: Final = {"plain": "", "head": "dim", "result": "bold", "slip": "yellow", "note": "dim italic"}
 _SLIP: Final = "▲ "
@@ -22,10 +22,10 @@ _GAP: Final = 2
 
 def sheet_parts(sheet: Sheet) -> Iterator[RenderableType]:
     """Give the parts of a sheet, in order. Colour never speaks alone: a slip has its mark, and says so."""
-    yield Text.assemble((sheet.id, "bold"), "  ", plain(sheet.name))
+    yield Text.assemble((sheet.id, "bold"), "  ", sanitize(sheet.name))
     for section in sheet.sections:
         yield Text()
-        yield Text(plain(section.title), "bold")
+        yield Text(sanitize(section.title), "bold")
         yield from _section(section)
 
 
@@ -49,8 +49,8 @@ def _section(section: Section) -> Iterator[Padding]:
                 yield _indented(Text(_label(line), _STYLES[line.kind]))
 
 
-def _told_below(lines: Sequence[Line], labels: int) -> Iterator[Padding]:
-    values = max(cell_len(plain(line.cells[0])) for line in lines if line.cells)
+def _told_below(lines: Sequence[SheetLine], labels: int) -> Iterator[Padding]:
+    values = max(cell_len(sanitize(line.cells[0])) for line in lines if line.cells)
     for line in lines:
         if not line.cells:
             yield _indented(Text(_label(line), _STYLES[line.kind]), _BELOW)
@@ -58,25 +58,25 @@ def _told_below(lines: Sequence[Line], labels: int) -> Iterator[Padding]:
         row = Table.grid(padding=(0, _GAP, 0, 0))
         row.add_column(overflow="fold")  # it alone gives way where there is little room: values stay in line
         row.add_column(min_width=values, no_wrap=True, style="bold")
-        row.add_row(_padded(_label(line), labels), plain(line.cells[0]), style=_STYLES[line.kind])
+        row.add_row(_padded(_label(line), labels), sanitize(line.cells[0]), style=_STYLES[line.kind])
         yield _indented(row)
         if line.cells[1:]:
-            yield _indented(Text(plain(", ".join(line.cells[1:])), _STYLES[line.kind]), _BELOW)
+            yield _indented(Text(sanitize(", ".join(line.cells[1:])), _STYLES[line.kind]), _BELOW)
 
 
-def _columns(lines: Sequence[Line], labels: int) -> Table:
+def _columns(lines: Sequence[SheetLine], labels: int) -> Table:
     grid = Table.grid(padding=(0, _GAP, 0, 0))
     for _ in range(2):
         grid.add_column(overflow="fold")
     for line in lines:
-        grid.add_row(_padded(_label(line), labels), plain(line.cells[0]), style=_STYLES[line.kind])
+        grid.add_row(_padded(_label(line), labels), sanitize(line.cells[0]), style=_STYLES[line.kind])
     return grid
 
 
 class _PrintedTable:
     """A document's table. Its numbers are never broken: columns that have no room beside others go below them."""
 
-    def __init__(self, lines: Sequence[Line], labels: int) -> None:
+    def __init__(self, lines: Sequence[SheetLine], labels: int) -> None:
         self._lines = lines
         self._labels = labels
 
@@ -105,7 +105,9 @@ class _PrintedTable:
         parts = (
             part
             for line in self._lines
-            for part in (plain(line.cells[column]).split() if line.kind == "head" else [plain(line.cells[column])])
+            for part in (
+                sanitize(line.cells[column]).split() if line.kind == "head" else [sanitize(line.cells[column])]
+            )
         )
         return max(map(cell_len, parts), default=0)
 
@@ -115,13 +117,13 @@ class _PrintedTable:
         for column in columns:
             grid.add_column(overflow="fold", min_width=self._narrowest(column))
         for line in self._lines:
-            cells = (plain(line.cells[column]) for column in columns)
+            cells = (sanitize(line.cells[column]) for column in columns)
             grid.add_row(_label(line), *cells, style=_STYLES[line.kind])
         return grid
 
 
-def _label(line: Line) -> str:
-    return plain(f"{_SLIP}{line.label}" if line.kind == "slip" else line.label)
+def _label(line: SheetLine) -> str:
+    return sanitize(f"{_SLIP}{line.label}" if line.kind == "slip" else line.label)
 
 
 def _padded(text: str, cells: int) -> str:

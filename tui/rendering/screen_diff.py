@@ -26,23 +26,27 @@ _FLAGS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Pen:
+class SgrStyle:
     """What a terminal is told before it draws a cell: attributes, colour, ground."""
 
     flags: str
-    colour: str
-    ground: str
+    foreground: str
+    background: str
 
-    def after(self, before: "Pen | None") -> str:
+    def sgr_from(self, before: "SgrStyle | None") -> str:
         """Return the sequence that leads from another pen to this one; from an unknown one, all of it."""
         if before is None or before.flags != self.flags:
-            return f"\x1b[0{self.flags}{self.colour}{self.ground}m"
-        parts = [new for new, old in ((self.colour, before.colour), (self.ground, before.ground)) if new != old]
+            return f"\x1b[0{self.flags}{self.foreground}{self.background}m"
+        parts = [
+            new
+            for new, old in ((self.foreground, before.foreground), (self.background, before.background))
+            if new != old
+        ]
         return f"\x1b[{''.join(parts)[1:]}m" if parts else ""
 
 
 @lru_cache(maxsize=1024)
-def pen_of(style: Style | None, system: ColorSystem | None) -> Pen:
+def sgr_style(style: Style | None, system: ColorSystem | None) -> SgrStyle:
     """Return the pen of a style on a terminal that has so many colours; None has none.
 
     There is one pen for all styles that look the same, so that pens are told apart by being the same.
@@ -60,11 +64,11 @@ def pen_of(style: Style | None, system: ColorSystem | None) -> Pen:
 
 
 @cache
-def _pen(flags: str, colour: str, ground: str) -> Pen:
-    return Pen(flags, colour, ground)
+def _pen(flags: str, colour: str, ground: str) -> SgrStyle:
+    return SgrStyle(flags, colour, ground)
 
 
-class Frames:
+class ScreenDiff:
     """The cells of a terminal, as they should be and as they are known to be.
 
     You must `put` what is rendered, then write what `changes` returns; `forget` where the terminal was used by
@@ -74,32 +78,32 @@ class Frames:
     def __init__(self, system: ColorSystem | None) -> None:
         self.width = self.height = 0
         self._system = system
-        self._blank = pen_of(None, system)
+        self._blank = sgr_style(None, system)
         self._texts: list[list[str]] = []
-        self._pens: list[list[Pen]] = []
+        self._pens: list[list[SgrStyle]] = []
         self._shown_texts: list[list[str]] = []
-        self._shown_pens: list[list[Pen]] = []
+        self._shown_pens: list[list[SgrStyle]] = []
         self._dirty: set[int] = set()
 
-    def fit(self, width: int, height: int) -> None:
+    def resize(self, width: int, height: int) -> None:
         """Take the terminal's size; with a new one nothing is known of what it shows."""
         if (width, height) != (self.width, self.height):
             self.width, self.height = width, height
             self._texts = [[" "] * width for _ in range(height)]
             self._pens = [[self._blank] * width for _ in range(height)]
-            self.forget()
+            self.invalidate()
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Know nothing of what the terminal shows; the next changes are all of it."""
         self._shown_texts = [[_UNKNOWN] * self.width for _ in range(self.height)]
         self._shown_pens = [[self._blank] * self.width for _ in range(self.height)]
         self._dirty = set(range(self.height))
 
-    def put(self, x: int, y: int, segments: Iterable[Segment], within: tuple[int, int]) -> None:
+    def put(self, x: int, y: int, segments: Iterable[Segment], columns: tuple[int, int]) -> None:
         """Take the segments of a line that begins in column `x`; only columns `within` are taken."""
         if not 0 <= y < self.height:
             return
-        start, stop = max(within[0], 0), min(within[1], self.width)
+        start, stop = max(columns[0], 0), min(columns[1], self.width)
         texts, pens = self._texts[y], self._pens[y]
         for text, style, control in segments:
             if control or not text:
@@ -109,14 +113,14 @@ class Frames:
             if first < last:
                 texts[x + first : x + last] = cells[first:last]
                 _mend(texts, x + first, x + last)
-                pens[x + first : x + last] = [pen_of(style, self._system)] * (last - first)
+                pens[x + first : x + last] = [sgr_style(style, self._system)] * (last - first)
             x += len(cells)
         self._dirty.add(y)
 
-    def changes(self) -> str:
+    def render_changes(self) -> str:
         """Return what brings the terminal up to date, and count it as shown; empty where it is."""
         parts: list[str] = []
-        pen: Pen | None = None
+        pen: SgrStyle | None = None
         for y in sorted(self._dirty):
             for start, stop in self._runs(y):
                 parts.append(f"\x1b[{y + 1};{start + 1}H")
@@ -150,11 +154,11 @@ class Frames:
         pens = self._pens[y]
         return all(pens[x] is pens[start - 1] for x in range(start, stop))
 
-    def _write(self, parts: list[str], y: int, columns: range, pen: Pen | None) -> Pen | None:
+    def _write(self, parts: list[str], y: int, columns: range, pen: SgrStyle | None) -> SgrStyle | None:
         texts, pens = self._texts[y], self._pens[y]
         for x in columns:
             if pens[x] is not pen:
-                parts.append(pens[x].after(pen))
+                parts.append(pens[x].sgr_from(pen))
                 pen = pens[x]
             parts.append(texts[x])
         return pen

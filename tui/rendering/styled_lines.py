@@ -18,13 +18,13 @@ from textual.widget import Widget
 # Text in the colours of the theme, as strips of the screen.
 
 
-class Inked(Widget):
+class StyledWidget(Widget):
     """Turns lines of text into strips; each style is looked up once for a theme, for each is drawn many times."""
 
     ALLOW_SELECT = False
     _styles: dict[tuple[str, str], Style] | None = None
 
-    def strip(self, line: Content | None, width: int, base: Style | None = None) -> Strip:
+    def to_strip(self, line: Content | None, width: int, base: Style | None = None) -> Strip:
         """Return a line in just so many cells, upon `base` or the widget's own ground; None is an empty one."""
         ground = self.visual_style if base is None else base
         if line is None or width <= 0:
@@ -45,7 +45,7 @@ class Inked(Widget):
         return found
 
 
-class Drawn(Inked):
+class LineWidget(StyledWidget):
     """Shows the lines that `draw` makes of its values; you must call `redraw` once they have changed."""
 
     def __init__(self, *, widget_id: str | None = None) -> None:
@@ -81,7 +81,7 @@ class Drawn(Inked):
 
     def render_line(self, y: int) -> Strip:
         """Return a line as it was last drawn, in the colours of the theme in force."""
-        return self.strip(_at(self._lines, y), self.size.width)
+        return self.to_strip(_at(self._lines, y), self.size.width)
 
     def on_resize(self, _event: Resize) -> None:
         """Fill the new size."""

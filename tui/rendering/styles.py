@@ -13,15 +13,15 @@ TICK: Final = "bold $warning"
 EXPECTED: Final = "bold $warning"
 TRACK: Final = "$foreground 22%"
 LOAD: Final = "$secondary-lighten-2"
-FLOWS: Final = {
+DIRECTION_STYLES: Final = {
     Direction.OUT: "$primary",
     Direction.IN: "$success",
     Direction.DUPLEX: "$foreground 80%",
 }
-VERDICTS: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "none": "$text-primary"}
+VERDICT_STYLES: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "none": "$text-primary"}
 # A judged rate: its figures, and its word on a ground that is seen from afar.
-JUDGED: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "other": SHORT, "": MUTED}
-CHIPS: Final = {
+RATING_STYLES: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "other": SHORT, "": MUTED}
+RATING_CHIP_STYLES: Final = {
     "pass": "bold $background on $text-success",
     "short": "bold $background on $text-warning",
     "fail": "bold $background on $text-error",

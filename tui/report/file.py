@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...engine.model.errors import PlanError
-from ...engine.results.run_log import RunLog, RunRow
-from .run_page import MOST_RUNS, report
+from ...engine.results.run_log import RunLog, RunRecord
+from .run_page import MAX_RUNS, render_report
 
 
-def write_report(log: RunLog, rows: Sequence[RunRow], path: Path) -> None:
+def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None:
     """Write the page of these runs; raise PlanError where there are too many, or the file cannot be written."""
-    if len(rows) > MOST_RUNS:
-        raise PlanError("report", f"{len(rows)} runs", f"give at most {MOST_RUNS}")
-    page = report(log, rows)
+    if len(rows) > MAX_RUNS:
+        raise PlanError("report", f"{len(rows)} runs", f"give at most {MAX_RUNS}")
+    page = render_report(log, rows)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_text(page, encoding="utf-8")

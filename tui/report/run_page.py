@@ -5,20 +5,20 @@ from typing import Final
 
 from ... import __version__
 from ...engine.model.plan import Mode
-from ...engine.results.run_log import RunRow
+from ...engine.results.run_log import RunRecord
 from ...engine.results.summary import Summary
 from ..interfaces import History
-from ..services.run_comparison import LETTERS, MARKS, compared
-from ..services.stored_run import StoredRun, stored_run
+from ..services.run_comparison import LETTERS, SIGNIFICANCE_MARKS, compare_stored_runs
+from ..services.stored_run import StoredRun, load_stored_run
 from ..text import numbers as words
 from ..text.run_list import run_line
 from . import run_plots as plots
 from . import tables
-from .html import Content, Markup, element, joined, markup, section
+from .html import Content, Markup, element, join, markup, section
 from .style import STYLE
 from .traces import Traces
 
-MOST_RUNS: Final = len(LETTERS)
+MAX_RUNS: Final = len(LETTERS)
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _ALWAYS: Final = (
     "Rates are payload: what the receiving application got between two readings of the receiver's clock.",
@@ -37,19 +37,19 @@ _MODES: Final = {
 }
 
 
-def report(history: History, rows: Sequence[RunRow]) -> str:
+def render_report(history: History, rows: Sequence[RunRecord]) -> str:
     """Return the page of these runs; of several, first how they differ. Raises StoreError for a damaged one."""
     read: list[tuple[StoredRun, Traces]] = []
     for row in rows:
         traces = Traces()
-        read.append((stored_run(history, row, [traces]), traces))
+        read.append((load_stored_run(history, row, [traces]), traces))
     parts: list[Content] = []
     if len(read) > 1:
         parts.append(_comparison([run for run, _ in read]))
     for number, (run, traces) in enumerate(read):
         parts.append(_run(run, traces, LETTERS[number] if len(read) > 1 else ""))
-    title = run_line(rows[0]).label or rows[0].run_id if len(rows) == 1 else words.many(len(rows), "run")
-    head = joined(
+    title = run_line(rows[0]).label or rows[0].run_id if len(rows) == 1 else words.quantity(len(rows), "run")
+    head = join(
         (
             Markup('<meta charset="utf-8">'),
             Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
@@ -68,34 +68,34 @@ def _run(run: StoredRun, traces: Traces, letter: str) -> Markup:
     summary, line = run.outcome.summary, run_line(run.row)
     name = line.label or f"{line.preset or 'no preset'} to {line.peer}"
     under = f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}"
-    drawn = bool(run.board.elapsed_ns)
+    drawn = bool(run.readings.elapsed_ns)
     has_latency = drawn and bool(traces.latency)
     return element(
         "article",
         element("h2", f"{letter}  {name}".strip()),
-        element("p", under, kind="sub"),
+        element("p", under, css_class="sub"),
         _verdict(run),
-        section("Measured against expected", tables.rates(summary), tables.stretches(summary)),
+        section("Measured against expected", tables.rates(summary), tables.periods(summary)),
         section("Why it is not faster", tables.findings(run.outcome.findings)),
         section("Throughput", _figure(plots.throughput(run)) if drawn else None),
         section("Latency", tables.latencies(summary), _figure(plots.latency(run, traces)) if has_latency else None),
         section("CPU", _figure(plots.cpu(run, traces)) if any(traces.cpu.values()) else None, tables.cpu(summary)),
         section(
-            "Sessions", tables.sessions(traces), element("p", f"TCP: {tables.tcp(summary.tcp)}.", kind="small")
+            "Sessions", tables.sessions(traces), element("p", f"TCP: {tables.tcp(summary.tcp)}.", css_class="small")
         ),
-        section("What to know", _warnings(summary), kind="warning"),
-        section("The test", tables.about(run)),
+        section("What to know", _warnings(summary), css_class="warning"),
+        section("The test", tables.run_details(run)),
         section("How it was measured", _method(summary)),
-        kind="run",
+        css_class="run",
     )
 
 
 def _verdict(run: StoredRun) -> Markup:
     verdict, end = run.outcome.verdict, run.outcome.summary.end
-    said = words.plain(verdict.text.removeprefix(f"{verdict.word.upper()}: "))
+    said = words.sanitize(verdict.text.removeprefix(f"{verdict.word.upper()}: "))
     word = words.verdict(verdict.word) if end.reason.is_regular else f"✗ {words.reason(end.reason).upper()}"
     return element(
-        "div", element("b", word), element("p", said[:1].upper() + said[1:]), kind=f"verdict {verdict.word}"
+        "div", element("b", word), element("p", said[:1].upper() + said[1:]), css_class=f"verdict {verdict.word}"
     )
 
 
@@ -106,7 +106,7 @@ def _figure(svg: str) -> Markup:
 def _warnings(summary: Summary) -> Markup | None:
     if not summary.warnings:
         return None
-    return element("ul", *(element("li", words.plain(warning)) for warning in summary.warnings))
+    return element("ul", *(element("li", words.sanitize(warning)) for warning in summary.warnings))
 
 
 def _method(summary: Summary) -> Markup:
@@ -116,7 +116,7 @@ def _method(summary: Summary) -> Markup:
         told.append(_MODES[mode])
     if summary.expectation.out or summary.expectation.in_ or summary.expectation.total:
         told.append(_EXPECTED)
-    return element("ul", *(element("li", one) for one in told), kind="small")
+    return element("ul", *(element("li", one) for one in told), css_class="small")
 
 
 def _comparison(runs: Sequence[StoredRun]) -> Markup:
@@ -125,21 +125,26 @@ def _comparison(runs: Sequence[StoredRun]) -> Markup:
         element("li", element("b", f"{letter}  "), _words_of(run))
         for letter, run in zip(letters, runs, strict=True)
     ]
-    marks = f"{MARKS['real']} a real difference, {MARKS['alike']} none that these runs can show, "
+    real, alike = SIGNIFICANCE_MARKS["real"], SIGNIFICANCE_MARKS["alike"]
+    marks = f"{real} a real difference, {alike} none that these runs can show, "
     return element(
         "article",
-        element("h2", f"{words.many(len(runs), 'run')} beside each other"),
+        element("h2", f"{words.quantity(len(runs), 'run')} beside each other"),
         element("ul", *legend),
-        _figure(plots.overlaid(list(zip(letters, runs, strict=True)))),
-        tables.differences(letters, compared(runs)),
-        element("p", f"{marks}{MARKS['plain']} without an interval. Each is a statement at 95 %.", kind="small"),
-        kind="compare",
+        _figure(plots.overlay(list(zip(letters, runs, strict=True)))),
+        tables.differences(letters, compare_stored_runs(runs)),
+        element(
+            "p",
+            f"{marks}{SIGNIFICANCE_MARKS['plain']} without an interval. Each is a statement at 95 %.",
+            css_class="small",
+        ),
+        css_class="compare",
     )
 
 
 def _words_of(run: StoredRun) -> str:
     line = run_line(run.row)
-    unit = "" if line.transactions_s is not None else f"{words.GROUP}Mb/s"
+    unit = "" if line.transactions_s is not None else f"{words.NBSP}Mb/s"
     named = f"{line.label}: " if line.label else ""
     where = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
     return f"{named}{line.rate}{unit}, {line.verdict_words}, {where}, {line.when} UTC"

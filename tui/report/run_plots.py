@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ...engine.model.plan import Direction, End
 from ..services.run_comparison import rate_points
 from ..services.stored_run import StoredRun
-from ..state.instrument_values import Leg
+from ..state.instrument_values import PlotPeriod
 from ..text import numbers as words
 from .traces import Traces
 
@@ -51,15 +51,15 @@ def throughput(run: StoredRun) -> str:
     """Return the rate of each direction over time, what is expected of it, and each change of settings."""
 
     def draw(axes: Any) -> None:
-        legs = run.board.legs
-        end_s = run.board.elapsed_ns / 1e9
+        legs = run.readings.periods
+        end_s = run.readings.elapsed_ns / 1e9
         flows = {flow for leg in legs for flow in leg.points}
         for flow in Direction:
             if flow in flows:
                 _flow(axes, legs, flow, only=len(flows) == 1)
         for number, leg in enumerate(legs):
             _leg(axes, leg, end_s, first=number == 0)
-        for mark in run.board.marks:
+        for mark in run.readings.change_marks:
             axes.axvline(mark.at_s, color="#24292f", linewidth=0.9)
             axes.annotate(
                 f" {mark.label}", (mark.at_s, 1.0), xycoords=("data", "axes fraction"), va="bottom", ha="left"
@@ -83,7 +83,7 @@ def cpu(run: StoredRun, traces: Traces) -> str:
                 axes.plot(at_s, mean, color=_ENDS[end], linestyle=":", label=f"{end} mean of all cores")
         axes.set_ylim(0, 105)
         axes.set_ylabel("% busy")
-        axes.set_xlim(0, max(run.board.elapsed_ns / 1e9, 0.1))
+        axes.set_xlim(0, max(run.readings.elapsed_ns / 1e9, 0.1))
 
     return _svg(f"{run.row.run_id} cpu", 2.1, draw)
 
@@ -99,12 +99,12 @@ def latency(run: StoredRun, traces: Traces) -> str:
             axes.plot(at_s, [p.p50_ms for p in points], color=_FLOWS[flow], label=f"{name}p50")
         axes.set_ylabel("ms")
         axes.set_ylim(bottom=0)
-        axes.set_xlim(0, max(run.board.elapsed_ns / 1e9, 0.1))
+        axes.set_xlim(0, max(run.readings.elapsed_ns / 1e9, 0.1))
 
     return _svg(f"{run.row.run_id} latency", 2.1, draw)
 
 
-def overlaid(runs: Sequence[tuple[str, StoredRun]]) -> str:
+def overlay(runs: Sequence[tuple[str, StoredRun]]) -> str:
     """Return several runs in one plot, from the same zero, each by its letter."""
 
     def draw(axes: Any) -> None:
@@ -124,7 +124,7 @@ def overlaid(runs: Sequence[tuple[str, StoredRun]]) -> str:
     return _svg(" ".join(run.row.run_id for _, run in runs), 3.1, draw)
 
 
-def _flow(axes: Any, legs: Sequence[Leg], flow: Direction, *, only: bool) -> None:
+def _flow(axes: Any, legs: Sequence[PlotPeriod], flow: Direction, *, only: bool) -> None:
     at_s = [p.at_s for leg in legs for p in leg.points.get(flow, [])]
     mbit_s = [p.bit_s / 1e6 for leg in legs for p in leg.points.get(flow, [])]
     if at_s:
@@ -136,9 +136,9 @@ def _flow(axes: Any, legs: Sequence[Leg], flow: Direction, *, only: bool) -> Non
     axes.set_ylim(0, max([*mbit_s, axes.get_ylim()[1] / 1.12, 1e-6]) * 1.12)
 
 
-def _leg(axes: Any, leg: Leg, end_s: float, *, first: bool) -> None:
+def _leg(axes: Any, leg: PlotPeriod, end_s: float, *, first: bool) -> None:
     until_s = leg.until_s if leg.until_s is not None else end_s
-    expected = leg.expected()
+    expected = leg.expected_rate()
     if expected is not None:
         mbit_s = expected.bit_s / 1e6
         label = "expected" if first else None

@@ -9,14 +9,23 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from ...engine.model.errors import LinkgaugeError, PlanError, StoreError
+from ...engine.model.errors import LinkgaugeError, PlanError, RunLogError
 from ...engine.results.run_log import RunLog
-from ...engine.results.saturation import knees
-from ...engine.results.sweep import Axis, Cell, Sweep
+from ...engine.results.saturation import find_saturation_points
+from ...engine.results.sweep import Axis, Sweep, SweepResult
 from ..services.config import data_dir
-from ..services.sweeps import find_sweep, kept_cells
+from ..services.sweeps import find_sweep, load_results
 from ..text import numbers as fmt
-from ..text.sweep import AXIS_NAMES, best_words, bests, expected_of, grids, in_order, knee_words, value_words
+from ..text.sweep import (
+    AXIS_NAMES,
+    axis_value_words,
+    best_by_direction,
+    best_words,
+    expected_rate_of,
+    grids,
+    saturation_words,
+    sort_results,
+)
 
 _CSS: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #24292f; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -37,25 +46,25 @@ def check_report_path(path: Path) -> Path:
     return path
 
 
-def write_report(path: Path, sweep: Sweep, cells: Sequence[Cell]) -> None:
+def write_sweep_report(path: Path, sweep: Sweep, cells: Sequence[SweepResult]) -> None:
     """Write the page; raise StoreError where it cannot be written."""
     text = "".join(_page(sweep, cells))
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror or error}") from error
+        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _page(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[str]:
+def _page(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[str]:
     title = f"Sweep {sweep.group}"
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     yield f"<title>{escape(title)}</title><style>{_CSS}</style></head><body><h1>{escape(title)}</h1>"
     yield f"<p>{escape(_what(sweep, cells))}</p>"
     yield "<ul>"
-    for found in bests(sweep, cells):
+    for found in best_by_direction(sweep, cells):
         way = f"{found.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
         yield from (f"<li>{escape(way + line)}</li>" for line in best_words(sweep, found))
-    yield from (f"<li>{escape(knee_words(sweep, knee))}</li>" for knee in knees(cells))
+    yield from (f"<li>{escape(saturation_words(sweep, knee))}</li>" for knee in find_saturation_points(cells))
     yield "</ul>"
     yield from _plots(sweep, cells)
     yield "<h2>Every run</h2>"
@@ -67,7 +76,7 @@ def _page(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[str]:
     )
 
 
-def _what(sweep: Sweep, cells: Sequence[Cell]) -> str:
+def _what(sweep: Sweep, cells: Sequence[SweepResult]) -> str:
     words = [
         f"{len(cells)} of {len(sweep.points)} runs of {fmt.duration(sweep.base.duration_ns)} against {sweep.peer}"
     ]
@@ -75,41 +84,41 @@ def _what(sweep: Sweep, cells: Sequence[Cell]) -> str:
         words.append(f"preset {sweep.preset}")
     if sweep.figure is not None:
         words.append(f"the experiment {sweep.figure}")
-    words += [f"{AXIS_NAMES[axis]} {_values(sweep, axis)}" for axis in sweep.varied]
+    words += [f"{AXIS_NAMES[axis]} {_values(sweep, axis)}" for axis in sweep.varied_axes]
     return "; ".join(words)
 
 
 def _values(sweep: Sweep, axis: Axis) -> str:
-    return ", ".join(value_words(axis, value) for value in sweep.values(axis))
+    return ", ".join(axis_value_words(axis, value) for value in sweep.values(axis))
 
 
-def _plots(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[str]:
-    from .sweep_plots import heat_map, lines
+def _plots(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[str]:
+    from .sweep_plots import heat_map, line_plot
 
     found = {cell.point: cell for cell in cells}
-    alike = {cell.point for one in bests(sweep, cells) for cell in one.alike}
+    alike = {cell.point for one in best_by_direction(sweep, cells) for cell in one.equivalent}
     for grid in grids(sweep):
         yield f"<h2>{escape(grid[0])}</h2>"
-        yield lines(sweep, grid, found)
+        yield line_plot(sweep, grid, found)
         if len(sweep.values(grid[2])) > 1:
             yield heat_map(sweep, grid, found, alike)
             yield '<p class="muted">Mb/s; * may be as fast as the fastest of its direction</p>'
 
 
-def _table(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[str]:
+def _table(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[str]:
     heads = [
         *(AXIS_NAMES[axis] for axis in AXIS_NAMES),
         *("Mb/s", "±", "of expected", "CPU near", "CPU far", "retransmits", "RTT", "run"),
     ]
     yield f"<table><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr>"
-    for cell in in_order(sweep, cells):
+    for cell in sort_results(sweep, cells):
         summary, total = cell.summary, cell.summary.total
-        steady = None if total is None else total.steady
-        expected = expected_of(cell)
+        steady = None if total is None else total.estimate
+        expected = expected_rate_of(cell)
         columns = [
-            *(value_words(axis, cell.point.value(axis)) for axis in AXIS_NAMES),
+            *(axis_value_words(axis, cell.point.value(axis)) for axis in AXIS_NAMES),
             fmt.mbit(cell.bit_s),
-            fmt.UNKNOWN if steady is None else fmt.give_or_take(steady.percent),
+            fmt.UNKNOWN if steady is None else fmt.margin_of_error(steady.half_width_percent),
             fmt.percent(fmt.share(cell.bit_s, None if expected is None else expected.bit_s)),
             fmt.percent(summary.near_cpu.host_percent),
             fmt.percent(summary.far_cpu.host_percent),
@@ -127,7 +136,7 @@ def main() -> None:
     try:
         sweep, _ = find_sweep(group)
         with RunLog.open(data_dir()) as log:
-            write_report(Path(path), sweep, kept_cells(log, sweep))
+            write_sweep_report(Path(path), sweep, load_results(log, sweep))
     except LinkgaugeError as error:
         sys.exit(str(error))
 

@@ -11,9 +11,9 @@ from typing import Any, Final, cast
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from ...engine.results.sweep import Axis, Cell, Point, Sweep
+from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ..text import numbers as fmt
-from ..text.sweep import AXIS_NAMES, expected_of, value_words
+from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of
 
 _WIDTH_IN: Final = 9.6
 _COLOURS: Final = ("#1f6feb", "#bc4c00", "#1a7f37", "#8250df", "#cf222e", "#9a6700", "#0a7ea4", "#57606a")
@@ -36,10 +36,10 @@ _STYLE: Final[dict[str, Any]] = {
     "legend.frameon": False,
 }
 
-Grid = tuple[str, Axis, Axis, list[Point]]
+SweepGrid = tuple[str, Axis, Axis, list[SweepPoint]]
 
 
-def heat_map(sweep: Sweep, grid: Grid, found: dict[Point, Cell], alike: set[Point]) -> str:
+def heat_map(sweep: Sweep, grid: SweepGrid, found: dict[SweepPoint, SweepResult], alike: set[SweepPoint]) -> str:
     """Return the rates of a table as shades with their numbers; what may be as fast as the fastest has a star."""
     _, row_axis, column_axis, points = grid
     rows, columns = sweep.values(row_axis), sweep.values(column_axis)
@@ -58,8 +58,8 @@ def heat_map(sweep: Sweep, grid: Grid, found: dict[Point, Cell], alike: set[Poin
     def draw(axes: Any) -> None:
         highest = max((rate for line in rates for rate in line if rate == rate), default=1.0)  # noqa: PLR0124 (not NaN)
         axes.imshow(rates, aspect="auto", cmap="Blues", vmin=0, vmax=highest * 1.15)
-        axes.set_xticks(range(len(columns)), [value_words(column_axis, value) for value in columns])
-        axes.set_yticks(range(len(rows)), [value_words(row_axis, value) for value in rows])
+        axes.set_xticks(range(len(columns)), [axis_value_words(column_axis, value) for value in columns])
+        axes.set_yticks(range(len(rows)), [axis_value_words(row_axis, value) for value in rows])
         axes.set_xlabel(AXIS_NAMES[column_axis])
         axes.set_ylabel(AXIS_NAMES[row_axis])
         for y, line in enumerate(labels):
@@ -70,7 +70,7 @@ def heat_map(sweep: Sweep, grid: Grid, found: dict[Point, Cell], alike: set[Poin
     return _svg(f"{sweep.group} heat", max(1.6, 0.32 * len(rows) + 0.8), draw)
 
 
-def lines(sweep: Sweep, grid: Grid, found: dict[Point, Cell]) -> str:
+def line_plot(sweep: Sweep, grid: SweepGrid, found: dict[SweepPoint, SweepResult]) -> str:
     """Return the rate over the longest axis, a line for each value of the other, with 95 % intervals as bars."""
     _, row_axis, column_axis, points = grid
     rows = list(sweep.values(row_axis))
@@ -91,10 +91,10 @@ def lines(sweep: Sweep, grid: Grid, found: dict[Point, Cell]) -> str:
                 markersize=4,
                 linewidth=1.4,
                 capsize=2.5,
-                label=f"{AXIS_NAMES[column_axis]} {value_words(column_axis, column)}",
+                label=f"{AXIS_NAMES[column_axis]} {axis_value_words(column_axis, column)}",
             )
         _expected(axes, [found[one] for one in points if one in found])
-        axes.set_xticks(range(len(rows)), [value_words(row_axis, value) for value in rows])
+        axes.set_xticks(range(len(rows)), [axis_value_words(row_axis, value) for value in rows])
         axes.set_xlabel(AXIS_NAMES[row_axis])
         axes.set_ylabel("Mb/s")
         axes.set_ylim(bottom=0)
@@ -104,15 +104,15 @@ def lines(sweep: Sweep, grid: Grid, found: dict[Point, Cell]) -> str:
     return _svg(f"{sweep.group} lines", 3.4, draw)
 
 
-def _half_mbit(cell: Cell) -> float:
+def _half_mbit(cell: SweepResult) -> float:
     """Return half of a cell's interval; one that is wider than its rate is drawn as wide as that."""
     total = cell.summary.total
-    steady = None if total is None else total.steady
+    steady = None if total is None else total.estimate
     return 0.0 if steady is None else min(steady.half_width(), steady.mean) / 1e6
 
 
-def _expected(axes: Any, cells: Sequence[Cell]) -> None:
-    rates = {expected.bit_s for cell in cells if (expected := expected_of(cell)) is not None}
+def _expected(axes: Any, cells: Sequence[SweepResult]) -> None:
+    rates = {expected.bit_s for cell in cells if (expected := expected_rate_of(cell)) is not None}
     if len(rates) == 1:
         axes.axhline(rates.pop() / 1e6, color=_EXPECTED, linestyle=(0, (5, 3)), linewidth=1.2, label="expected")
 

@@ -2,31 +2,31 @@
 
 from collections.abc import Sequence
 
-from ...engine.model.events import Expected
-from ...engine.model.host_info import HostFacts
-from ...engine.model.latency_histogram import Latency
+from ...engine.model.events import ExpectedRate
+from ...engine.model.host_info import HostInfo
+from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import SECOND_NS, Direction
-from ...engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
+from ...engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..services.run_comparison import MARKS, Beside
+from ..services.run_comparison import SIGNIFICANCE_MARKS, ComparisonTable
 from ..services.stored_run import StoredRun
 from ..text import numbers as words
-from ..text.plan import cores
+from ..text.plan import core_affinity_text
 from ..text.run_list import run_line
-from .html import Content, Markup, element, facts, joined, table
+from .html import Content, Markup, definition_list, element, join, table
 from .traces import Traces
 
 _MOST_SESSIONS = 128
 
 
-def about(run: StoredRun) -> Markup:
+def run_details(run: StoredRun) -> Markup:
     """Return who tested with whom, when, and what was asked for."""
     started, summary, line = run.outcome.started, run.outcome.summary, run_line(run.row)
     plan = summary.plan
-    warm_up = words.duration(plan.settle_ns)
+    warm_up = words.duration(plan.effective_warmup_ns)
     if plan.warmup_auto:
-        found_ns = summary.stretches[0].warmup_ns if summary.stretches else None
+        found_ns = summary.periods[0].warmup_ns if summary.periods else None
         warm_up = "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f} s, found"
     socket = plan.socket
     tuned = [
@@ -39,20 +39,23 @@ def about(run: StoredRun) -> Markup:
             ("on", socket.device),
             ("mode", plan.mode),
             ("workers", plan.workers),
-            ("on", cores(plan) or None),
+            ("on", core_affinity_text(plan) or None),
         )
         if value is not None
     ]
     asked = f"{words.workload(plan)}, {words.settings(plan.settings)}, {words.duration(plan.duration_ns)}"
-    return facts(
+    return definition_list(
         (
             ("run", run.row.run_id),
             ("began", f"{line.when} UTC" if line.started_utc else None),
             ("preset", line.preset or "none: nothing to expect"),
             ("near end", None if started is None else _host(started.near)),
-            ("far end", line.peer if started is None else f"{_host(started.far)}, as {words.plain(started.peer)}"),
+            (
+                "far end",
+                line.peer if started is None else f"{_host(started.far)}, as {words.sanitize(started.peer)}",
+            ),
             ("asked for", f"{asked}, warm-up {warm_up}"),
-            ("sockets", ", ".join(words.plain(one) for one in tuned)),
+            ("sockets", ", ".join(words.sanitize(one) for one in tuned)),
             ("group", line.group),
             ("note", line.note),
         )
@@ -63,30 +66,30 @@ def findings(found: Sequence[Finding]) -> Markup:
     """Return why it was not faster: each with what it explains, what shows it, and what to do about it."""
     parts: list[Content] = []
     for one in found:
-        share = words.of_gap(one.share)
-        sure = f"confidence {100 * one.confidence:.0f}{words.GROUP}%"
-        does = None if one.code == "at-expected" else element("code", words.plain(one.remedy))
+        share = words.share_of_gap(one.share)
+        sure = f"confidence {100 * one.confidence:.0f}{words.NBSP}%"
+        does = None if one.code == "at-expected" else element("code", words.sanitize(one.remedy))
         parts.append(
             element(
                 "li",
-                element("p", element("b", words.plain(one.text))),
-                element("p", words.plain(one.evidence)),
+                element("p", element("b", words.sanitize(one.text))),
+                element("p", words.sanitize(one.evidence)),
                 element("p", "What to do: ", does) if does else None,
-                element("p", ", ".join(filter(None, (share, sure, one.code))), kind="small"),
+                element("p", ", ".join(filter(None, (share, sure, one.code))), css_class="small"),
             )
         )
-    return element("ol", *parts, kind="why") if parts else Markup("")
+    return element("ol", *parts, css_class="why") if parts else Markup("")
 
 
-def _host(host: HostFacts) -> str:
+def _host(host: HostInfo) -> str:
     nic = host.nic
-    parts = [words.plain(host.hostname), words.plain(host.system), words.many(host.cores, "core")]
+    parts = [words.sanitize(host.hostname), words.sanitize(host.system), words.quantity(host.cores, "core")]
     if nic is not None:
         rate = None if nic.line_rate_bit_s is None else words.rate(nic.line_rate_bit_s)
         mtu = None if nic.mtu_bytes is None else f"MTU {nic.mtu_bytes}"
-        kind = None if nic.kind is None else words.plain(nic.kind)
-        parts.append(" ".join(word for word in (words.plain(nic.name), kind, rate, mtu) if word))
-    return ", ".join([*parts, words.plain(host.software)])
+        kind = None if nic.kind is None else words.sanitize(nic.kind)
+        parts.append(" ".join(word for word in (words.sanitize(nic.name), kind, rate, mtu) if word))
+    return ", ".join([*parts, words.sanitize(host.software)])
 
 
 def rates(summary: Summary) -> Markup:
@@ -101,29 +104,30 @@ def rates(summary: Summary) -> Markup:
         )
         if measured is not None
     ]
-    return table(("", "Mb/s", "± 95 %", "MiB/s", "payload", "expected Mb/s", "of it", "from"), rows, words=2)
+    return table(("", "Mb/s", "± 95 %", "MiB/s", "payload", "expected Mb/s", "of it", "from"), rows, text_columns=2)
 
 
-def _rate(name: str, measured: Measured, expected: Expected | None) -> list[Content]:
+def _rate(name: str, measured: Measurement, expected: ExpectedRate | None) -> list[Content]:
     share = words.share(measured.bit_s, None if expected is None else expected.bit_s)
     return [
         name,
         element("b", words.mbit(measured.bit_s)),
-        words.give_or_take(None if measured.steady is None else measured.steady.percent) or words.UNKNOWN,
-        words.in_units(measured.bit_s, words.Unit.MIB),
+        words.margin_of_error(None if measured.estimate is None else measured.estimate.half_width_percent)
+        or words.UNKNOWN,
+        words.rate_in_unit(measured.bit_s, words.RateUnit.MIB),
         words.payload(measured.bytes),
         words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
         words.UNKNOWN if share is None else words.percent(share, mark=DEFAULT_PASS_PERCENT),
-        "nothing to expect" if expected is None else f"{expected.basis}: {words.plain(expected.source)}",
+        "nothing to expect" if expected is None else f"{expected.basis}: {words.sanitize(expected.source)}",
     ]
 
 
-def stretches(summary: Summary) -> Markup:
+def periods(summary: Summary) -> Markup:
     """Return each part of a run whose settings were changed."""
-    if len(summary.stretches) < 2:
+    if len(summary.periods) < 2:
         return Markup("")
     rows: list[list[Content]] = []
-    for number, stretch in enumerate(summary.stretches, start=1):
+    for number, stretch in enumerate(summary.periods, start=1):
         parts = [one for one in (stretch.out, stretch.in_) if one is not None and one.span_ns > 0]
         expected = stretch.expectation.total or stretch.expectation.out or stretch.expectation.in_
         whole = sum(one.bit_s for one in parts) if parts else None
@@ -161,7 +165,7 @@ def _per_s(probed: object) -> float | None:
     return count * SECOND_NS / span_ns if span_ns else None
 
 
-def _latency(latency: Latency | None) -> list[Content]:
+def _latency(latency: LatencySummary | None) -> list[Content]:
     if latency is None:
         return [words.UNKNOWN] * 6
     values = (latency.min_ns, latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p99_9_ns, latency.max_ns)
@@ -170,13 +174,15 @@ def _latency(latency: Latency | None) -> list[Content]:
 
 def cpu(summary: Summary) -> Markup:
     """Return what CPU each end's host and linkgauge's own processes used."""
-    of_transaction = not summary.plan.workload.is_streaming
+    of_transaction = not summary.plan.workload.is_bulk
     rows = [_cpu(name, one, of_transaction) for name, one in (("near", summary.near_cpu), ("far", summary.far_cpu))]
     return table(("", "host, all cores", "busiest core", "linkgauge, of a core", "cost"), rows)
 
 
 def _cpu(name: str, one: CpuSummary, of_transaction: bool) -> list[Content]:
-    cost = words.transaction_cost(one.msec_per_transaction) if of_transaction else words.cost(one.msec_per_mib)
+    cost = (
+        words.transaction_cpu_cost(one.msec_per_transaction) if of_transaction else words.cpu_cost(one.msec_per_mib)
+    )
     shares = (one.host_percent, one.hottest_core_percent, one.process_percent)
     return [name, *(words.percent(share) for share in shares), cost]
 
@@ -198,18 +204,18 @@ def sessions(traces: Traces) -> Markup:
         )
     made = table(("session", "Mb/s while open", "MiB", "retransmits", "median RTT"), rows)
     left = len(keys) - _MOST_SESSIONS
-    return joined((made, element("p", f"and {left} more", kind="small"))) if left > 0 else made
+    return join((made, element("p", f"and {left} more", css_class="small"))) if left > 0 else made
 
 
 def tcp(one: TcpSummary) -> str:
     """Return what TCP did, in one line."""
-    said = ["retransmits unknown" if one.retransmits is None else words.many(one.retransmits, "retransmit")]
+    said = ["retransmits unknown" if one.retransmits is None else words.quantity(one.retransmits, "retransmit")]
     if one.rtt_us is not None:
         said.append(f"median RTT {words.milliseconds(one.rtt_us)}")
     if one.mss_bytes is not None:
         said.append(f"MSS {words.count(one.mss_bytes)} bytes")
     if one.congestion is not None:
-        said.append(f"congestion control {words.plain(one.congestion)}")
+        said.append(f"congestion control {words.sanitize(one.congestion)}")
     granted = (one.window_granted_near_bytes, one.window_granted_far_bytes)
     if granted != (None, None):
         near, far = (words.UNKNOWN if value is None else words.window(value) for value in granted)
@@ -217,21 +223,21 @@ def tcp(one: TcpSummary) -> str:
     return ", ".join(said)
 
 
-def differences(letters: Sequence[str], found: Sequence[Beside]) -> Markup:
+def differences(letters: Sequence[str], found: Sequence[ComparisonTable]) -> Markup:
     """Return each run against the first: what was asked for differently, and what came out."""
     parts: list[Content] = []
     for letter, one in zip(letters[1:], found, strict=False):
         rows: list[list[Content]] = [
             [
-                f"{MARKS[row.sort]} {row.name}" if row.said else row.name,
+                f"{SIGNIFICANCE_MARKS[row.significance]} {row.name}" if row.difference else row.name,
                 row.first,
                 row.second,
-                element("b", row.said) if row.sort == "real" else row.said,
+                element("b", row.difference) if row.significance == "real" else row.difference,
             ]
-            for row in (*one.changed, *one.figures)
+            for row in (*one.plan_rows, *one.figure_rows)
         ]
         parts += [
             element("h3", f"{letter} against {letters[0]}"),
-            table(("", letters[0], letter, ""), rows, words=2),
+            table(("", letters[0], letter, ""), rows, text_columns=2),
         ]
-    return joined(parts)
+    return join(parts)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ...engine.model.events import Event, Sampled, Started
-from ...engine.model.latency_histogram import latency_of, merge
+from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, sender_of
 from ...engine.model.samples import Sample
 
@@ -93,8 +93,8 @@ class Traces:
             counts: dict[int, int] = {}
             for one in sample.latency:
                 if one.direction is flow:
-                    merge(counts, zip(one.buckets, one.counts, strict=True))
-            found = latency_of(counts)
+                    merge_counts(counts, zip(one.buckets, one.counts, strict=True))
+            found = summarize_latency(counts)
             if found is None:
                 continue
             points = self.latency.setdefault(flow, [])

@@ -5,7 +5,7 @@ from typing import Any, cast
 from textual.app import App
 from textual.screen import Screen
 
-from ..rendering.diff_compositor import ThriftyScreen
+from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
 
 
@@ -19,5 +19,5 @@ def preferences_of(screen: Screen[Any]) -> Preferences:
     return getattr(app_of(screen), "preferences", Preferences())
 
 
-class InstrumentScreen(ThriftyScreen):
+class InstrumentScreen(DiffScreen):
     """A screen with a title, instruments and keys: of a run that goes on, or of one that is kept."""

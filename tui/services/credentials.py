@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
-from ...engine.model.access import Access, Key, KeyProblem
+from ...engine.model.access import Access, InvalidKeyError, SharedKey
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer
 from .config import config_dir
@@ -37,7 +37,7 @@ def with_access(
         return peer
     key, pinned = (None, None) if key_file is None else (read_key_file(key_file), None)
     if key is None:
-        key = key_of_environment(os.environ)
+        key = key_from_environment(os.environ)
     if key is None or fingerprint is None:
         kept, pinned = _kept_for(peer)
         key = key or kept
@@ -45,22 +45,22 @@ def with_access(
     return Peer(peer.host, peer.port, access)
 
 
-def key_of_environment(environment: Mapping[str, str]) -> Key | None:
+def key_from_environment(environment: Mapping[str, str]) -> SharedKey | None:
     """Return the key of the environment; None where there is none, or an empty one."""
     text = environment.get(KEY_VARIABLE, "").strip()
     try:
-        return Key(text) if text else None
-    except KeyProblem as error:
-        raise KeyProblem(f"{KEY_VARIABLE}: {error}") from error
+        return SharedKey(text) if text else None
+    except InvalidKeyError as error:
+        raise InvalidKeyError(f"{KEY_VARIABLE}: {error}") from error
 
 
-def read_key_file(path: Path) -> Key:
+def read_key_file(path: Path) -> SharedKey:
     """Return the key that is all a file has in it; raise KeyProblem where others can read it."""
     text = _read_secret(path).strip()
     try:
-        return Key(text)
-    except KeyProblem as error:
-        raise KeyProblem(f"{path}: {error}") from error
+        return SharedKey(text)
+    except InvalidKeyError as error:
+        raise InvalidKeyError(f"{path}: {error}") from error
 
 
 def read_fingerprint(text: str) -> bytes:
@@ -72,18 +72,18 @@ def read_fingerprint(text: str) -> bytes:
     return bytes.fromhex(match[1].replace(":", ""))
 
 
-def _kept_for(peer: Peer) -> tuple[Key | None, bytes | None]:
+def _kept_for(peer: Peer) -> tuple[SharedKey | None, bytes | None]:
     """Return what the keys file has for a peer; its own line comes before any peer's."""
     path = config_dir() / "keys"
     if not path.exists():
         return None, None
-    for_any: tuple[Key | None, bytes | None] = (None, None)
+    for_any: tuple[SharedKey | None, bytes | None] = (None, None)
     for number, line in enumerate(_read_secret(path).splitlines(), 1):
         words = line.partition("#")[0].split()
         try:
             whose, key, pinned = _read_line(words) if words else (None, None, None)
-        except (KeyProblem, PlanError) as error:
-            raise KeyProblem(f"{path}, line {number}: {error}") from error
+        except (InvalidKeyError, PlanError) as error:
+            raise InvalidKeyError(f"{path}, line {number}: {error}") from error
         if whose == peer:
             return key, pinned
         if words[:1] == [_ANY]:
@@ -91,11 +91,11 @@ def _kept_for(peer: Peer) -> tuple[Key | None, bytes | None]:
     return for_any
 
 
-def _read_line(words: list[str]) -> tuple[Peer | None, Key, bytes | None]:
+def _read_line(words: list[str]) -> tuple[Peer | None, SharedKey, bytes | None]:
     if not 2 <= len(words) <= 3:
-        raise KeyProblem("a line is PEER KEY, or PEER KEY FINGERPRINT")
+        raise InvalidKeyError("a line is PEER KEY, or PEER KEY FINGERPRINT")
     whose = None if words[0] == _ANY else Peer.parse(words[0])
-    return whose, Key(words[1]), read_fingerprint(words[2]) if len(words) > 2 else None
+    return whose, SharedKey(words[1]), read_fingerprint(words[2]) if len(words) > 2 else None
 
 
 def _read_secret(path: Path) -> str:
@@ -103,12 +103,14 @@ def _read_secret(path: Path) -> str:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & 0o077 and not _is_lent(path):
-                raise KeyProblem(f"{path} can be read by others than its owner (mode {mode:03o}): chmod 600 {path}")
+                raise InvalidKeyError(
+                    f"{path} can be read by others than its owner (mode {mode:03o}): chmod 600 {path}"
+                )
             return file.read(_MOST_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise KeyProblem(f"{path} is not text: it has a key in it, and nothing else") from error
+        raise InvalidKeyError(f"{path} is not text: it has a key in it, and nothing else") from error
     except OSError as error:
-        raise KeyProblem(f"the key file {path} cannot be read: {error.strerror}") from error
+        raise InvalidKeyError(f"the key file {path} cannot be read: {error.strerror}") from error
 
 
 def _is_lent(path: Path) -> bool:

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import Final, TextIO
 
-from ...engine.model.errors import PlanError, StoreError
+from ...engine.model.errors import PlanError, RunLogError
 from ...engine.results.csv_export import COLUMNS, CsvWriter
 
 _LONGEST_HEADER: Final = 4_096
@@ -28,7 +28,7 @@ def open_csv(path: Path) -> CsvWriter:
     except BaseException as error:
         with contextlib.suppress(OSError):
             stream.close()
-        if isinstance(error, StoreError):
+        if isinstance(error, RunLogError):
             raise PlanError("CSV file", repr(str(path)), f"{error}: name another file") from error
         raise
 

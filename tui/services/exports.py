@@ -12,33 +12,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ...engine.model.errors import StoreError
+from ...engine.model.errors import RunLogError
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.run_log import RunLog
-from ..interfaces import Form
-from .stored_run import stored_run
+from ..interfaces import ExportFormat
+from .stored_run import load_stored_run
 
 _REPORT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
 
 
-def export_runs(log: RunLog, run_ids: Sequence[str], form: Form, path: Path) -> Path:
+def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat, path: Path) -> Path:
     """Write runs; return the file. Raises StoreError, PlanError or OSError where that cannot be done."""
-    match form:
+    match export_format:
         case "csv":
             with CsvWriter.create(path) as writer:
                 for run_id in run_ids:
                     row = log.find(run_id)
                     writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
         case "json":
-            documents = [stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
+            documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
             whole = documents[0] if len(documents) == 1 else documents
             path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         case "html":
-            make_page(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
+            generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
     return path
 
 
-def make_page(log: RunLog, module: Sequence[str]) -> None:
+def generate_report(log: RunLog, module: Sequence[str]) -> None:
     """Have a module with arguments write a page; StoreError where it does not. Called in a thread.
 
     Drawing holds Python's lock, and in this process would stop the app's clock.
@@ -58,9 +58,9 @@ def make_page(log: RunLog, module: Sequence[str]) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise StoreError(f"the report was not ready after {_REPORT_S:.0f} s; try fewer runs") from error
+        raise RunLogError(f"the report was not ready after {_REPORT_S:.0f} s; try fewer runs") from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        raise StoreError(
+        raise RunLogError(
             said[-1].removeprefix("linkgauge: ") if said else f"the report ended with {done.returncode}"
         )

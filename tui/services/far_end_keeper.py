@@ -4,28 +4,28 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-from ...engine.model.peer import Peer, Ssh
+from ...engine.model.peer import Peer, SshSettings
 from ...engine.near.connect import FarEnd
-from ...engine.near.far_end import far_end_of
-from ...engine.ssh.session import Ask, SshFarEnd
+from ...engine.near.far_end import open_far_end
+from ...engine.ssh.session import PromptCallback, SshFarEnd
 from .credentials import with_access
 
 
-class Standing:
+class FarEndKeeper:
     """Keeps the far end of one peer up, the one last asked for: a person logs in once, not for each run.
 
     `ask` is what ssh's questions are asked with, `ssh` how it is started for peers that do not say.
     """
 
-    def __init__(self, ask: Ask, ssh: Ssh | None = None) -> None:
-        self._ask = ask
-        self._ssh = ssh or Ssh()
+    def __init__(self, prompt: PromptCallback, ssh: SshSettings | None = None) -> None:
+        self._ask = prompt
+        self._ssh = ssh or SshSettings()
         self._peer: Peer | None = None
         self._far: FarEnd | None = None
         self._stack = AsyncExitStack()
         self._order = asyncio.Lock()
 
-    async def of(self, peer: Peer) -> FarEnd:
+    async def get_far_end(self, peer: Peer) -> FarEnd:
         """Return a peer's far end, brought up where it is not; raise what `far_end_of` does."""
         async with self._order:
             if self._far is not None and self._peer == peer and self._is_up:
@@ -33,7 +33,7 @@ class Standing:
             await self._let_go()
             if not peer.is_loopback and peer.ssh is None:
                 return with_access(peer)
-            self._far = await self._stack.enter_async_context(far_end_of(self._told(peer), self._ask))
+            self._far = await self._stack.enter_async_context(open_far_end(self._told(peer), self._ask))
             self._peer = peer
             return self._far
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer
-from ...engine.results.run_log import RunRow
+from ...engine.results.run_log import RunRecord
 from ..text import numbers as words
 
 _MOST: Final = 12  # of each kind
@@ -24,15 +24,15 @@ class KnownPeer:
     """A far end, as it is written, and where it is known from."""
 
     text: str
-    known_from: str
+    source: str
 
     @property
-    def can_be_asked(self) -> bool:
+    def can_query(self) -> bool:
         """Whether asking who it is leaves everything there as it is: with ssh, something would be started."""
         return not self.text.startswith("ssh://") and not Peer.parse(self.text).is_loopback
 
 
-def known_peers(rows: Iterable[RunRow], ssh_config: str) -> list[KnownPeer]:
+def known_peers(rows: Iterable[RunRecord], ssh_config: str) -> list[KnownPeer]:
     """Return this machine itself, the peers of kept runs, the newest first, and the hosts ssh knows by name."""
     recent = recent_peers(rows)
     known = {one.text for one in recent}
@@ -41,11 +41,11 @@ def known_peers(rows: Iterable[RunRow], ssh_config: str) -> list[KnownPeer]:
     return [KnownPeer("loopback", "this machine alone"), *recent, *new_hosts[:_MOST]]
 
 
-def recent_peers(rows: Iterable[RunRow]) -> list[KnownPeer]:
+def recent_peers(rows: Iterable[RunRecord]) -> list[KnownPeer]:
     """Return each peer of the log once, with its newest run; rows come with the newest first."""
     found: dict[str, KnownPeer] = {}
     for row in rows:
-        text = words.plain(row.peer)
+        text = words.sanitize(row.peer)
         if text not in found and _is_peer(text) and not Peer.parse(text).is_loopback:
             verdict = f", {words.verdict(row.verdict)}" if row.verdict else ""
             found[text] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))

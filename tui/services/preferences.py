@@ -14,10 +14,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.model.errors import NotKept, PlanError
-from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_mark
-from ..text.numbers import Unit
-from ..text.parsing import DEFAULT_REFRESH_HZ, check_refresh
+from ...engine.model.errors import PlanError, PreferencesNotSaved
+from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_percent
+from ..text.numbers import RateUnit
+from ..text.parsing import DEFAULT_REFRESH_HZ, check_refresh_hz
 
 FILE_NAME: Final = "settings.toml"
 THEMES: Final = {
@@ -41,36 +41,36 @@ class Preferences:
     """What is set."""
 
     theme: str = "textual-dark"
-    units: Unit = Unit.MBIT
+    units: RateUnit = RateUnit.MBIT
     refresh_hz: float = DEFAULT_REFRESH_HZ
     pass_mark: float = DEFAULT_PASS_PERCENT
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoadedPreferences:
     """What a file says: what is wrong in it is as it always is, and told in `problems`."""
 
     preferences: Preferences = Preferences()
     problems: tuple[str, ...] = ()
 
 
-NOTHING_KEPT: Final = Found()
+NO_SAVED_PREFERENCES: Final = LoadedPreferences()
 
 
-def read_preferences(folder: Path) -> Found:
+def read_preferences(folder: Path) -> LoadedPreferences:
     """Read what is kept in a configuration directory; no file is no problem."""
     path = folder / FILE_NAME
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return NOTHING_KEPT
+        return NO_SAVED_PREFERENCES
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         why = getattr(error, "strerror", None) or f"it is not TOML: {error}"
-        return Found(Preferences(), (f"{path}: {why}; nothing of it is used",))
+        return LoadedPreferences(Preferences(), (f"{path}: {why}; nothing of it is used",))
     return _checked(given, path)
 
 
-def keep_preferences(folder: Path, preferences: Preferences) -> Path | None:
+def save_preferences(folder: Path, preferences: Preferences) -> Path | None:
     """Write the file in one step; return where one that had something wrong in it was set aside."""
     path = folder / FILE_NAME
     try:
@@ -78,11 +78,11 @@ def keep_preferences(folder: Path, preferences: Preferences) -> Path | None:
         aside = _set_aside(path) if read_preferences(folder).problems else None
         _replace(path, _text(preferences))
     except OSError as error:
-        raise NotKept(f"the settings could not be kept in {path}: {error.strerror or error}") from error
+        raise PreferencesNotSaved(f"the settings could not be kept in {path}: {error.strerror or error}") from error
     return aside
 
 
-def _checked(given: Mapping[str, Any], path: Path) -> Found:
+def _checked(given: Mapping[str, Any], path: Path) -> LoadedPreferences:
     preferences, problems = Preferences(), list[str]()
     for name, value in given.items():
         try:
@@ -91,7 +91,7 @@ def _checked(given: Mapping[str, Any], path: Path) -> Found:
             problems.append(f"{path}: there is no setting {name[:40]!r}; there are {', '.join(_CHECKS)}")
         except PlanError as error:
             problems.append(f"{path}: {error}; {getattr(Preferences(), name)} is used")
-    return Found(preferences, tuple(problems))
+    return LoadedPreferences(preferences, tuple(problems))
 
 
 def _theme(value: object) -> str:
@@ -100,10 +100,10 @@ def _theme(value: object) -> str:
     return str(value)
 
 
-def _units(value: object) -> Unit:
-    if value not in list(Unit):
-        raise PlanError("units", repr(value)[:60], f"give {' or '.join(Unit)}")
-    return Unit(str(value))
+def _units(value: object) -> RateUnit:
+    if value not in list(RateUnit):
+        raise PlanError("units", repr(value)[:60], f"give {' or '.join(RateUnit)}")
+    return RateUnit(str(value))
 
 
 def _number(name: str, check: Callable[[float], float]) -> Callable[[object], float]:
@@ -118,8 +118,8 @@ def _number(name: str, check: Callable[[float], float]) -> Callable[[object], fl
 _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "theme": _theme,
     "units": _units,
-    "refresh_hz": _number("refresh_hz", check_refresh),
-    "pass_mark": _number("pass_mark", check_pass_mark),
+    "refresh_hz": _number("refresh_hz", check_refresh_hz),
+    "pass_mark": _number("pass_mark", check_pass_percent),
 }
 
 

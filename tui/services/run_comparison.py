@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ...engine.results.comparison import Comparison, Figure, compare
-from ..state.instrument_values import Point
+from ..state.instrument_values import PlotPoint
 from ..text import numbers as words
-from ..text.comparison import changed_words, difference_words, figure_name, value_words
+from ..text.comparison import difference_words, figure_name, figure_value_words, plan_difference_words
 from ..text.run_list import RunLine, run_line
 from .stored_run import StoredRun
 
 LETTERS: Final = "ABCDEFGH"  # what runs are called beside each other, and how many there can be
-Sort = Literal["real", "alike", "plain"]
-MARKS: Final[dict[Sort, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
+Significance = Literal["real", "alike", "plain"]
+SIGNIFICANCE_MARKS: Final[dict[Significance, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One thing of two runs: both values, and what their difference is worth.
 
     `real` is a difference that the runs show, `alike` one that they do not; `plain` has no interval to tell.
@@ -26,49 +26,49 @@ class Row:
     name: str
     first: str
     second: str
-    said: str
-    sort: Sort
+    difference: str
+    significance: Significance
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ComparisonTable:
     """A run against the first one: what was asked for differently, and what came out differently."""
 
     line: RunLine
-    changed: tuple[Row, ...]
-    figures: tuple[Row, ...]
+    plan_rows: tuple[ComparisonRow, ...]
+    figure_rows: tuple[ComparisonRow, ...]
 
 
-def compared(runs: Sequence[StoredRun]) -> list[Beside]:
+def compare_stored_runs(runs: Sequence[StoredRun]) -> list[ComparisonTable]:
     """Return each run against the first."""
     first = runs[0]
     return [_beside(first, other, compare(first.outcome.summary, other.outcome.summary)) for other in runs[1:]]
 
 
-def rate_points(run: StoredRun) -> list[Point]:
+def rate_points(run: StoredRun) -> list[PlotPoint]:
     """Return a run's rate over its time: of what its direction was at each moment, both of them added."""
-    points = [point for leg in run.board.legs for point in leg.points.get(leg.settings.direction, [])]
+    points = [point for leg in run.readings.periods for point in leg.points.get(leg.settings.direction, [])]
     return sorted(points, key=lambda point: point.at_s)
 
 
-def _beside(first: StoredRun, other: StoredRun, comparison: Comparison) -> Beside:
+def _beside(first: StoredRun, other: StoredRun, comparison: Comparison) -> ComparisonTable:
     one, two = run_line(first.row), run_line(other.row)
-    changed = [Row(name, a, b, "", "plain") for name, a, b in changed_words(comparison)]
+    changed = [ComparisonRow(name, a, b, "", "plain") for name, a, b in plan_difference_words(comparison)]
     for name in ("peer", "preset"):
         a, b = getattr(one, name), getattr(two, name)
         if a != b:
-            changed.append(Row(name, a or words.UNKNOWN, b or words.UNKNOWN, "", "plain"))
+            changed.append(ComparisonRow(name, a or words.UNKNOWN, b or words.UNKNOWN, "", "plain"))
     figures = [figure for figure in comparison.figures if (figure.first, figure.second) != (None, None)]
-    return Beside(two, tuple(changed), tuple(_row(figure) for figure in figures))
+    return ComparisonTable(two, tuple(changed), tuple(_row(figure) for figure in figures))
 
 
-def _row(figure: Figure) -> Row:
+def _row(figure: Figure) -> ComparisonRow:
     found = figure.difference
-    is_shown = None if found is None else found.is_shown
-    return Row(
+    is_shown = None if found is None else found.is_significant
+    return ComparisonRow(
         figure_name(figure),
-        value_words(figure, second=False),
-        value_words(figure, second=True),
+        figure_value_words(figure, second=False),
+        figure_value_words(figure, second=True),
         difference_words(figure),
         "plain" if is_shown is None else "real" if is_shown else "alike",
     )

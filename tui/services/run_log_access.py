@@ -4,14 +4,14 @@ import contextlib
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from ...engine.model.errors import UsageProblem
+from ...engine.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from ...engine.results.run_log import RunLog, RunRow
+    from ...engine.results.run_log import RunLog, RunRecord
 
 
 @contextlib.contextmanager
-def kept_runs() -> "Generator[RunLog]":
+def open_run_list() -> "Generator[RunLog]":
     """Give the run log for reading; where there is none yet, none is made."""
     from ...engine.results.run_log import RunLog
     from .config import data_dir
@@ -20,12 +20,12 @@ def kept_runs() -> "Generator[RunLog]":
         yield log
 
 
-def find_run(log: "RunLog", text: str) -> "RunRow":
+def find_run(log: "RunLog", text: str) -> "RunRecord":
     """Return the run that is meant. A log that cannot be read is not the command line's fault."""
-    from ...engine.model.errors import StoreError
+    from ...engine.model.errors import RunLogError
 
-    log.runs()
+    log.list_runs()
     try:
         return log.find(text)
-    except StoreError as error:
-        raise UsageProblem(str(error)) from error
+    except RunLogError as error:
+        raise UsageError(str(error)) from error

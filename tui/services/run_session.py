@@ -13,43 +13,43 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.model.errors import StoreError
+from ...engine.model.errors import RunLogError
 from ...engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Started
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.connect import FarEnd
-from ...engine.near.far_end import far_end_of
-from ...engine.near.run import Run, expect_nothing, open_run
+from ...engine.near.far_end import open_far_end
+from ...engine.near.run import Run, no_expectation, open_run
 from ...engine.results.ceiling import Ceiling, load_ceiling
-from ...engine.results.confidence import Precision
+from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
-from ...engine.results.json_document import document
+from ...engine.results.json_document import build_document
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.summary import Summary
-from ...presets.diagnosis.collect import CeilingOf, no_ceiling
+from ...presets.diagnosis.collect import CeilingLookup, no_ceiling
 from ...presets.diagnosis.diagnose import findings_json
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.live import Watch
-from ...presets.expectation import expectation
+from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
-from ...presets.wire import PLAIN, Variant
+from ...presets.wire import DEFAULT_VARIANT, Variant
 from .config import data_dir
 from .credentials import with_access
 from .csv_file import open_csv
 
 _CHANCE: Final = random.SystemRandom()
 # A run that broke off has a reason of its own for what it did not carry.
-EXPLAINED: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
+DIAGNOSABLE_REASONS: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
 
 
-def open_log(tell: Callable[[str], None]) -> RunLog | None:
+def open_run_log(tell: Callable[[str], None]) -> RunLog | None:
     """Return the run log of this machine; where it cannot be used, tell why, and return None."""
     try:
         return RunLog.open(data_dir())
-    except (StoreError, OSError) as error:
+    except (RunLogError, OSError) as error:
         tell(f"this run is not kept: {error}")
         return None
 
@@ -68,7 +68,7 @@ class Outcome:
 
 
 @asynccontextmanager
-async def conduct(
+async def open_run_session(
     plan: Plan,
     preset: Preset | None,
     peer: Peer,
@@ -76,13 +76,13 @@ async def conduct(
     log: RunLog | None,
     csv: Path | None = None,
     pass_percent: float = DEFAULT_PASS_PERCENT,
-    embedded: FarEnd | None = None,
+    far_end: FarEnd | None = None,
     notices: Sequence[str] = (),
-    variant: Variant = PLAIN,
+    variant: Variant = DEFAULT_VARIANT,
     label: str | None = None,
     group: str | None = None,
-    until_percent: float | None = None,
-) -> AsyncGenerator["Conducted"]:
+    target_ci_percent: float | None = None,
+) -> AsyncGenerator["RunSession"]:
     """Give a run that has started; the far end is brought up for it where the peer is `loopback` or `ssh://…`.
 
     Unless the caller has it up already: `embedded`. `notices` are what there is to say from the beginning,
@@ -97,14 +97,14 @@ async def conduct(
         writer = None if csv is None else stack.enter_context(open_csv(csv))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         plan = _in_the_fastest_mode(plan, ceiling)
-        far_end = embedded or await stack.enter_async_context(far_end_of(with_access(peer)))
+        far_end = far_end or await stack.enter_async_context(open_far_end(with_access(peer)))
         expect = (
-            expect_nothing
-            if preset is None or not plan.is_as_documented
-            else partial(expectation, preset, workload=plan.workload, variant=variant)
+            no_expectation
+            if preset is None or not plan.has_documented_transactions
+            else partial(find_expectation, preset, workload=plan.workload, variant=variant)
         )
-        run = await stack.enter_async_context(open_run(plan, far_end, expect=expect))
-        conducted = Conducted(
+        run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=expect))
+        conducted = RunSession(
             run,
             preset,
             peer,
@@ -114,8 +114,8 @@ async def conduct(
             notices=notices,
             label=label,
             group=group,
-            until_percent=until_percent,
-            why=Watch(
+            target_ci_percent=target_ci_percent,
+            diagnosis=LiveDiagnosis(
                 None if preset is None else link_evidence(preset, variant),
                 pass_percent=pass_percent,
                 ceiling=no_ceiling if peer.is_loopback else _ceiling_of(plan, ceiling),
@@ -135,10 +135,10 @@ def _in_the_fastest_mode(plan: Plan, ceiling: Ceiling | None) -> Plan:
     """
     if ceiling is None or plan.mode is not None or plan.settings.direction is not Direction.OUT:
         return plan
-    return replace(plan, mode=ceiling.fastest(plan.settings.sessions))
+    return replace(plan, mode=ceiling.fastest_mode(plan.settings.sessions))
 
 
-def _ceiling_of(plan: Plan, ceiling: Ceiling | None) -> CeilingOf:
+def _ceiling_of(plan: Plan, ceiling: Ceiling | None) -> CeilingLookup:
     """Return what this machine does with no link at all, where that was measured: it bounds one direction."""
     if ceiling is None:
         return no_ceiling
@@ -150,7 +150,7 @@ def _ceiling_of(plan: Plan, ceiling: Ceiling | None) -> CeilingOf:
     return bit_s
 
 
-class Conducted:
+class RunSession:
     """A run that goes on. Iterate over it once; it gives every event, `Started` first and `Ended` last.
 
     `intervals` are those that the latest event completed, `why` knows what limits, `notices` are what a person
@@ -169,20 +169,20 @@ class Conducted:
         notices: Sequence[str] = (),
         label: str | None = None,
         group: str | None = None,
-        until_percent: float | None = None,
-        why: Watch | None = None,
+        target_ci_percent: float | None = None,
+        diagnosis: LiveDiagnosis | None = None,
     ) -> None:
         self.run_id = new_run_id(datetime.now(UTC), _CHANCE)
         self._pass_percent = pass_percent
         self.meter = Meter()
-        self.why = why or Watch(pass_percent=pass_percent)
+        self.diagnosis = diagnosis or LiveDiagnosis(pass_percent=pass_percent)
         self.intervals: list[Interval] = []
         self.outcome: Outcome | None = None
         self._run = run
         self._events = aiter(run)
         self._preset_id = None if preset is None else preset.id
         self._label, self._group = label, group
-        self._precision = None if until_percent is None else Precision(until_percent)
+        self._precision = None if target_ci_percent is None else PrecisionTarget(target_ci_percent)
         self._is_sure = False
         self._log = log
         self._writer = writer
@@ -213,13 +213,13 @@ class Conducted:
         """The settings in force."""
         return self._run.settings
 
-    def change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Change direction, sessions or window while the run goes on."""
         self._run.change(settings)
 
-    def judge_by(self, pass_percent: float) -> None:
+    def set_pass_mark(self, pass_percent: float) -> None:
         """Judge the run by another mark at its end."""
-        self._pass_percent = self.why.pass_percent = pass_percent
+        self._pass_percent = self.diagnosis.pass_percent = pass_percent
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """End the run in order; its last events are still to come."""
@@ -242,7 +242,7 @@ class Conducted:
         if self._log is not None:
             self._log.add(self.run_id, event)
         self.intervals = self.meter.feed(event)
-        self.why.feed(event)
+        self.diagnosis.feed(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:
             self._look_how_sure()
@@ -251,7 +251,7 @@ class Conducted:
 
     def _look_how_sure(self) -> None:
         """End the run when its mean is known as well as was asked for."""
-        if self._precision is None or self._is_sure or not self._precision.is_reached(self.meter.steady()):
+        if self._precision is None or self._is_sure or not self._precision.is_reached(self.meter.rate_estimate()):
             return
         self._is_sure = True
         self.stop(Reason.COMPLETED, f"the mean is known within {self._precision.percent:g} %")
@@ -272,7 +272,7 @@ class Conducted:
         self._write_rows()
         summary = self.meter.summary()
         verdict = judge(summary, pass_percent=self._pass_percent)
-        findings = self.why.whole if summary.end.reason in EXPLAINED else ()
+        findings = self.diagnosis.final_findings if summary.end.reason in DIAGNOSABLE_REASONS else ()
         found = run_document(
             summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings
         )
@@ -287,7 +287,7 @@ class Conducted:
             return
         try:
             self._writer.write(self.meter, self.intervals, run_id=self.run_id, preset=self._preset_id or "")
-        except StoreError as error:
+        except RunLogError as error:
             self._writer = None
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` gives all rows")
 
@@ -303,6 +303,6 @@ def run_document(
     findings: tuple[Finding, ...] = (),
 ) -> dict[str, Any]:
     """Return the JSON document of a run; without a preset its `preset` is null. A new run has no note yet."""
-    found = document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
+    found = build_document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
     why = findings_json(findings)
     return {**found, "preset": preset_id, "label": label, "note": None, "group": group, "why": why}

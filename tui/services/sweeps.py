@@ -14,7 +14,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-from ...engine.model.errors import DecodeError, PlanError, StoreError
+from ...engine.model.errors import DecodeError, PlanError, RunLogError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
@@ -22,22 +22,22 @@ from ...engine.near.connect import FarEnd
 from ...engine.results.meter import replay
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.summary import Summary
-from ...engine.results.sweep import Cell, Point, Sweep
+from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...presets.catalog import Catalog
+from ...presets.preset import DocumentSweep as Figure
 from ...presets.preset import Preset
-from ...presets.preset import Sweep as Figure
-from ...presets.wire import PLAIN, Variant
+from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..text import parsing as parse
 from ..text import parsing as ranges
 from .config import data_dir
-from .run_session import Conducted, conduct
+from .run_session import RunSession, open_run_session
 
 _FOLDER: Final = "sweeps"
 _VARIANT: Final = "link_options"
 _GROUP: Final = re.compile(r"[a-z0-9-]{1,60}")
 
 
-def keep_sweep(sweep: Sweep, variant: Variant = PLAIN) -> None:
+def save_sweep(sweep: Sweep, variant: Variant = DEFAULT_VARIANT) -> None:
     """Write a sweep's definition, and what its preset's link is had with; StoreError where it cannot be kept."""
     path = _folder() / f"{sweep.group}.json"
     try:
@@ -45,7 +45,7 @@ def keep_sweep(sweep: Sweep, variant: Variant = PLAIN) -> None:
         kept = {**encode(sweep), _VARIANT: encode(variant)}
         path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"the sweep cannot be kept in {path}: {error.strerror or error}") from error
+        raise RunLogError(f"the sweep cannot be kept in {path}: {error.strerror or error}") from error
 
 
 def find_sweep(text: str) -> tuple[Sweep, Variant]:
@@ -62,22 +62,22 @@ def find_sweep(text: str) -> tuple[Sweep, Variant]:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         options = kept.pop(_VARIANT, None)
-        return decode(Sweep, kept), PLAIN if options is None else decode(Variant, options)
+        return decode(Sweep, kept), DEFAULT_VARIANT if options is None else decode(Variant, options)
     except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
-        raise StoreError(f"{path} cannot be read: {error}; begin a new sweep") from error
+        raise RunLogError(f"{path} cannot be read: {error}; begin a new sweep") from error
 
 
-def kept_cells(log: RunLog, sweep: Sweep) -> list[Cell]:
+def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
     """Return what was measured of a sweep so far, the newest run of each point; what broke off does not count."""
     wanted = set(sweep.points)
-    found: dict[Point, Cell] = {}
-    for row in log.runs():
+    found: dict[SweepPoint, SweepResult] = {}
+    for row in log.list_runs():
         if row.group != sweep.group or row.reason is None or not row.reason.is_regular:
             continue
         summary = replay(log.events(row.run_id)).summary()
-        point = Point.of(summary.plan)
+        point = SweepPoint.from_plan(summary.plan)
         if point in wanted and point not in found and summary.total is not None:
-            found[point] = Cell(point, row.run_id, summary)
+            found[point] = SweepResult(point, row.run_id, summary)
     return list(found.values())
 
 
@@ -86,7 +86,7 @@ def _folder() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweeper:
+class SweepRunner:
     """Gives a sweep's runs, one at a time, against one far end; `variant` is what the preset's link is had with."""
 
     sweep: Sweep
@@ -94,42 +94,42 @@ class Sweeper:
     peer: Peer
     log: RunLog | None
     far_end: FarEnd
-    variant: Variant = PLAIN
+    variant: Variant = DEFAULT_VARIANT
 
     @asynccontextmanager
-    async def run(self, point: Point) -> AsyncGenerator[Conducted]:
+    async def run_point(self, point: SweepPoint) -> AsyncGenerator[RunSession]:
         """Give the run of a point, which has started; see `conduct`."""
-        plan = point.plan(self.sweep.base)
-        async with conduct(
+        plan = point.to_plan(self.sweep.base)
+        async with open_run_session(
             plan,
             self.preset,
             self.peer,
             log=self.log,
             group=self.sweep.group,
-            embedded=self.far_end,
+            far_end=self.far_end,
             variant=self.variant,
         ) as conducted:
             yield conducted
 
 
-def cell_of(point: Point, run_id: str, summary: Summary) -> Cell | None:
+def result_from_run(point: SweepPoint, run_id: str, summary: Summary) -> SweepResult | None:
     """Return what a run came to; None where it did not run to its end, or nothing was measured."""
     is_whole = summary.end.reason.is_regular and summary.total is not None
-    return Cell(point, run_id, summary) if is_whole else None
+    return SweepResult(point, run_id, summary) if is_whole else None
 
 
 # MERGED FROM tui/sweep_asked:
 # A sweep as a person asks for it, in words: what is typed for each axis, or a document's figure. Pure.
 
-SECONDS: Final = "3"
-PREFIX: Final = "sweep-"
+DEFAULT_SECONDS: Final = "3"
+GROUP_PREFIX: Final = "sweep-"
 """What the group of every sweep's runs begins with."""
 
 _INTERVAL_NS: Final = 100_000_000  # 24 intervals of a run of 3 s: enough to tell how sure its mean is
 
 
 @dataclass(frozen=True, slots=True)
-class SweepAsked:
+class SweepRequest:
     """The axes as typed; those of a figure, or a single usual value, where they are None."""
 
     window: str | None = None
@@ -137,11 +137,11 @@ class SweepAsked:
     message_size: str | None = None
     direction: str | None = None
     figure: str | None = None
-    seconds: str = SECONDS
+    seconds: str = DEFAULT_SECONDS
     congestion: str | None = None
     mode: Mode | None = None
 
-    def sweep(self, catalog: Catalog, peer: str, preset: str | None) -> Sweep:
+    def build_sweep(self, catalog: Catalog, peer: str, preset: str | None) -> Sweep:
         """Return the definition; raise PlanError for the first thing in it that cannot be.
 
         A figure brings its preset along where none is named.
@@ -157,7 +157,7 @@ class SweepAsked:
         messages = (base.block_bytes,) if figure is None else figure.message_bytes
         directions = (Direction.OUT,) if figure is None else (Direction(figure.direction),)
         return Sweep(
-            group=f"{PREFIX}{new_run_id(datetime.now(UTC), SystemRandom())}",
+            group=f"{GROUP_PREFIX}{new_run_id(datetime.now(UTC), SystemRandom())}",
             peer=peer,
             base=base,
             directions=directions if self.direction is None else ranges.direction_values(self.direction),

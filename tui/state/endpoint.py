@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from ...engine.far.event_log import Entry
-from ...engine.far.status import ClientNow, RunNow, ServingNow
+from ...engine.far.event_log import LogEntry
+from ...engine.far.status import ClientStatus, EndpointStatus, RunStatus
 from ...engine.model.limits import Limits
 from ...engine.model.plan import SECOND_NS
 
@@ -20,16 +20,16 @@ _KEPT_LINES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class EndpointInfo:
     """What stays as it is while an endpoint serves: where it listens, who may come, and how they come."""
 
     hostname: str
     address: str
-    entrance: str
+    access_policy: str
     command: str
     tls: str | None = None
     hint: str = ""
-    has_files: bool = False  # limits, or a key, that can be read again
+    can_reload: bool = False  # limits, or a key, that can be read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class ClientReading:
     number: int
     address: str
     hostname: str | None
-    since_ns: int
-    run: RunNow | None = None
+    connected_ns: int
+    run: RunStatus | None = None
     received_bit_s: float | None = None
     sent_bit_s: float | None = None
 
@@ -56,29 +56,29 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EndpointLogLine:
     """A line of the log: when, of what kind, and its text."""
 
-    at: datetime
+    time: datetime
     event: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class EndpointSnapshot:
     """All that the screen shows at one moment; the newest second is the last of `received` and of `sent`."""
 
-    facts: Facts
-    up_ns: int = 0
+    info: EndpointInfo
+    uptime_ns: int = 0
     clients: tuple[ClientReading, ...] = ()
     received_bit_s: float | None = None
     sent_bit_s: float | None = None
-    received: Sequence[float] = ()
-    sent: Sequence[float] = ()
+    received_rates: Sequence[float] = ()
+    sent_rates: Sequence[float] = ()
     pending: int = 0
     limits: Limits = field(default_factory=Limits)
     totals: Totals = Totals()
-    left_ns: int | None = None  # until the runs that go on are ended; None while it is open
+    drain_left_ns: int | None = None  # until the runs that go on are ended; None while it is open
 
     @property
     def runs(self) -> int:
@@ -86,21 +86,21 @@ class Served:
         return sum(client.run is not None for client in self.clients)
 
 
-class Journal:
+class EndpointLog:
     """Keeps the last lines of an endpoint's log, and counts what they tell; `clock` says what time it is here."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
-        self.lines: deque[Line] = deque(maxlen=_KEPT_LINES)
-        self.written = 0
+        self.lines: deque[EndpointLogLine] = deque(maxlen=_KEPT_LINES)
+        self.lines_written = 0
         self.totals = Totals()
         self._clock = clock
 
     def add(self, text: str) -> None:
         """Take a line in, as an endpoint's log."""
-        event = text.event if isinstance(text, Entry) else "said"
-        self.lines.append(Line(self._clock(), event, str(text)))
-        self.written += 1
-        moved = text.facts.get("bytes") if isinstance(text, Entry) else None
+        event = text.event if isinstance(text, LogEntry) else "said"
+        self.lines.append(EndpointLogLine(self._clock(), event, str(text)))
+        self.lines_written += 1
+        moved = text.fields.get("bytes") if isinstance(text, LogEntry) else None
         before = self.totals
         self.totals = Totals(
             before.clients + (event == "client"),
@@ -110,19 +110,19 @@ class Journal:
         )
 
 
-class Readings:
+class EndpointRates:
     """Makes rates out of readings: you must `take` each of them in its order."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        self._recent: deque[ServingNow] = deque()
+    def __init__(self, info: EndpointInfo) -> None:
+        self._facts = info
+        self._recent: deque[EndpointStatus] = deque()
         self._began_ns: int | None = None
         self._kept_ns = 0
         self._closed_ns = 0
         self._received: deque[float] = deque(maxlen=_KEPT_RATES)
         self._sent: deque[float] = deque(maxlen=_KEPT_RATES)
 
-    def take(self, now: ServingNow, totals: Totals) -> Served:
+    def update(self, now: EndpointStatus, totals: Totals) -> EndpointSnapshot:
         """Return what is to be shown now."""
         if self._began_ns is None:
             self._began_ns = self._kept_ns = now.at_ns
@@ -137,7 +137,7 @@ class Readings:
             self._received.append(received)
             self._sent.append(sent)
         carried = sum(one.run.received_bytes + one.run.sent_bytes for one in now.clients if one.run is not None)
-        return Served(
+        return EndpointSnapshot(
             self._facts,
             now.at_ns - self._began_ns,
             clients,
@@ -151,13 +151,13 @@ class Readings:
             self._left_ns(now),
         )
 
-    def _left_ns(self, now: ServingNow) -> int | None:
+    def _left_ns(self, now: EndpointStatus) -> int | None:
         if not now.is_closed:
             return None
         self._closed_ns = self._closed_ns or now.at_ns
         return max(0, self._closed_ns + now.limits.drain_s * SECOND_NS - now.at_ns)
 
-    def _reading(self, client: ClientNow, at_ns: int) -> ClientReading:
+    def _reading(self, client: ClientStatus, at_ns: int) -> ClientReading:
         reading = ClientReading(client.number, client.address, client.hostname, at_ns - client.since_ns, client.run)
         for then in self._recent:
             before = next((one.run for one in then.clients if one.number == client.number), None)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from ...engine.model.events import Expectation, Expected
-from ...engine.model.latency_histogram import Latency
+from ...engine.model.events import Expectation, ExpectedRate
+from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Plan, Settings
-from ...engine.results.summary import Stretch, Summary
+from ...engine.results.summary import Period, Summary
 from ..text import numbers as words
-from ..text.numbers import Unit
+from ..text.numbers import RateUnit
 
 
 class Phase(Enum):
@@ -26,10 +26,10 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RunProblem:
     """Why there is no run: in two words, as a title, and with what to do about it."""
 
-    word: str
+    status: str
     title: str
     text: str
 
@@ -45,20 +45,20 @@ class FlowReading:
 
     direction: Direction
     bit_s: float | None = None
-    expected: Expected | None = None
+    expected: ExpectedRate | None = None
     highest_bit_s: float = 0.0
     is_final: bool = False
-    answer_bits: int | None = None
-    latency: Latency | None = None
-    peak: Expected | None = None
-    sure_percent: float | None = None
-    units: Unit = Unit.MBIT
+    response_bits: int | None = None
+    latency: LatencySummary | None = None
+    peak: ExpectedRate | None = None
+    margin_percent: float | None = None
+    units: RateUnit = RateUnit.MBIT
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate of this gauge without its unit: in what it counts in, or in transactions a second."""
-        if self.answer_bits is None:
-            return words.in_units(bit_s, self.units, places)
-        return words.transaction_number(None if bit_s is None else bit_s / self.answer_bits)
+        if self.response_bits is None:
+            return words.rate_in_unit(bit_s, self.units, places)
+        return words.transaction_number(None if bit_s is None else bit_s / self.response_bits)
 
     @property
     def percent(self) -> float | None:
@@ -66,7 +66,7 @@ class FlowReading:
         return words.share(self.bit_s, self.expected.bit_s if self.expected else None)
 
     @property
-    def best(self) -> Expected | None:
+    def peak_above_expected(self) -> ExpectedRate | None:
         """The peak, where it is more than what is expected."""
         if self.peak is None or self.expected is None or self.peak.bit_s <= self.expected.bit_s:
             return None
@@ -99,7 +99,7 @@ class SessionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PlotPoint:
     """One interval in the plot; `at_s` is its end."""
 
     at_s: float
@@ -108,7 +108,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChangeMark:
     """A change of settings in the plot, in words."""
 
     at_s: float
@@ -116,26 +116,26 @@ class Mark:
 
 
 @dataclass(slots=True)
-class Leg:
+class PlotPeriod:
     """The stretch of a plot between two changes: settings, what they let expect, and the points."""
 
     from_s: float
     settings: Settings
     expectation: Expectation
-    points: dict[Direction, list[Point]] = field(default_factory=dict[Direction, list[Point]])
+    points: dict[Direction, list[PlotPoint]] = field(default_factory=dict[Direction, list[PlotPoint]])
     until_s: float | None = None
 
-    def expected(self) -> Expected | None:
+    def expected_rate(self) -> ExpectedRate | None:
         """Return the rate that the plot's line stands at."""
         return expected_of(self.expectation, self.settings.direction)
 
 
-def answer_bits_of(plan: Plan) -> int | None:
+def response_bits_of(plan: Plan) -> int | None:
     """Return the payload of a transaction, where a gauge is to count transactions."""
-    return None if plan.workload.is_streaming else plan.sizes[1] * 8
+    return None if plan.workload.is_bulk else plan.transaction_sizes[1] * 8
 
 
-def expected_of(expectation: Expectation, direction: Direction) -> Expected | None:
+def expected_of(expectation: Expectation, direction: Direction) -> ExpectedRate | None:
     """Return the part of an expectation that is about a direction."""
     parts = {
         Direction.OUT: expectation.out,
@@ -145,22 +145,22 @@ def expected_of(expectation: Expectation, direction: Direction) -> Expected | No
     return parts[direction]
 
 
-def leg_averages(legs: Sequence[Leg], measured: Summary | None) -> list[float | None]:
+def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
     """Return what each leg averages, warm-up left out: the same figures that the run is judged by.
 
     A summary joins legs that follow one another under the same settings; a leg that counts nothing yet has None.
     """
-    stretches = measured.stretches if measured is not None else ()
+    stretches = summary.periods if summary is not None else ()
     found: list[float | None] = []
     at = -1
-    for number, leg in enumerate(legs):
-        at += number == 0 or leg.settings != legs[number - 1].settings
+    for number, leg in enumerate(periods):
+        at += number == 0 or leg.settings != periods[number - 1].settings
         held = at < len(stretches) and stretches[at].settings == leg.settings
-        found.append(stretch_bit_s(stretches[at]) if held else None)
+        found.append(period_bit_s(stretches[at]) if held else None)
     return found
 
 
-def stretch_bit_s(stretch: Stretch) -> float | None:
+def period_bit_s(period: Period) -> float | None:
     """Return the rate of a stretch, of both directions together; None while it counts nothing."""
-    parts = [one for one in (stretch.out, stretch.in_) if one is not None and one.span_ns > 0]
+    parts = [one for one in (period.out, period.in_) if one is not None and one.span_ns > 0]
     return sum(one.bit_s for one in parts) if parts else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...engine.model.events import Changed, Event, Sampled, Started
-from ...engine.model.latency_histogram import Latency, latency_of, merge
+from ...engine.model.latency_histogram import LatencySummary, merge_counts, summarize_latency
 from ...engine.model.plan import SECOND_NS
 from ...engine.model.samples import ProbeSample
 
@@ -21,31 +21,31 @@ class LatencyReading:
     """How long things took, `idle` how long before there was any load, and what TCP itself thinks of the path."""
 
     title: str
-    latency: Latency | None = None
-    idle: Latency | None = None
+    latency: LatencySummary | None = None
+    idle: LatencySummary | None = None
     rtt_us: int | None = None
     span: str = ""
 
     @property
-    def times(self) -> float | None:
+    def load_ratio(self) -> float | None:
         """How many times longer half of the transactions take under load; None where one is unknown."""
         if self.latency is None or self.idle is None:
             return None
         return self.latency.p50_ns / self.idle.p50_ns
 
 
-class ProbeBoard:
+class ProbeReadings:
     """The probe's readings of a run that goes on. You must feed it every event, in order."""
 
     def __init__(self) -> None:
-        self._idle: Latency | None = None
+        self._idle: LatencySummary | None = None
         self._recent: deque[tuple[int, ProbeSample]] = deque()
 
     def feed(self, event: Event) -> None:
         """Take the run's next event."""
         match event:
             case Started(idle=ProbeSample() as idle):
-                self._idle = latency_of(_counts([idle]))
+                self._idle = summarize_latency(_counts([idle]))
             case Changed():
                 self._recent.clear()
             case Sampled(sample=sample) if sample.probe is not None:
@@ -61,7 +61,7 @@ class ProbeBoard:
         samples = [sample for _, sample in self._recent]
         return LatencyReading(
             "latency under load",
-            latency_of(_counts(samples)),
+            summarize_latency(_counts(samples)),
             self._idle,
             samples[-1].rtt_us if samples else None,
             "last 10 s",
@@ -71,5 +71,5 @@ class ProbeBoard:
 def _counts(samples: list[ProbeSample]) -> dict[int, int]:
     counts: dict[int, int] = {}
     for sample in samples:
-        merge(counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
+        merge_counts(counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
     return counts

@@ -12,8 +12,8 @@ from statistics import median
 from typing import Final
 
 from ...engine.model.events import Changed, Event, Expectation, Opened, Sampled, Started, Warned
-from ...engine.model.host_info import HostFacts
-from ...engine.model.latency_histogram import latency_of, merge
+from ...engine.model.host_info import HostInfo
+from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, sender_of
 from ...engine.model.samples import CoreTimes, SessionSample
@@ -23,45 +23,45 @@ from ...presets.diagnosis.finding import Finding
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ..text import numbers as words
-from ..text.numbers import Unit
+from ..text.numbers import RateUnit
 from .instrument_values import (
+    ChangeMark,
     CpuReading,
     FlowReading,
-    Leg,
-    Mark,
     Phase,
-    Point,
-    Problem,
+    PlotPeriod,
+    PlotPoint,
+    RunProblem,
     SessionRow,
-    answer_bits_of,
     expected_of,
+    response_bits_of,
 )
-from .latency_readings import LatencyReading, ProbeBoard
+from .latency_readings import LatencyReading, ProbeReadings
 
 _RECENT_NS: Final = SECOND_NS
 # Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
 _MAX_POINTS: Final = 1_600
 
 
-class Board:
+class LiveReadings:
     """The readings of one run.
 
     You must feed it every event, in order; what it answers is about the last second before the newest one.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.near: HostFacts | None = None
-        self.far: HostFacts | None = None
+        self.near: HostInfo | None = None
+        self.far: HostInfo | None = None
         self.plan = plan
         self.settings = plan.settings
         self.elapsed_ns = 0
         self.in_warmup = True
-        self.legs: list[Leg] = []
-        self.marks: list[Mark] = []
+        self.periods: list[PlotPeriod] = []
+        self.change_marks: list[ChangeMark] = []
         self.warnings: list[str] = []
         self.highest_bit_s: dict[Direction, float] = {}
         self.granted_bytes: dict[End, int] = {}
-        self.probe = ProbeBoard()
+        self.probe = ProbeReadings()
         self._recent: dict[End, deque[Sampled]] = {End.NEAR: deque(), End.FAR: deque()}
         self._retransmits: dict[tuple[Direction, int], int] = {}
         self._halves: dict[int, dict[Direction, float]] = {}
@@ -73,13 +73,13 @@ class Board:
             case Started():
                 self.near, self.far, self.plan = event.near, event.far, event.plan
                 self.settings = event.plan.settings
-                self.legs = [Leg(0.0, self.settings, event.expectation)]
+                self.periods = [PlotPeriod(0.0, self.settings, event.expectation)]
             case Changed():
                 self._change(event)
             case Sampled():
                 self._sample(event)
             case Warned():
-                self.warnings.append(words.plain(event.text))
+                self.warnings.append(words.sanitize(event.text))
             case Opened():
                 granted = event.facts.window_granted_bytes
                 if granted is not None:
@@ -92,14 +92,14 @@ class Board:
         """Return the gauge of a direction; of duplex, the sum of both."""
         rates = [self._rate(self._received(flow)) for flow in direction.flows]
         known = [rate for rate in rates if rate is not None]
-        expectation = self.legs[-1].expectation if self.legs else Expectation()
+        expectation = self.periods[-1].expectation if self.periods else Expectation()
         return FlowReading(
             direction,
             sum(known) if len(known) == len(rates) else None,
             expected_of(expectation, direction),
             self.highest_bit_s.get(direction, 0.0),
-            answer_bits=answer_bits_of(self.plan),
-            latency=latency_of(self._latency(direction)),
+            response_bits=response_bits_of(self.plan),
+            latency=summarize_latency(self._latency(direction)),
         )
 
     def _latency(self, direction: Direction) -> dict[int, int]:
@@ -107,7 +107,7 @@ class Board:
         counts: dict[int, int] = {}
         for flow in direction.flows:
             for one in self._recent[sender_of(flow, self.plan.workload).other]:
-                merge(counts, latency_counts(one.sample, flow).items())
+                merge_counts(counts, latency_counts(one.sample, flow).items())
         return counts
 
     def cpu(self, end: End) -> CpuReading:
@@ -164,12 +164,12 @@ class Board:
 
     def _change(self, event: Changed) -> None:
         at_s = event.elapsed_ns / SECOND_NS
-        if self.legs:
-            self.legs[-1].until_s = at_s
-        if label := words.change(self.settings, event.settings):
-            self.marks.append(Mark(at_s, label))
+        if self.periods:
+            self.periods[-1].until_s = at_s
+        if label := words.settings_change(self.settings, event.settings):
+            self.change_marks.append(ChangeMark(at_s, label))
         self.settings = event.settings
-        self.legs.append(Leg(at_s, event.settings, event.expectation))
+        self.periods.append(PlotPeriod(at_s, event.settings, event.expectation))
         self.granted_bytes.clear()
         self._halves.clear()
         for recent in self._recent.values():
@@ -200,16 +200,16 @@ class Board:
                 continue
             carried = sum(part.bytes for part in sample.sessions if part.direction is flow)
             bit_s = carried * 8 * SECOND_NS / sample.interval_ns
-            self._add_point(flow, Point(at_s, bit_s, event.warmup))
+            self._add_point(flow, PlotPoint(at_s, bit_s, event.warmup))
             if len(flows) == 2:
                 halves = self._halves.setdefault(sample.index, {})
                 halves[flow] = bit_s
                 if len(halves) == 2:
                     del self._halves[sample.index]
-                    self._add_point(Direction.DUPLEX, Point(at_s, sum(halves.values()), event.warmup))
+                    self._add_point(Direction.DUPLEX, PlotPoint(at_s, sum(halves.values()), event.warmup))
 
-    def _add_point(self, direction: Direction, point: Point) -> None:
-        points = self.legs[-1].points.setdefault(direction, [])
+    def _add_point(self, direction: Direction, point: PlotPoint) -> None:
+        points = self.periods[-1].points.setdefault(direction, [])
         points.append(point)
         self.highest_bit_s[direction] = max(self.highest_bit_s.get(direction, 0.0), point.bit_s)
         if len(points) > _MAX_POINTS:
@@ -248,51 +248,51 @@ def _cores(samples: Iterable[tuple[CoreTimes, ...]]) -> list[CoreTimes]:
     ]
 
 
-def _merged(first: Point, second: Point) -> Point:
-    return Point(second.at_s, (first.bit_s + second.bit_s) / 2, first.warmup and second.warmup)
+def _merged(first: PlotPoint, second: PlotPoint) -> PlotPoint:
+    return PlotPoint(second.at_s, (first.bit_s + second.bit_s) / 2, first.warmup and second.warmup)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CockpitSnapshot:
     """All that the instruments show at one moment."""
 
     phase: Phase
     preset: Preset
     plan: Plan
     peer: Peer
-    near: HostFacts | None = None
-    far: HostFacts | None = None
-    board: Board | None = None
+    near: HostInfo | None = None
+    far: HostInfo | None = None
+    readings: LiveReadings | None = None
     summary: Summary | None = None
     verdict: Verdict | None = None
     expectation: Expectation = field(default_factory=Expectation)
-    so_far: Summary | None = None
+    interim_summary: Summary | None = None
     peak: Expectation = field(default_factory=Expectation)
-    problem: Problem | None = None
+    problem: RunProblem | None = None
     notices: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     is_paused: bool = False
     language: str = "en"
-    units: Unit = Unit.MBIT
+    units: RateUnit = RateUnit.MBIT
     pass_percent: float = DEFAULT_PASS_PERCENT
 
     @property
-    def measured(self) -> Summary | None:
+    def latest_summary(self) -> Summary | None:
         """What was measured: of the whole run, or so far."""
-        return self.summary or self.so_far
+        return self.summary or self.interim_summary
 
 
-def latency_reading(view: View) -> LatencyReading | None:
+def latency_reading(view: CockpitSnapshot) -> LatencyReading | None:
     """Return what there is to show of a run; None where it tells no latency."""
-    if view.board is None:
+    if view.readings is None:
         return None
-    plan = view.board.plan
+    plan = view.readings.plan
     if plan.probe:
-        return _probed(view.board, view.summary)
-    return _asked(view.board, view.summary) if plan.workload.is_transactional else None
+        return _probed(view.readings, view.summary)
+    return _asked(view.readings, view.summary) if plan.workload.is_transactional else None
 
 
-def _asked(board: Board, summary: Summary | None) -> LatencyReading:
+def _asked(board: LiveReadings, summary: Summary | None) -> LatencyReading:
     direction = board.settings.direction
     title = f"latency, {board.plan.workload} {direction}"
     if summary is not None:
@@ -303,7 +303,7 @@ def _asked(board: Board, summary: Summary | None) -> LatencyReading:
     return LatencyReading(title, latency, None, round(median(rtts)) if rtts else None, "last second")
 
 
-def _probed(board: Board, summary: Summary | None) -> LatencyReading:
+def _probed(board: LiveReadings, summary: Summary | None) -> LatencyReading:
     found = summary.probe if summary is not None else None
     if found is not None:
         idle, loaded = found.idle, found.loaded

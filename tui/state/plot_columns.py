@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...engine.model.plan import Direction
-from .instrument_values import Leg, Point
+from .instrument_values import PlotPeriod, PlotPoint
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PlotColumn:
     """The rates of a moment, of each direction that carries something then, and whether they count."""
 
     rates: tuple[tuple[Direction, float], ...]
     warmup: bool
 
 
-def columns(legs: Sequence[Leg], span_s: float, width: int) -> list[Column | None]:
+def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> list[PlotColumn | None]:
     """Return what is known of each column of a plot that is `span_s` long; None where nothing is."""
-    found: list[Column | None] = [None] * width
+    found: list[PlotColumn | None] = [None] * width
     step_s = span_s / max(width, 1)
-    for leg in legs:
+    for leg in periods:
         for flow in leg.settings.direction.flows:
             points = leg.points.get(flow, [])
             if not points:
@@ -38,7 +38,7 @@ def columns(legs: Sequence[Leg], span_s: float, width: int) -> list[Column | Non
     return found
 
 
-def _within(points: list[Point], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
+def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
     """Return the mean rate of the points that end in a column, else that of the point that covers it."""
     start, stop = bisect_left(ends, from_s + 1e-9), bisect_left(ends, until_s + 1e-9)
     inside = points[start : max(stop, start + 1)]
@@ -47,9 +47,9 @@ def _within(points: list[Point], ends: list[float], from_s: float, until_s: floa
     return sum(p.bit_s for p in inside) / len(inside), inside[-1].warmup
 
 
-def _joined(before: Column | None, flow: Direction, one: tuple[float, bool], leg: Leg) -> Column:
+def _joined(before: PlotColumn | None, flow: Direction, one: tuple[float, bool], leg: PlotPeriod) -> PlotColumn:
     """Add a direction to a column; the first column of a leg belongs to the leg that begins there."""
     bit_s, warmup = one
     kept = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
     flows = leg.settings.direction.flows
-    return Column((*(r for r in kept if r[0] in flows), (flow, bit_s)), warmup)
+    return PlotColumn((*(r for r in kept if r[0] in flows), (flow, bit_s)), warmup)

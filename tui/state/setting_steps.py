@@ -14,7 +14,7 @@ WINDOW_STEPS: Final = (None, *(k * KIB for k in (16, 32, 56, 64, 128, 256, 512, 
 DURATION_STEPS: Final = (*(s * SECOND_NS for s in (5, 10, 30, 60, 300)), None)
 
 
-def stepped(steps: Sequence[int | None], value: int | None, by: int) -> int | None:
+def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | None:
     """Return the step next above (`by` 1) or below (`by` -1) a value; the value where there is none.
 
     None sorts below every number.
@@ -30,7 +30,7 @@ def next_duration(value: int | None) -> int | None:
     """Return the next longer duration; after `until stopped` the shortest."""
     if value is None:
         return DURATION_STEPS[0]
-    longer = stepped(DURATION_STEPS[:-1], value, 1)
+    longer = next_step(DURATION_STEPS[:-1], value, 1)
     return None if longer == value else longer
 
 

@@ -3,8 +3,8 @@
 from typing import Any, Final, cast
 
 from ...engine.model.plan import Plan
-from ...engine.results.comparison import Comparison, Difference, Figure, Unit
-from ...engine.results.json_document import short
+from ...engine.results.comparison import Comparison, Difference, Figure, FigureUnit
+from ...engine.results.json_document import round_figure
 from . import numbers as fmt
 from .plan import socket_words
 
@@ -21,13 +21,13 @@ _LAST_WORDS: Final = {
     "retransmits": "retransmits",
     "rtt_us": "RTT",
 }
-_MORE_AND_LESS: Final[dict[Unit, tuple[str, str]]] = {
+_MORE_AND_LESS: Final[dict[FigureUnit, tuple[str, str]]] = {
     "bit_s": ("faster", "slower"),
     "transactions_s": ("faster", "slower"),
     "ns": ("longer", "shorter"),
     "us": ("longer", "shorter"),
 }
-_SCALES: Final[dict[Unit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to what a run's document has under the key
+_SCALES: Final[dict[FigureUnit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to what a run's document has under the key
 
 
 def difference_words(figure: Figure) -> str:
@@ -47,8 +47,8 @@ def difference_words(figure: Figure) -> str:
             points = (figure.second or 0.0) - (figure.first or 0.0)
             return f"{_number(points)} points {more if points > 0 else less} (no interval)"
         return f"{_percent(found.percent)} {more if found.percent > 0 else less} (no interval)"
-    if not found.is_shown:
-        return f"{NO_DIFFERENCE} ({_signed(found.low)} to {_signed(found.high)}{fmt.GROUP}%)"
+    if not found.is_significant:
+        return f"{NO_DIFFERENCE} ({_signed(found.low)} to {_signed(found.high)}{fmt.NBSP}%)"
     ends = sorted((abs(found.low), abs(found.high)))
     low, high = (_number(end) for end in ends)
     return f"{_percent(found.percent)} {more if found.percent > 0 else less} ({low}–{high})"
@@ -61,16 +61,16 @@ def figure_name(figure: Figure) -> str:
     return " ".join(word for word in words if word and word != "latency_us")
 
 
-def value_words(figure: Figure, *, second: bool) -> str:
+def figure_value_words(figure: Figure, *, second: bool) -> str:
     """Return one run's value, with how sure it is: `94.15 ±0.31 %`."""
     value = figure.second if second else figure.first
-    steady = figure.second_steady if second else figure.first_steady
+    steady = figure.second_estimate if second else figure.first_estimate
     made = fmt.UNKNOWN if value is None else _value(value, figure.unit)
-    sure = fmt.give_or_take(None if steady is None else steady.percent)
+    sure = fmt.margin_of_error(None if steady is None else steady.half_width_percent)
     return f"{made} {sure}".rstrip()
 
 
-def _value(value: float, unit: Unit) -> str:  # noqa: PLR0911 (one for each unit)
+def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for each unit)
     match unit:
         case "bit_s":
             return fmt.mbit(value)
@@ -88,11 +88,11 @@ def _value(value: float, unit: Unit) -> str:  # noqa: PLR0911 (one for each unit
             return fmt.number(value)
 
 
-def changed_words(comparison: Comparison) -> list[tuple[str, str, str]]:
+def plan_difference_words(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return what the plans do not have in common: its name, the first run's and the second's."""
     return [
         (_field_name(name), _field(comparison.first, name), _field(comparison.second, name))
-        for name in comparison.changed
+        for name in comparison.changed_fields
     ]
 
 
@@ -103,7 +103,7 @@ def comparison_json(comparison: Comparison, run_id: str, against: str) -> dict[s
         "against": against,
         "changed": {
             name.replace(" ", "_"): {"first": first, "second": second}
-            for name, first, second in changed_words(comparison)
+            for name, first, second in plan_difference_words(comparison)
         },
         "figures": [_figure_json(figure) for figure in comparison.figures],
     }
@@ -114,18 +114,18 @@ def _figure_json(figure: Figure) -> dict[str, Any]:
     found = figure.difference
     return {
         "key": figure.key,
-        "first": None if figure.first is None else short(figure.first * scale),
-        "second": None if figure.second is None else short(figure.second * scale),
-        "difference_percent": None if found is None else short(found.percent),
+        "first": None if figure.first is None else round_figure(figure.first * scale),
+        "second": None if figure.second is None else round_figure(figure.second * scale),
+        "difference_percent": None if found is None else round_figure(found.percent),
         "ci95_percent": _ends(found),
-        "is_shown": None if found is None else found.is_shown,
+        "is_shown": None if found is None else found.is_significant,
     }
 
 
 def _ends(found: Difference | None) -> list[float] | None:
     if found is None or found.low is None or found.high is None:
         return None
-    return [short(found.low), short(found.high)]
+    return [round_figure(found.low), round_figure(found.high)]
 
 
 def _field_name(name: str) -> str:
@@ -153,7 +153,7 @@ def _number(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{_number(value)}{fmt.GROUP}%"
+    return f"{_number(value)}{fmt.NBSP}%"
 
 
 def _signed(value: float) -> str:

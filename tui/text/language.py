@@ -12,12 +12,12 @@ _CODE: Final = re.compile("[a-z]+", re.ASCII)
 _LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set counts, as in POSIX
 
 
-def language(asked: str | None, environment: Mapping[str, str] = os.environ) -> str:
+def resolve_language(requested: str | None, environment: Mapping[str, str] = os.environ) -> str:
     """Return the language's code; raise PlanError where another was asked for than there is."""
-    if asked is not None:
-        if asked.lower() not in LANGUAGES:
-            raise PlanError("language", repr(asked), f"give {' or '.join(LANGUAGES)}")
-        return asked.lower()
+    if requested is not None:
+        if requested.lower() not in LANGUAGES:
+            raise PlanError("language", repr(requested), f"give {' or '.join(LANGUAGES)}")
+        return requested.lower()
     locale = next(filter(None, (environment.get(name) for name in _LOCALE)), "")
     code = _CODE.match(locale)
     return code[0] if code is not None and code[0] in LANGUAGES else "en"

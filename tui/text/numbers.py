@@ -10,11 +10,11 @@ from enum import StrEnum
 from math import floor
 from typing import Final
 
-from ...engine.model.events import Expected, Reason
+from ...engine.model.events import ExpectedRate, Reason
 from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings, Workload
 
 UNKNOWN: Final = "–"
-GROUP: Final = "\u00a0"
+NBSP: Final = "\u00a0"
 KIB: Final = 1_024
 GIB: Final = 1_073_741_824
 
@@ -35,7 +35,7 @@ def number(value: float | None, decimals: int = 0) -> str:
     """Return a number with its digits in groups of three: `12 345.6`."""
     if value is None:
         return UNKNOWN
-    return f"{value:,.{decimals}f}".replace(",", GROUP)
+    return f"{value:,.{decimals}f}".replace(",", NBSP)
 
 
 def count(value: int | None) -> str:
@@ -43,7 +43,7 @@ def count(value: int | None) -> str:
     return number(value)
 
 
-def decimals(bit_s: float | None) -> int:
+def rate_decimals(bit_s: float | None) -> int:
     """Return how many decimals a rate of this size wants in Mb/s, for four significant digits.
 
     A gauge asks once, with the rate it expects or the highest it saw, so that its number keeps its width.
@@ -52,44 +52,44 @@ def decimals(bit_s: float | None) -> int:
     return 0 if mbit_s >= 1_000 else 1 if mbit_s >= 100 else 2
 
 
-class Unit(StrEnum):
+class RateUnit(StrEnum):
     """What rates are counted in."""
 
     MBIT = "Mb/s"
     MIB = "MiB/s"
 
     @property
-    def bits(self) -> int:
+    def bit_s(self) -> int:
         """How many bits a second one of it is."""
-        return 1_000_000 if self is Unit.MBIT else 8 * MIB
+        return 1_000_000 if self is RateUnit.MBIT else 8 * MIB
 
     @property
-    def other(self) -> "Unit":
+    def other(self) -> "RateUnit":
         """The one that stands below it."""
-        return Unit.MIB if self is Unit.MBIT else Unit.MBIT
+        return RateUnit.MIB if self is RateUnit.MBIT else RateUnit.MBIT
 
 
-def in_units(bit_s: float | None, units: Unit, places: int | None = None) -> str:
+def rate_in_unit(bit_s: float | None, units: RateUnit, places: int | None = None) -> str:
     """Return a rate as a number of a unit, without it: `9 389`, or `1 119` of MiB/s."""
-    scaled = None if bit_s is None else bit_s * Unit.MBIT.bits / units.bits
+    scaled = None if bit_s is None else bit_s * RateUnit.MBIT.bit_s / units.bit_s
     return mbit(scaled, places)
 
 
-def with_unit(bit_s: float | None, units: Unit) -> str:
+def rate_with_unit(bit_s: float | None, units: RateUnit) -> str:
     """Return a rate as a number of a unit, with it: `1 119 MiB/s`."""
-    return f"{in_units(bit_s, units)}{GROUP}{units.value}"
+    return f"{rate_in_unit(bit_s, units)}{NBSP}{units.value}"
 
 
 def mbit(bit_s: float | None, places: int | None = None) -> str:
     """Return a rate as a number of Mb/s (1,000,000 bits), without its unit: `9 389`, `94.15`."""
     if bit_s is None:
         return UNKNOWN
-    return number(bit_s / 1e6, decimals(bit_s) if places is None else places)
+    return number(bit_s / 1e6, rate_decimals(bit_s) if places is None else places)
 
 
 def rate(bit_s: float | None, width: int = 0, places: int | None = None) -> str:
     """Return a rate in Mb/s, the number right-aligned in `width` cells: `9 389 Mb/s`."""
-    return f"{mbit(bit_s, places):>{width}}{GROUP}Mb/s"
+    return f"{mbit(bit_s, places):>{width}}{NBSP}Mb/s"
 
 
 def percent(value: float | None, places: int = 1, width: int = 0, mark: float | None = None) -> str:
@@ -99,7 +99,7 @@ def percent(value: float | None, places: int = 1, width: int = 0, mark: float | 
     """
     if value is not None and mark is not None and value < mark <= round(value, places):
         value = floor(value * 10**places) / 10**places
-    return f"{number(value, 0 if value is None else places):>{width}}{GROUP}%"
+    return f"{number(value, 0 if value is None else places):>{width}}{NBSP}%"
 
 
 def share(part: float | None, whole: float | None) -> float | None:
@@ -107,19 +107,19 @@ def share(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else 100 * part / whole
 
 
-def give_or_take(percent_: float | None) -> str:
+def margin_of_error(percent_: float | None) -> str:
     """Return half of an interval in percent of its middle: `±0.31 %`; empty where it is not known."""
     if percent_ is None:
         return ""
     if percent_ > 100:
-        return f"±>100{GROUP}%"
+        return f"±>100{NBSP}%"
     places = 2 if percent_ < 0.995 else 1 if percent_ < 9.95 else 0
-    return f"±{number(percent_, places)}{GROUP}%" if percent_ >= 0.005 or not percent_ else f"±<0.01{GROUP}%"
+    return f"±{number(percent_, places)}{NBSP}%" if percent_ >= 0.005 or not percent_ else f"±<0.01{NBSP}%"
 
 
-def of_gap(value: float | None) -> str:
+def share_of_gap(value: float | None) -> str:
     """Return how much of what is missing something explains: `93 % of the gap`; nothing where it is unknown."""
-    return "" if value is None else f"{100 * value:.0f}{GROUP}% of the gap"
+    return "" if value is None else f"{100 * value:.0f}{NBSP}% of the gap"
 
 
 def window(window_bytes: int | None) -> str:
@@ -152,7 +152,7 @@ def payload(value_bytes: int | None) -> str:
     if value_bytes is None:
         return UNKNOWN
     text = size(value_bytes)
-    return f"{text[:-1]}{GROUP}{text[-1]}iB" if text[-1].isalpha() else f"{text}{GROUP}B"
+    return f"{text[:-1]}{NBSP}{text[-1]}iB" if text[-1].isalpha() else f"{text}{NBSP}B"
 
 
 def duration(value_ns: int | None) -> str:
@@ -161,8 +161,8 @@ def duration(value_ns: int | None) -> str:
         return "until stopped"
     seconds = value_ns / SECOND_NS
     if seconds >= 120 and seconds % 60 == 0:
-        return f"{seconds / 60:g}{GROUP}min"
-    return f"{seconds:g}{GROUP}s"
+        return f"{seconds / 60:g}{NBSP}min"
+    return f"{seconds:g}{NBSP}s"
 
 
 def clock(value_ns: int | None) -> str:
@@ -177,26 +177,26 @@ def clock(value_ns: int | None) -> str:
 def milliseconds(value_us: int | None) -> str:
     """Return a short time in milliseconds to three digits: `0.21 ms`, `12.3 ms`."""
     if value_us is None:
-        return f"{UNKNOWN}{GROUP}ms"
+        return f"{UNKNOWN}{NBSP}ms"
     value = value_us / 1_000
     places = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{number(value, places)}{GROUP}ms"
+    return f"{number(value, places)}{NBSP}ms"
 
 
-def cost(msec_per_mib: float | None) -> str:
+def cpu_cost(msec_per_mib: float | None) -> str:
     """Return what a MiB of payload cost in CPU time: `0.31 ms/MiB`."""
-    return f"{number(msec_per_mib, 2)}{GROUP}ms/MiB"
+    return f"{number(msec_per_mib, 2)}{NBSP}ms/MiB"
 
 
-def transaction_cost(msec: float | None) -> str:
+def transaction_cpu_cost(msec: float | None) -> str:
     """Return what a transaction cost in CPU time: `0.012 ms/trans`."""
     places = 3 if msec is not None and msec < 0.9995 else 2
-    return f"{number(msec, places)}{GROUP}ms/trans"
+    return f"{number(msec, places)}{NBSP}ms/trans"
 
 
 def transactions(per_s: float | None, width: int = 0) -> str:
     """Return transactions a second, the number right-aligned in `width` cells: `54 320 trans/s`."""
-    return f"{transaction_number(per_s):>{width}}{GROUP}trans/s"
+    return f"{transaction_number(per_s):>{width}}{NBSP}trans/s"
 
 
 def transaction_number(per_s: float | None) -> str:
@@ -204,11 +204,11 @@ def transaction_number(per_s: float | None) -> str:
     return number(per_s, 0 if per_s is None or per_s >= 1_000 else 1 if per_s >= 100 else 2)
 
 
-def rate_number(bit_s: float | None, answer_bits: int | None) -> str:
+def rate_number(bit_s: float | None, response_bits: int | None) -> str:
     """Return a rate without its unit: in Mb/s; of transactions with answers of so many bits, how many a second."""
-    if answer_bits is None or bit_s is None:
+    if response_bits is None or bit_s is None:
         return mbit(bit_s)
-    return transaction_number(bit_s / answer_bits)
+    return transaction_number(bit_s / response_bits)
 
 
 def latency(value_ns: int | None) -> str:
@@ -221,7 +221,7 @@ def latency(value_ns: int | None) -> str:
             break
         value, unit = value / 1e3, larger
     places = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{number(value, places)}{GROUP}{unit}"
+    return f"{number(value, places)}{NBSP}{unit}"
 
 
 def times(factor: float) -> str:
@@ -233,23 +233,23 @@ def workload(plan: Plan) -> str:
     """Return what a plan's sessions carry, in words: `rr 200/1 000 bytes, 4 in flight`."""
     if not plan.workload.is_transactional:
         return f"{plan.workload} with a latency probe" if plan.probe else str(plan.workload)
-    request, response = plan.sizes
+    request, response = plan.transaction_sizes
     in_flight = f", {plan.burst} in flight" if plan.burst > 1 else ""
     closed = ", closed by the answering end" if plan.workload is Workload.CRR else ""
-    return f"{plan.workload} {count(request)}/{count(response)}{GROUP}bytes{in_flight}{closed}"
+    return f"{plan.workload} {count(request)}/{count(response)}{NBSP}bytes{in_flight}{closed}"
 
 
 def sessions(value: int) -> str:
     """Return a number of sessions in words: `1 session`, `5 sessions`."""
-    return f"{value}{GROUP}session{'' if value == 1 else 's'}"
+    return f"{value}{NBSP}session{'' if value == 1 else 's'}"
 
 
 def settings(value: Settings) -> str:
     """Return settings in words: `out, 5 sessions, window 56K`."""
-    return f"{value.direction}, {sessions(value.sessions)}, window{GROUP}{window(value.window_bytes)}"
+    return f"{value.direction}, {sessions(value.sessions)}, window{NBSP}{window(value.window_bytes)}"
 
 
-def change(before: Settings, after: Settings) -> str:
+def settings_change(before: Settings, after: Settings) -> str:
     """Return what a change of settings changed, in words: `5 sessions, window 56K`; empty for nothing."""
     words: list[str] = []
     if before.direction is not after.direction:
@@ -257,7 +257,7 @@ def change(before: Settings, after: Settings) -> str:
     if before.sessions != after.sessions:
         words.append(sessions(after.sessions))
     if before.window_bytes != after.window_bytes:
-        words.append(f"window{GROUP}{window(after.window_bytes)}")
+        words.append(f"window{NBSP}{window(after.window_bytes)}")
     return ", ".join(words)
 
 
@@ -266,15 +266,15 @@ def gain(before: float | None, after: float | None) -> str:
     if not before or after is None:
         return ""
     percent_ = round(100 * (after / before - 1))  # an integer: there is no -0 of it
-    return f" ({percent_:+d}{GROUP}%)" if percent_ else f" (0{GROUP}%)"
+    return f" ({percent_:+d}{NBSP}%)" if percent_ else f" (0{NBSP}%)"
 
 
-def expected(value: Expected | None) -> str:
+def expected_rate(value: ExpectedRate | None) -> str:
     """Return an expected rate with where it comes from: `9 415 Mb/s (documented: AIX table 1)`."""
     if value is None:
         return "nothing to expect"
     rates = rate(value.bit_s) if value.transactions_s is None else transactions(value.transactions_s)
-    return f"{rates} ({value.basis}: {plain(value.source)})"
+    return f"{rates} ({value.basis}: {sanitize(value.source)})"
 
 
 def arrow(direction: Direction) -> str:
@@ -292,11 +292,11 @@ def verdict(word: str) -> str:
     return _VERDICTS[word]
 
 
-def plain(text: str) -> str:
+def sanitize(text: str) -> str:
     """Return text of a peer or of a file as one harmless line: no control or invisible characters."""
-    return "".join(c if c.isprintable() else GROUP if c == GROUP else " " for c in text).strip()
+    return "".join(c if c.isprintable() else NBSP if c == NBSP else " " for c in text).strip()
 
 
-def many(value: int, word: str) -> str:
+def quantity(value: int, word: str) -> str:
     """Return a number of things: `1 core`, `64 cores`."""
-    return f"{count(value)}{GROUP}{word}{'' if value == 1 else 's'}"
+    return f"{count(value)}{NBSP}{word}{'' if value == 1 else 's'}"

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from ...engine.model.errors import PlanError
-from ...engine.model.peer import Peer, check_port, is_ssh
+from ...engine.model.peer import Peer, check_port, is_ssh_address
 from ...engine.model.plan import MAX_CORES, MAX_SESSIONS, SECOND_NS, Direction
 from ...engine.results.sweep import MAX_POINTS
 from ...presets.preset import TUNNELS, Tunnel
@@ -79,7 +79,7 @@ def line_rate_bit_s(text: str) -> int:
 def mtu_bytes(text: str) -> int:
     """Read a link's MTU; a tunnel or a preset may leave it less room than these limits."""
     allowed = f"give bytes, {MIN_MTU_BYTES} to {MAX_MTU_BYTES}"
-    mtu = whole(text, "MTU", allowed)
+    mtu = integer(text, "MTU", allowed)
     if not MIN_MTU_BYTES <= mtu <= MAX_MTU_BYTES:
         raise PlanError("MTU", mtu, allowed)
     return mtu
@@ -114,9 +114,9 @@ def pass_percent(text: str) -> float:
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
         raise PlanError("pass mark", repr(text), "give percents such as 95 or 97.5")
-    from ...presets.verdict import check_pass_mark  # of all that it stands on, help needs nothing
+    from ...presets.verdict import check_pass_percent  # of all that it stands on, help needs nothing
 
-    return check_pass_mark(float(match[1]))
+    return check_pass_percent(float(match[1]))
 
 
 def refresh_hz(text: str) -> float:
@@ -124,7 +124,7 @@ def refresh_hz(text: str) -> float:
     match = _HERTZ.fullmatch(text.strip())
     if match is None:
         raise PlanError("refresh rate", repr(text), "give frames a second such as 4 or 0.5")
-    return check_refresh(float(match[1]))
+    return check_refresh_hz(float(match[1]))
 
 
 def ci_percent(text: str) -> float:
@@ -137,19 +137,19 @@ def ci_percent(text: str) -> float:
 
 def peer(text: str) -> Peer:
     """Read a peer: `HOST`, `HOST:PORT`, an IPv6 address, `[IPv6]:PORT`, `ssh://[USER@]HOST[:PORT]`, `loopback`."""
-    if "/" in text and not is_ssh(text):
+    if "/" in text and not is_ssh_address(text):
         raise PlanError("peer", repr(text), "give HOST, HOST:PORT, [IPv6]:PORT, ssh://HOST or loopback")
     return Peer.parse(text)
 
 
 def sessions(text: str) -> int:
     """Read a number of sessions."""
-    return whole(text, "sessions", f"a run has 1 to {MAX_SESSIONS}")
+    return integer(text, "sessions", f"a run has 1 to {MAX_SESSIONS}")
 
 
 def listening_port(text: str) -> int:
     """Read the port to listen on; 0 stands for any free one."""
-    port = whole(text, "port", "give a number from 1 to 65535, or 0 for a free one")
+    port = integer(text, "port", "give a number from 1 to 65535, or 0 for a free one")
     return port if port == 0 else check_port(port)
 
 
@@ -159,15 +159,15 @@ def cores(text: str) -> tuple[int, ...]:
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        low = whole(first, "cores", allowed)
-        high = whole(last, "cores", allowed) if dash else low
+        low = integer(first, "cores", allowed)
+        high = integer(last, "cores", allowed) if dash else low
         if not 0 <= low <= high < MAX_CORES:
             raise PlanError("cores", repr(text), allowed)
         found += range(low, high + 1)
     return tuple(found)
 
 
-def whole(text: str, field: str, allowed: str) -> int:
+def integer(text: str, field: str, allowed: str) -> int:
     """Read a whole number."""
     if _WHOLE.fullmatch(text.strip()) is None:
         raise PlanError(field, repr(text), allowed)
@@ -240,12 +240,12 @@ def _range(field: str, part: str, ends: tuple[T, T], step: int | None) -> list[T
 
 
 DEFAULT_REFRESH_HZ: Final = 4.0
-LOWEST_HZ: Final = 0.5
-HIGHEST_HZ: Final = 30.0
+MIN_REFRESH_HZ: Final = 0.5
+MAX_REFRESH_HZ: Final = 30.0
 
 
-def check_refresh(hz: float) -> float:
+def check_refresh_hz(hz: float) -> float:
     """Return how often a screen is drawn; raise PlanError where nobody could follow it, or no line carry it."""
-    if not LOWEST_HZ <= hz <= HIGHEST_HZ:
-        raise PlanError("refresh rate", f"{hz:g} Hz", f"give {LOWEST_HZ:g} to {HIGHEST_HZ:g} a second")
+    if not MIN_REFRESH_HZ <= hz <= MAX_REFRESH_HZ:
+        raise PlanError("refresh rate", f"{hz:g} Hz", f"give {MIN_REFRESH_HZ:g} to {MAX_REFRESH_HZ:g} a second")
     return hz

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from ...engine.results.run_log import RunRow
+from ...engine.results.run_log import RunRecord
 from . import numbers as words
 
 _WORDS_OF_DIRECTION: Final = {"out": "→", "in": "←", "duplex": "⇄"}
@@ -24,7 +24,7 @@ class RunLine:
     transactions_s: float | None
     percent: float | None
     verdict: str | None
-    ended: str
+    end_words: str
     label: str
     note: str
     group: str
@@ -33,7 +33,9 @@ class RunLine:
     @property
     def when(self) -> str:
         """The moment it began, in UTC, to the minute: `2026-11-21 01:46`."""
-        return words.UNKNOWN if self.started_utc is None else words.plain(self.started_utc[:16].replace("T", " "))
+        return (
+            words.UNKNOWN if self.started_utc is None else words.sanitize(self.started_utc[:16].replace("T", " "))
+        )
 
     @property
     def rate(self) -> str:
@@ -45,13 +47,13 @@ class RunLine:
     @property
     def verdict_words(self) -> str:
         """The verdict with its mark; of a run without one, how it ended."""
-        return words.verdict(self.verdict) if self.verdict in _BADNESS else self.ended
+        return words.verdict(self.verdict) if self.verdict in _BADNESS else self.end_words
 
 
-Key = Callable[[RunLine], Any]
+SortKey = Callable[[RunLine], Any]
 
 # What a column is called, and what it sorts by; what is unknown comes last in either order.
-SORTS: Final[dict[str, Key]] = {
+SORT_KEYS: Final[dict[str, SortKey]] = {
     "when": lambda line: line.run_id,
     "preset": lambda line: line.preset or None,
     "peer": lambda line: line.peer,
@@ -63,37 +65,37 @@ SORTS: Final[dict[str, Key]] = {
 }
 
 
-def ordered(lines: Sequence[RunLine], column: str, *, falling: bool) -> list[RunLine]:
+def sort_lines(lines: Sequence[RunLine], column: str, *, descending: bool) -> list[RunLine]:
     """Return the lines in the order of a column; equals stay as they were, what is unknown comes last."""
-    key = SORTS[column]
+    key = SORT_KEYS[column]
     known = [line for line in lines if key(line) is not None]
     unknown = [line for line in lines if key(line) is None]
-    return [*sorted(known, key=key, reverse=falling), *unknown]
+    return [*sorted(known, key=key, reverse=descending), *unknown]
 
 
-def run_line(row: RunRow) -> RunLine:
+def run_line(row: RunRecord) -> RunLine:
     """Return the line of a run; what its document does not tell is unknown: a log is a file, and files change."""
     document: Any = row.document
     mbit_s = number_in(document, "measured", "total", "mbit_s")
     return RunLine(
         run_id=row.run_id,
         started_utc=row.started_utc,
-        preset=words.plain(row.preset),
-        peer=words.plain(row.peer),
+        preset=words.sanitize(row.preset),
+        peer=words.sanitize(row.peer),
         test=_test(document),
         bit_s=None if mbit_s is None else mbit_s * 1e6,
         transactions_s=number_in(document, "measured", "total", "transactions_s"),
         percent=number_in(document, "measured", "total", "percent_of_expected"),
         verdict=row.verdict,
-        ended=ended_text(row),
-        label=words.plain(row.label or ""),
-        note=words.plain(row.note or ""),
-        group=words.plain(row.group or ""),
+        end_words=run_end_text(row),
+        label=words.sanitize(row.label or ""),
+        note=words.sanitize(row.note or ""),
+        group=words.sanitize(row.group or ""),
         is_running=row.is_running,
     )
 
 
-def ended_text(row: RunRow) -> str:
+def run_end_text(row: RunRecord) -> str:
     """Return how a run ended; one that did not may still go on, or its process may have died."""
     if row.reason is not None:
         return words.reason(row.reason)
@@ -118,7 +120,7 @@ def _test(document: Any) -> str:
     sessions = number_in(document, "plan", "sessions")
     if direction is None or sessions is None:
         return words.UNKNOWN
-    workload = words.plain(str(_value_in(document, "plan", "workload")))
+    workload = words.sanitize(str(_value_in(document, "plan", "workload")))
     return f"{'' if workload == 'stream' else workload}{direction}{sessions:.0f}"
 
 
@@ -129,7 +131,7 @@ _FIELDS: Final = ("preset", "peer", "verdict", "label", "note", "group")
 
 
 @dataclass(frozen=True, slots=True)
-class RowFilter:
+class RunFilter:
     """What is asked for, each part by itself; None asks for nothing. Texts are parts of a text, in any letters."""
 
     preset: str | None = None
@@ -137,11 +139,11 @@ class RowFilter:
     verdict: str | None = None
     label: str | None = None
 
-    def of(self, rows: Iterable[RunRow]) -> list[RunRow]:
+    def apply(self, rows: Iterable[RunRecord]) -> list[RunRecord]:
         """Return the rows that have all of it, in their order."""
         return [row for row in rows if self._has(row)]
 
-    def _has(self, row: RunRow) -> bool:
+    def _has(self, row: RunRecord) -> bool:
         return (
             _is_part(self.preset, row.preset)
             and _is_part(self.peer, row.peer)
@@ -150,18 +152,18 @@ class RowFilter:
         )
 
 
-class KeptRun:
+class SearchableRun:
     """A run of the log with its line, and its words, made ready to be looked through at each letter."""
 
     __slots__ = ("_everything", "_words", "line", "row")
 
-    def __init__(self, row: RunRow) -> None:
+    def __init__(self, row: RunRecord) -> None:
         self.row = row
         self.line = run_line(row)
         self._words = {name: (getattr(row, name) or "").casefold() for name in _FIELDS}
         self._everything = " ".join((*self._words.values(), row.run_id, row.started_utc or ""))
 
-    def has(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Return whether every word of a text is in them; `peer:db` looks for `db` in the peer alone."""
         for wanted in text.casefold().split():
             name, colon, part = wanted.partition(":")

@@ -4,11 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from ...engine.model.events import Expected
+from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS
-from ...engine.results.json_document import SCHEMA, document, short
-from ...engine.results.saturation import NOTHING_PERCENT, Best, Knee, best, knees
-from ...engine.results.sweep import AXES, Axis, Cell, Point, Sweep
+from ...engine.results.json_document import DOCUMENT_VERSION, build_document, round_figure
+from ...engine.results.saturation import (
+    MAX_HIDDEN_GAIN_PERCENT,
+    BestSettings,
+    SaturationPoint,
+    find_best,
+    find_saturation_points,
+)
+from ...engine.results.sweep import AXES, Axis, Sweep, SweepPoint, SweepResult
 from . import numbers as fmt
 
 AXIS_NAMES: Final[dict[Axis, str]] = {
@@ -17,7 +23,7 @@ AXIS_NAMES: Final[dict[Axis, str]] = {
     "window_bytes": "window",
     "message_bytes": "message size",
 }
-COLUMNS: Final = (
+CSV_COLUMNS: Final = (
     "group",
     "run_id",
     "preset",
@@ -39,116 +45,119 @@ COLUMNS: Final = (
 )
 
 
-def about_ns(sweep: Sweep, runs: int) -> int:
+def estimated_duration_ns(sweep: Sweep, runs: int) -> int:
     """Return about how long so many runs of a sweep take: each a second beside what it lasts."""
     return runs * ((sweep.base.duration_ns or 0) + SECOND_NS)
 
 
-def value_words(axis: Axis, value: int | str | None) -> str:
+def axis_value_words(axis: Axis, value: int | str | None) -> str:
     """Return a value of an axis as a person would type it."""
     if axis in {"window_bytes", "message_bytes"} and not isinstance(value, str):
         return fmt.window(value)
     return str(value)
 
 
-def point_words(point: Point, axes: Iterable[Axis] = AXES) -> str:
+def point_words(point: SweepPoint, axes: Iterable[Axis] = AXES) -> str:
     """Return a combination of settings in words, of some axes: `out, 5 sessions, window 64K, message size 1K`."""
     words: list[str] = []
     for axis in axes:
-        value = value_words(axis, point.value(axis))
+        value = axis_value_words(axis, point.value(axis))
         if axis == "direction":
             words.append(value)
         elif axis == "sessions":
             words.append(fmt.sessions(point.sessions))
         else:
-            words.append(f"{AXIS_NAMES[axis]}{fmt.GROUP}{value}")
+            words.append(f"{AXIS_NAMES[axis]}{fmt.NBSP}{value}")
     return ", ".join(words)
 
 
-def cell_words(cell: Cell) -> str:
+def result_words(cell: SweepResult) -> str:
     """Return a cell's rate with how sure it is: `94.15 Mb/s ±0.31 %`."""
     total = cell.summary.total
-    steady = None if total is None else total.steady
-    return f"{fmt.rate(cell.bit_s)} {fmt.give_or_take(None if steady is None else steady.percent)}".rstrip()
+    steady = None if total is None else total.estimate
+    margin = fmt.margin_of_error(None if steady is None else steady.half_width_percent)
+    return f"{fmt.rate(cell.bit_s)} {margin}".rstrip()
 
 
-def knee_words(sweep: Sweep, knee: Knee) -> str:
+def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
     """Return what an axis brings, in a sentence: `window: beyond 256K nothing is gained (at most 0.8 %)`."""
-    others: list[Axis] = [axis for axis in sweep.varied if axis != knee.axis]
-    where = f" ({point_words(knee.at, others)})" if others else ""
-    name, value = AXIS_NAMES[knee.axis], value_words(knee.axis, knee.value)
-    if knee.at_most_percent is None:
+    others: list[Axis] = [axis for axis in sweep.varied_axes if axis != knee.axis]
+    where = f" ({point_words(knee.point, others)})" if others else ""
+    name, value = AXIS_NAMES[knee.axis], axis_value_words(knee.axis, knee.value)
+    if knee.max_gain_percent is None:
         return f"{name}{where}: {value} is the largest that was tried, and still gains; try more"
-    at_most = f"{fmt.number(max(0.0, knee.at_most_percent), 1 if knee.at_most_percent < 100 else 0)}{fmt.GROUP}%"
-    if knee.at_most_percent > NOTHING_PERCENT:
+    at_most = f"{fmt.number(max(0.0, knee.max_gain_percent), 1 if knee.max_gain_percent < 100 else 0)}{fmt.NBSP}%"
+    if knee.max_gain_percent > MAX_HIDDEN_GAIN_PERCENT:
         return f"{name}{where}: beyond {value} no gain can be shown; it may be up to {at_most}: give --seconds more"
     if knee.is_first:
         return f"{name}{where}: from {value} on it makes no difference (at most {at_most})"
     return f"{name}{where}: beyond {value} nothing is gained (at most {at_most})"
 
 
-def best_words(sweep: Sweep, found: Best) -> list[str]:
+def best_words(sweep: Sweep, found: BestSettings) -> list[str]:
     """Return the fastest settings, and the most modest that may be as fast."""
-    axes = sweep.varied or ("sessions", "window_bytes")
-    lines = [f"fastest: {cell_words(found.fastest)} with {point_words(found.fastest.point, axes)}"]
-    if found.modest.point != found.fastest.point:
-        modest = f"{point_words(found.modest.point, axes)} ({cell_words(found.modest)})"
+    axes = sweep.varied_axes or ("sessions", "window_bytes")
+    lines = [f"fastest: {result_words(found.fastest)} with {point_words(found.fastest.point, axes)}"]
+    if found.least_demanding.point != found.fastest.point:
+        modest = f"{point_words(found.least_demanding.point, axes)} ({result_words(found.least_demanding)})"
         lines.append(f"as fast, as far as these runs can show, and more modest: {modest}")
     return lines
 
 
-def bests(sweep: Sweep, cells: Sequence[Cell]) -> list[Best]:
+def best_by_direction(sweep: Sweep, cells: Sequence[SweepResult]) -> list[BestSettings]:
     """Return the best of each direction."""
     by_direction = [[cell for cell in cells if cell.point.direction is way] for way in sweep.directions]
-    return [found for those in by_direction if (found := best(those)) is not None]
+    return [found for those in by_direction if (found := find_best(those)) is not None]
 
 
-def sweep_json(sweep: Sweep, cells: Sequence[Cell]) -> dict[str, Any]:
+def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
     """Return a sweep as one document."""
     return {
-        "schema": SCHEMA,
+        "schema": DOCUMENT_VERSION,
         "group": sweep.group,
         "peer": sweep.peer,
         "preset": sweep.preset,
         "figure": sweep.figure,
         "is_complete": len(cells) == len(sweep.points),
         "axes": {axis: list(sweep.values(axis)) for axis in AXES},
-        "cells": [_cell_json(sweep, cell) for cell in in_order(sweep, cells)],
+        "cells": [_cell_json(sweep, cell) for cell in sort_results(sweep, cells)],
         "knees": [
             {
                 "axis": knee.axis,
-                **{axis: knee.at.value(axis) for axis in AXES if axis != knee.axis},
+                **{axis: knee.point.value(axis) for axis in AXES if axis != knee.axis},
                 "value": knee.value,
-                "gain_at_most_percent": None if knee.at_most_percent is None else short(knee.at_most_percent),
-                "words": knee_words(sweep, knee),
+                "gain_at_most_percent": None
+                if knee.max_gain_percent is None
+                else round_figure(knee.max_gain_percent),
+                "words": saturation_words(sweep, knee),
             }
-            for knee in knees(cells)
+            for knee in find_saturation_points(cells)
         ],
         "best": [
             {
                 "direction": found.fastest.point.direction.value,
                 "fastest": found.fastest.run_id,
-                "most_modest_alike": found.modest.run_id,
-                "alike": [cell.run_id for cell in found.alike],
+                "most_modest_alike": found.least_demanding.run_id,
+                "alike": [cell.run_id for cell in found.equivalent],
             }
-            for found in bests(sweep, cells)
+            for found in best_by_direction(sweep, cells)
         ],
     }
 
 
-def _cell_json(sweep: Sweep, cell: Cell) -> dict[str, Any]:
-    whole = document(cell.summary, run_id=cell.run_id, preset=sweep.preset, verdict="none")
+def _cell_json(sweep: Sweep, cell: SweepResult) -> dict[str, Any]:
+    whole = build_document(cell.summary, run_id=cell.run_id, preset=sweep.preset, verdict="none")
     settings = {axis: cell.point.value(axis) for axis in AXES}
     return {"run_id": cell.run_id, **settings, **{name: whole[name] for name in ("measured", "cpu", "tcp")}}
 
 
-def rows(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[list[str]]:
+def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
     """Give the rows of the CSV, the header first; an empty cell is unknown."""
-    yield list(COLUMNS)
-    for cell in in_order(sweep, cells):
+    yield list(CSV_COLUMNS)
+    for cell in sort_results(sweep, cells):
         summary, point = cell.summary, cell.point
-        steady = None if summary.total is None else summary.total.steady
-        expected = expected_of(cell)
+        steady = None if summary.total is None else summary.total.estimate
+        expected = expected_rate_of(cell)
         numbers = (
             None if cell.bit_s is None else cell.bit_s / 1e6,
             None if steady is None else steady.low / 1e6,
@@ -167,19 +176,19 @@ def rows(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[list[str]]:
         yield ["" if one is None else str(one) for one in (*words, *map(_rounded, numbers))]
 
 
-def expected_of(cell: Cell) -> Expected | None:
+def expected_rate_of(cell: SweepResult) -> ExpectedRate | None:
     """Return what was expected of a cell's rate."""
     expectation = cell.summary.expectation
     return expectation.total or expectation.out or expectation.in_
 
 
-def in_order(sweep: Sweep, cells: Iterable[Cell]) -> list[Cell]:
+def sort_results(sweep: Sweep, cells: Iterable[SweepResult]) -> list[SweepResult]:
     """Return cells in the order of their axes' values as they were asked for."""
     places = {axis: {value: place for place, value in enumerate(sweep.values(axis))} for axis in AXES}
     return sorted(cells, key=lambda cell: [places[axis].get(cell.point.value(axis), -1) for axis in AXES])
 
 
-def grids(sweep: Sweep) -> Iterator[tuple[str, Axis, Axis, list[Point]]]:
+def grids(sweep: Sweep) -> Iterator[tuple[str, Axis, Axis, list[SweepPoint]]]:
     """Give what a sweep's tables are made of: a title, the axis of the rows, that of the columns, the points.
 
     The two axes with most values are those of each table; there is a table for each combination of the others.
@@ -189,7 +198,7 @@ def grids(sweep: Sweep) -> Iterator[tuple[str, Axis, Axis, list[Point]]]:
     row_axis, column_axis = by_length[0], by_length[1]
     rest: list[Axis] = [axis for axis in AXES if axis not in {row_axis, column_axis}]
 
-    def others(point: Point) -> list[str]:
+    def others(point: SweepPoint) -> list[str]:
         return [str(point.value(axis)) for axis in rest]
 
     for _, group in groupby(sorted(sweep.points, key=others), key=others):
@@ -198,4 +207,4 @@ def grids(sweep: Sweep) -> Iterator[tuple[str, Axis, Axis, list[Point]]]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return value if value is None or isinstance(value, int) else short(value)
+    return value if value is None or isinstance(value, int) else round_figure(value)

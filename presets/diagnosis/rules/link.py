@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import SECOND_NS, Direction
-from ...number_text import rate_words
+from ...number_text import format_rate
 from .. import remedies
 from ..budget import FlowView, end_name
 from ..evidence import EndEvidence, LinkEvidence
@@ -18,7 +18,7 @@ _SMALL_MTU_HEADERS: Final = 1.25
 _SMALL_MSS_BYTES: Final = 1_000
 
 
-def find_link(view: FlowView) -> Iterator[Finding]:
+def find_link_limits(view: FlowView) -> Iterator[Finding]:
     """Give what the link takes away before any packet is late or lost."""
     yield from _segments(view)
     yield from _timestamps(view)
@@ -56,11 +56,11 @@ def _segments(view: FlowView) -> Iterator[Finding]:
     usual = link.payload_bytes - options
     if mss >= usual:
         return
-    carries = _carries(link, view.wanted_bit_s, mss, options)
-    missing = _carries(link, view.wanted_bit_s, usual, options) - carries
-    share = view.budget.take("network", "starved", most=_of_gap(view, missing))
-    carried = rate_words(carries)
-    shown = f"segments of {mss} bytes instead of {usual} leave {carried} of {rate_words(view.wanted_bit_s)}"
+    carries = _carries(link, view.target_bit_s, mss, options)
+    missing = _carries(link, view.target_bit_s, usual, options) - carries
+    share = view.budget.take("network", "starved", limit=_of_gap(view, missing))
+    carried = format_rate(carries)
+    shown = f"segments of {mss} bytes instead of {usual} leave {carried} of {format_rate(view.target_bit_s)}"
     small = [end for end in (view.sender, view.receiver) if _mtu(end) is not None and _mtu(end) != link.mtu_bytes]
     if small:
         end = min(small, key=lambda each: _mtu(each) or 0)
@@ -95,14 +95,14 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
         return
     if _options_bytes(view):
         payload_bytes = link.payload_bytes - _TIMESTAMPS_BYTES
-        missing = view.wanted_bit_s - _carries(link, view.wanted_bit_s, payload_bytes, _TIMESTAMPS_BYTES)
-        share = view.budget.take("network", "starved", most=_of_gap(view, missing))
+        missing = view.target_bit_s - _carries(link, view.target_bit_s, payload_bytes, _TIMESTAMPS_BYTES)
+        share = view.budget.take("network", "starved", limit=_of_gap(view, missing))
         yield Finding(
             "timestamps-on",
             share,
             0.95,
             "TCP timestamps take 12 bytes of each packet, which the preset's packets do not carry.",
-            f"that is {rate_words(missing)}",
+            f"that is {format_rate(missing)}",
             "linkgauge … --timestamps, to hold the link against what it can carry with them",
         )
     elif link.timestamps and not flow.timestamps:
@@ -110,11 +110,11 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
         end = off[0] if off else view.receiver
         yield Finding(
             "timestamps-off",
-            view.budget.take("network", most=0.2),
+            view.budget.take("network", limit=0.2),
             0.5,
             "TCP timestamps (RFC 1323, RFC 7323) were not negotiated: round trips are measured once a window.",
             "the preset's sessions have them; without them TCP recovers from loss more slowly",
-            remedies.switch_on(end, "timestamps"),
+            remedies.enable_tcp_option(end, "timestamps"),
             end.end if off else None,
         )
 
@@ -128,12 +128,12 @@ def _nics(view: FlowView) -> Iterator[Finding]:
             continue
         line, wanted = nic.line_rate_bit_s, link.line_rate_bit_s
         if line is not None and wanted is not None and line < wanted:
-            missing = view.wanted_bit_s * (1 - line / wanted)
+            missing = view.target_bit_s * (1 - line / wanted)
             yield Finding(
                 "nic-speed",
-                view.budget.take("network", "buffer", "starved", most=_of_gap(view, missing)),
+                view.budget.take("network", "buffer", "starved", limit=_of_gap(view, missing)),
                 0.95,
-                f"{nic.name} at {end_name(end.end)} runs at {rate_words(line)} and not at {rate_words(wanted)}.",
+                f"{nic.name} at {end_name(end.end)} runs at {format_rate(line)} and not at {format_rate(wanted)}.",
                 f"speed {line // 1_000_000} Mb/s, duplex {nic.duplex or 'unknown'}",
                 f"{remedies.show_nic(end)}; then cable, switch port or: ethtool -s {nic.name} autoneg on",
                 end.end,
@@ -175,16 +175,16 @@ def _others(view: FlowView) -> Iterator[Finding]:
             continue
         carried = (end.counts.sent_bytes if sends else end.counts.received_bytes) * 8 / seconds
         other = carried - own
-        if other < _OTHERS_SHARE * view.wanted_bit_s or (share := view.budget.left("network")) <= 0:
+        if other < _OTHERS_SHARE * view.target_bit_s or (share := view.budget.remaining("network")) <= 0:
             continue
-        share = view.budget.take("network", most=_of_gap(view, other))
+        share = view.budget.take("network", limit=_of_gap(view, other))
         way = "leaves by" if sends else "comes in by"
         yield Finding(
             "other-traffic",
             share,
             0.8,
             f"Other traffic {way} {end.nic.name} at {end_name(end.end)} at the same time.",
-            f"{rate_words(carried)} {'out' if is_out else 'in'}, {rate_words(own)} of it the test with headers",
+            f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it the test with headers",
             f"at the {end.end} end: ss -tuanpi (Linux), or test when the link is idle",
             end.end,
         )

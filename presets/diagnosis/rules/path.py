@@ -5,7 +5,7 @@ from math import sqrt
 from typing import Final
 
 from ....engine.model.plan import Direction
-from ...number_text import rate_words
+from ...number_text import format_rate
 from .. import remedies
 from ..budget import FlowView, end_name
 from ..evidence import EndEvidence
@@ -23,9 +23,9 @@ _DELIVERS: Final = 0.97
 _LEAST_SHARE: Final = 0.05
 
 
-def find_path(view: FlowView) -> Iterator[Finding]:
+def find_path_limits(view: FlowView) -> Iterator[Finding]:
     """Give what happens between the ends; what is left of the gap is the path's."""
-    if view.budget.left("network") < _LEAST_SHARE:
+    if view.budget.remaining("network") < _LEAST_SHARE:
         return
     yield from _loss(view)
     yield from _pacing(view)
@@ -38,7 +38,7 @@ def _loss(view: FlowView) -> Iterator[Finding]:
     if lost is None or lost < _SOME_LOSS:
         return
     bound = _mathis(view, lost)
-    is_bound = bound is not None and bound < view.wanted_bit_s and not view.has_queue
+    is_bound = bound is not None and bound < view.target_bit_s and not view.has_queue
     if lost < _MUCH_LOSS and not is_bound:
         return
     share = view.budget.take("network")
@@ -47,7 +47,7 @@ def _loss(view: FlowView) -> Iterator[Finding]:
         shown += f", {view.flow.out_of_order} packets came out of order"
     if bound is not None:
         trip = (view.flow.rtt_us or 0) / 1_000
-        shown += f"; at a round trip of {trip:.3g} ms that leaves TCP about {rate_words(bound)}"
+        shown += f"; at a round trip of {trip:.3g} ms that leaves TCP about {format_rate(bound)}"
     for end in (view.receiver, view.sender):
         found = _nic_fault(view, end, share, shown)
         if found is not None:
@@ -110,14 +110,14 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
     paced = None if flow.pacing_bit_s is None else flow.pacing_bit_s * view.evidence.sessions
     if not (flow.congestion or "").startswith("bbr") or paced is None or view.has_queue:
         return
-    if paced > _PACED * flow.bit_s and paced > view.wanted_bit_s:
+    if paced > _PACED * flow.bit_s and paced > view.target_bit_s:
         return
     yield Finding(
         "pacing",
         view.budget.take("network"),
         0.6,
         f"{flow.congestion} paces the sender below the expected rate.",
-        f"its pacing rate is {rate_words(paced)}, {rate_words(flow.bit_s)} arrive, and no queue builds",
+        f"its pacing rate is {format_rate(paced)}, {format_rate(flow.bit_s)} arrive, and no queue builds",
         "linkgauge … --congestion cubic, to see what the path carries",
         view.sender.end,
     )
@@ -144,11 +144,13 @@ def _slow(view: FlowView) -> Iterator[Finding]:
     if share < _LEAST_SHARE:
         return
     flow = view.flow
-    shown = [f"{rate_words(flow.bit_s)} got through"]
+    shown = [f"{format_rate(flow.bit_s)} got through"]
     if flow.busy is not None:
         shown[0] = f"there was something to send for {100 * flow.busy:.0f} % of the time, {shown[0]}"
     if flow.delivery_bit_s is not None:
-        shown.append(f"the path delivered {rate_words(flow.delivery_bit_s * view.evidence.sessions)} while it sent")
+        shown.append(
+            f"the path delivered {format_rate(flow.delivery_bit_s * view.evidence.sessions)} while it sent"
+        )
     if flow.rtt_us is not None and flow.min_rtt_us is not None:
         queue = "a queue builds" if view.has_queue else "no queue builds"
         shown.append(f"{queue}: round trip {flow.rtt_us / 1e3:.3g} ms, at best {flow.min_rtt_us / 1e3:.3g} ms")
@@ -165,7 +167,7 @@ def _slow(view: FlowView) -> Iterator[Finding]:
 def _path_confidence(view: FlowView) -> float:
     """Return how sure it is the path: a queue shows it, and delivery at the expected rate speaks against it."""
     delivered = view.flow.delivery_bit_s or 0
-    if view.evidence.sessions == 1 and delivered >= _DELIVERS * view.wanted_bit_s:
+    if view.evidence.sessions == 1 and delivered >= _DELIVERS * view.target_bit_s:
         return 0.4
     return 0.85 if view.has_queue else 0.5
 
@@ -178,7 +180,7 @@ def _other_way(view: FlowView) -> str:
         return f"the other way tells whether it is both: --direction {back}"
     rate = other[0].bit_s
     alike = abs(rate - view.flow.bit_s) <= 0.1 * max(rate, view.flow.bit_s)
-    return f"{'both ways alike' if alike else 'not both ways alike'}: {rate_words(rate)} the other way"
+    return f"{'both ways alike' if alike else 'not both ways alike'}: {format_rate(rate)} the other way"
 
 
 def _qdisc(end: EndEvidence) -> str:

@@ -28,9 +28,9 @@ _MIB: Final = 1_048_576
 _STARVED: Final = 0.25
 
 
-def find_processor(view: FlowView) -> Iterator[Finding]:
+def find_processor_limits(view: FlowView) -> Iterator[Finding]:
     """Give what cores held up: the sender's where it had nothing to send, the receiver's where it did not read."""
-    yield from find_cores(view)
+    yield from find_core_limits(view)
     if (share := view.budget.take("starved")) >= _LEAST_SHARE:
         yield Finding(
             "sender-starved",
@@ -45,7 +45,7 @@ def find_processor(view: FlowView) -> Iterator[Finding]:
         )
 
 
-def find_cores(view: FlowView) -> Iterator[Finding]:
+def find_core_limits(view: FlowView) -> Iterator[Finding]:
     """Give what full cores of either end account for."""
     yield from _steal(view)
     yield from _at(view, view.sender, ("starved",), ("network",))
@@ -54,7 +54,7 @@ def find_cores(view: FlowView) -> Iterator[Finding]:
 
 def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tuple[str, ...]) -> Iterator[Finding]:
     """Give what an end's cores account for: what waits for them, and what they do while TCP seems busy."""
-    names = waiting if is_full(end) else ()
+    names = waiting if has_full_core(end) else ()
     if names and view.flow.busy is None:  # the kernel does not tell what the sender waited for
         names = (*waiting, *working)
     if names and end is view.sender and view.budget.starved >= _STARVED:
@@ -65,7 +65,7 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
     cutting = _cutting(view, end)
     if names and cutting is not None:  # the kernel cuts and joins while TCP counts as busy
         names = tuple(dict.fromkeys((*names, *waiting, *working)))
-    if view.budget.left(*names) < _LEAST_SHARE:
+    if view.budget.remaining(*names) < _LEAST_SHARE:
         return
     share = view.budget.take(*names)
     if cutting is not None:
@@ -84,7 +84,7 @@ def _cutting(view: FlowView, end: EndEvidence) -> EndEvidence | None:
     if _packets_s(view) < _MANY_PACKETS_S:
         return None
     other = view.receiver if end is view.sender else view.sender
-    ends = (end, other) if view.evidence.same_host else (end,)
+    ends = (end, other) if view.evidence.is_same_host else (end,)
     return next((one for one in ends if one.nic is not None and lacks_offloads(one.nic)), None)
 
 
@@ -98,15 +98,15 @@ def _hottest_busy(end: EndEvidence) -> float:
 
 
 def _packets_s(view: FlowView) -> float:
-    return view.wanted_bit_s / 8 / max(1, view.flow.mss_bytes or 1_448)
+    return view.target_bit_s / 8 / max(1, view.flow.mss_bytes or 1_448)
 
 
-def is_full(end: EndEvidence) -> bool:
+def has_full_core(end: EndEvidence) -> bool:
     """Return whether an end has a core that is full."""
     return _hottest_busy(end) >= _FULL
 
 
-def load_words(end: EndEvidence) -> str:
+def describe_core_load(end: EndEvidence) -> str:
     """Write how full an end's hottest core is, and with what."""
     found = _hottest(end)
     if found is None:
@@ -124,7 +124,7 @@ def _full(view: FlowView, end: EndEvidence, share: float) -> Finding:
     found = _hottest(end)
     number = found[0] if found else 0
     own = end.process or 0.0
-    if view.evidence.same_host:
+    if view.evidence.is_same_host:
         own = (view.sender.process or 0.0) + (view.receiver.process or 0.0)
     # The kernel's work on packets is the test's own as well, wherever it is done.
     others = max(0.0, sum(core.user + core.system for core in end.cores) - own)
@@ -132,14 +132,14 @@ def _full(view: FlowView, end: EndEvidence, share: float) -> Finding:
     if is_crowded and others >= _OTHERS:
         text = f"Core {number} of {end_name(end.end)} is full, and other processes fill it."
         remedy = f"{remedies.show_processes(end)}; end them, or keep clear of them with {_cores_option(end)}"
-    elif not view.evidence.workload.is_streaming and view.evidence.same_host:
+    elif not view.evidence.workload.is_bulk and view.evidence.is_same_host:
         text = f"Core {number} is full: between two ends of one host its time is all that a transaction takes."
         is_room = view.evidence.sessions < len(end.cores)
         remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if is_room else "a faster machine"
     else:
         text = f"Core {number} of {end_name(end.end)} is full: one session is one core's work."
         remedy = _spread(view, end)
-    evidence = f"{load_words(end)}; other processes used {others:.1f} of {len(end.cores)} cores"
+    evidence = f"{describe_core_load(end)}; other processes used {others:.1f} of {len(end.cores)} cores"
     confidence = 0.6 if view.flow.busy is None else 0.9
     return Finding("core-saturated", share, confidence, text, evidence, remedy, end.end, share)
 
@@ -149,7 +149,7 @@ def _cores_option(end: EndEvidence) -> str:
 
 
 def _spread(view: FlowView, end: EndEvidence) -> str:
-    if not view.evidence.workload.is_streaming:
+    if not view.evidence.workload.is_bulk:
         return f"linkgauge … --sessions {2 * len(end.cores)} --workers {len(end.cores)}, or a faster machine"
     if len(end.cores) > 2 and view.evidence.sessions == 1:
         more = min(4, len(end.cores) // 2)
@@ -189,8 +189,8 @@ def _offloads(view: FlowView, end: EndEvidence, share: float) -> Finding:
         share,
         0.85,
         f"The offloads of {nic.name} at {end_name(end.end)} are off: each packet costs processor time.",
-        f"{states}; {_packets_s(view):.0f} packets/s are needed{_cost(view, end)}; {load_words(end)}",
-        remedies.offloads_on(end),
+        f"{states}; {_packets_s(view):.0f} packets/s are needed{_cost(view, end)}; {describe_core_load(end)}",
+        remedies.enable_offloads(end),
         end.end,
     )
 
@@ -206,15 +206,15 @@ def _steal(view: FlowView) -> Iterator[Finding]:
     """Give what a hypervisor took of the core that an end needed."""
     for end, names in ((view.sender, ("starved", "network")), (view.receiver, ("receiver", "network"))):
         stolen = max((core.steal for core in end.cores), default=0.0)
-        if stolen < _STEAL or _hottest_busy(end) < _FULL or view.budget.left(*names) < _LEAST_SHARE:
+        if stolen < _STEAL or _hottest_busy(end) < _FULL or view.budget.remaining(*names) < _LEAST_SHARE:
             continue
-        share = view.budget.take(*names, most=min(1.0, stolen / max(0.01, view.gap_bit_s / view.wanted_bit_s)))
+        share = view.budget.take(*names, limit=min(1.0, stolen / max(0.01, view.gap_bit_s / view.target_bit_s)))
         yield Finding(
             "steal",
             share,
             0.7,
             f"The hypervisor takes processor time away from {end_name(end.end)}.",
-            f"up to {100 * stolen:.0f} % of a core was stolen; {load_words(end)}",
+            f"up to {100 * stolen:.0f} % of a core was stolen; {describe_core_load(end)}",
             "give this virtual machine cores of its own, or a less busy host",
             end.end,
         )

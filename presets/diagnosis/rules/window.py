@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ...number_text import rate_words
+from ...number_text import format_rate
 from .. import remedies
 from ..budget import FlowView, end_name
 from ..evidence import EndEvidence
@@ -18,9 +18,9 @@ _UNSCALED_BYTES: Final = 65_535  # the largest window without scaling, RFC 7323
 _LEAST_SHARE: Final = 0.05
 
 
-def find_window(view: FlowView) -> Iterator[Finding]:
+def find_window_limits(view: FlowView) -> Iterator[Finding]:
     """Give what of the two windows, the peer's and the send buffer, held the sender up."""
-    held = view.budget.left("receiver", "buffer")
+    held = view.budget.remaining("receiver", "buffer")
     needed = view.needed_window_bytes
     if held < _LEAST_SHARE or needed is None:
         return
@@ -32,7 +32,7 @@ def find_window(view: FlowView) -> Iterator[Finding]:
         yield from _grown(view, needed)
 
 
-def find_left(view: FlowView) -> Iterator[Finding]:
+def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
     """Give what windows held up that nothing else explains."""
     flow = view.flow
     if (share := view.budget.take("receiver")) >= _LEAST_SHARE:
@@ -52,7 +52,8 @@ def find_left(view: FlowView) -> Iterator[Finding]:
             0.5,
             f"The send buffer of {end_name(view.sender.end)} is full of what is not acknowledged yet.",
             f"held for {_percent(flow.sndbuf_limited)} of the time",
-            f"give a larger --window, or {remedies.let_grow_to(view.sender, _wished(view), sends=True)}",
+            "give a larger --window, or "
+            + remedies.raise_autotuning_limit(view.sender, _wished(view), is_sender=True),
             view.sender.end,
         )
 
@@ -79,7 +80,7 @@ def _asked(view: FlowView, needed: float) -> Finding:
             0.9,
             f"The kernel of {end_name(end.end)} grants {_bytes(granted)} of the {_bytes(asked)} asked for.",
             f"{limit} there is {_bytes(_limit(end, sends=sends) or granted)}; {shown}",
-            remedies.let_ask_for(end, max(size, asked), sends=sends),
+            remedies.raise_buffer_limit(end, max(size, asked), is_sender=sends),
             end.end,
         )
     return Finding(
@@ -88,14 +89,14 @@ def _asked(view: FlowView, needed: float) -> Finding:
         0.95,
         f"The window of {_bytes(granted)} is below bandwidth x delay.",
         shown,
-        f"linkgauge … --window {remedies.window_word(size)}, or --window auto{_and_let(view, size)}",
+        f"linkgauge … --window {remedies.format_window(size)}, or --window auto{_and_let(view, size)}",
     )
 
 
 def _and_let(view: FlowView, size: int) -> str:
     """Return what must be allowed first for a window to be granted."""
     first = [
-        remedies.let_ask_for(end, size, sends=sends)
+        remedies.raise_buffer_limit(end, size, is_sender=sends)
         for end, sends in ((view.sender, True), (view.receiver, False))
         if (_limit(end, sends=sends) or size) < size
     ]
@@ -116,7 +117,7 @@ def _unscaled(view: FlowView, needed: float) -> Finding:
         0.95,
         "TCP window scaling (RFC 1323, RFC 7323) was not negotiated: no window is above 64 KiB.",
         f"{_carries(view, _UNSCALED_BYTES)}; {_needs(view, needed)}; {_held(view)}",
-        remedies.switch_on(end, "window_scaling")
+        remedies.enable_tcp_option(end, "window_scaling")
         + ("" if off else "; where it is on, look for a firewall on the way"),
         end.end if off else None,
     )
@@ -127,7 +128,7 @@ def _grown(view: FlowView, needed: float) -> Iterator[Finding]:
     for name, end, sends in (("receiver", view.receiver, False), ("buffer", view.sender, True)):
         facts = end.tcp
         limit = None if facts is None else facts.tcp_wmem_max_bytes if sends else facts.tcp_rmem_max_bytes
-        if limit is None or view.budget.left(name) < _LEAST_SHARE or _GROWN_CARRIES * limit >= needed:
+        if limit is None or view.budget.remaining(name) < _LEAST_SHARE or _GROWN_CARRIES * limit >= needed:
             continue
         if view.evidence.window_bytes is not None:
             continue
@@ -140,7 +141,7 @@ def _grown(view: FlowView, needed: float) -> Iterator[Finding]:
             0.9,
             f"The {buffer} of {end_name(end.end)} has grown to the kernel's limit.",
             f"{sysctl} ends at {_bytes(limit)} there; {_needs(view, needed)}; {_held(view)}",
-            remedies.let_grow_to(end, remedies.round_window(needed), sends=sends),
+            remedies.raise_autotuning_limit(end, remedies.round_window(needed), is_sender=sends),
             end.end,
         )
 
@@ -154,13 +155,13 @@ def _wished(view: FlowView) -> int:
 
 
 def _carries(view: FlowView, window_bytes: float) -> str:
-    trip = view.round_trip_s or 1.0
-    rate = rate_words(window_bytes * 8 / trip * view.evidence.sessions)
+    trip = view.base_rtt_s or 1.0
+    rate = format_rate(window_bytes * 8 / trip * view.evidence.sessions)
     return f"it carries {rate} at most at a round trip of {trip * 1e3:.3g} ms"
 
 
 def _needs(view: FlowView, needed: float) -> str:
-    return f"{rate_words(view.wanted_bit_s)} need {_bytes(round(needed))} in each session"
+    return f"{format_rate(view.target_bit_s)} need {_bytes(round(needed))} in each session"
 
 
 def _held(view: FlowView) -> str:

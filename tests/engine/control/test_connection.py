@@ -7,21 +7,26 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TypeVar, cast
 
 import pytest
-from linkgauge.engine.control.connection import ControlLink
-from linkgauge.engine.model.errors import LinkClosed, LocalProtocolError, PeerForeign, RemoteProtocolError
+from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.model.errors import (
+    ConnectionClosed,
+    LocalProtocolError,
+    PeerNotLinkgauge,
+    RemoteProtocolError,
+)
 from linkgauge.engine.model.events import Reason, RunEnd
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Begun, Hello, Notice, Ping, Pong, Report, Start, Stop, Welcome
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, preamble
-from linkgauge.engine.protocol.state_machine import State
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
+from linkgauge.engine.protocol.state_machine import ControlState
 
 pytestmark = pytest.mark.anyio
 
 T = TypeVar("T")
-HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 STOP = Stop(RunEnd(Reason.STOPPED, "enough"))
 RESET = struct.pack("ii", 1, 0)
 
@@ -47,10 +52,10 @@ def tcp_pair(buffer_bytes: int | None = None) -> tuple[socket.socket, socket.soc
     return near, far
 
 
-async def link_on(sock: socket.socket, end: End, opening: bytes = b"") -> ControlLink:
+async def link_on(sock: socket.socket, end: End, opening: bytes = b"") -> ControlConnection:
     """Return a link on a connected socket."""
     loop = asyncio.get_running_loop()
-    _transport, link = await loop.create_connection(lambda: ControlLink(end, opening), sock=sock)
+    _transport, link = await loop.create_connection(lambda: ControlConnection(end, opening), sock=sock)
     return link
 
 
@@ -60,7 +65,7 @@ class Raw:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self._frames = FrameReader(End.FAR)
-        self._greeting = len(preamble(CONTROL_KIND))
+        self._greeting = len(encode_preamble(CONTROL_KIND))
 
     async def say(self, data: bytes) -> None:
         """Send bytes."""
@@ -83,7 +88,7 @@ class Raw:
 
 
 @pytest.fixture
-async def ends() -> AsyncIterator[tuple[ControlLink, ControlLink]]:
+async def ends() -> AsyncIterator[tuple[ControlConnection, ControlConnection]]:
     """Give both ends of a control connection."""
     near_sock, far_sock = tcp_pair()
     near, far = await link_on(near_sock, End.NEAR), await link_on(far_sock, End.FAR)
@@ -93,17 +98,17 @@ async def ends() -> AsyncIterator[tuple[ControlLink, ControlLink]]:
 
 
 @pytest.fixture
-async def raw_and_link() -> AsyncIterator[tuple[Raw, ControlLink]]:
+async def raw_and_link() -> AsyncIterator[tuple[Raw, ControlConnection]]:
     """Give a far end whose peer is a bare socket with small buffers, in the middle of a run."""
     raw, sock = tcp_pair(8_192)
-    link = await link_on(sock, End.FAR, preamble(CONTROL_KIND))
-    link._machine.state = State.RUNNING
+    link = await link_on(sock, End.FAR, encode_preamble(CONTROL_KIND))
+    link._machine.state = ControlState.RUNNING
     with raw:
         yield Raw(raw), link
     await link.aclose()
 
 
-async def test_what_one_end_says_the_other_receives(ends: tuple[ControlLink, ControlLink]) -> None:
+async def test_what_one_end_says_the_other_receives(ends: tuple[ControlConnection, ControlConnection]) -> None:
     """A greeting goes through both ways, over one connection."""
     near, far = ends
     near.send(Hello(HOST))
@@ -114,7 +119,7 @@ async def test_what_one_end_says_the_other_receives(ends: tuple[ControlLink, Con
     assert near.family == socket.AF_INET
 
 
-async def test_control_bytes_do_not_wait_for_each_other(ends: tuple[ControlLink, ControlLink]) -> None:
+async def test_control_bytes_do_not_wait_for_each_other(ends: tuple[ControlConnection, ControlConnection]) -> None:
     """Nagle's algorithm is off, and the packets ask for low delay."""
     for link in ends:
         assert link._transport is not None
@@ -123,21 +128,21 @@ async def test_control_bytes_do_not_wait_for_each_other(ends: tuple[ControlLink,
         assert sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) == 0x10
 
 
-async def test_pings_are_answered_and_are_nobodys_business(raw_and_link: tuple[Raw, ControlLink]) -> None:
+async def test_pings_are_answered_and_are_nobodys_business(raw_and_link: tuple[Raw, ControlConnection]) -> None:
     """The answer carries the ping's number; whoever receives hears only what comes after."""
     raw, link = raw_and_link
-    before_ns = link.heard_ns
+    before_ns = link.last_received_ns
     await raw.say(encode_frame(Ping(41)) + encode_frame(Pong(7)) + encode_frame(Ping(42)) + encode_frame(STOP))
     assert await soon(link.receive()) == STOP
     heard: list[object] = []
     while len(heard) < 2:
         heard += await raw.hear()
     assert heard == [Pong(41), Pong(42)]
-    assert link.heard_ns > before_ns
+    assert link.last_received_ns > before_ns
 
 
 async def test_answers_do_not_pile_up_for_a_peer_that_does_not_read(
-    raw_and_link: tuple[Raw, ControlLink],
+    raw_and_link: tuple[Raw, ControlConnection],
 ) -> None:
     """A megabyte of pings leaves no megabyte of pongs in memory."""
     raw, link = raw_and_link
@@ -146,7 +151,7 @@ async def test_answers_do_not_pile_up_for_a_peer_that_does_not_read(
     assert cast("asyncio.Transport", link._transport).get_write_buffer_size() < 200_000
 
 
-async def test_pings_are_answered_again_once_the_peer_reads(raw_and_link: tuple[Raw, ControlLink]) -> None:
+async def test_pings_are_answered_again_once_the_peer_reads(raw_and_link: tuple[Raw, ControlConnection]) -> None:
     """A peer that was slow is not punished for it."""
     raw, link = raw_and_link
     await raw.say(encode_frame(Ping(1)) * 20_000 + encode_frame(STOP))
@@ -163,14 +168,14 @@ async def test_bytes_that_were_read_before_are_part_of_the_conversation() -> Non
     """The endpoint reads a preamble to find out what a connection is; the link goes on from there."""
     raw, sock = tcp_pair()
     with raw:
-        link = await link_on(sock, End.FAR, preamble(CONTROL_KIND) + encode_frame(Hello(HOST))[:9])
+        link = await link_on(sock, End.FAR, encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))[:9])
         await Raw(raw).say(encode_frame(Hello(HOST))[9:])
         assert await soon(link.receive()) == Hello(HOST)
         await link.aclose()
 
 
 async def test_a_peer_that_closes_ends_the_link_for_everyone_who_asks(
-    ends: tuple[ControlLink, ControlLink],
+    ends: tuple[ControlConnection, ControlConnection],
 ) -> None:
     """What it said before is heard first; then each receive says that it closed."""
     near, far = ends
@@ -178,18 +183,18 @@ async def test_a_peer_that_closes_ends_the_link_for_everyone_who_asks(
     near.close()
     assert await soon(far.receive()) == Hello(HOST)
     for _ in range(2):
-        with pytest.raises(LinkClosed, match="it closed the connection"):
+        with pytest.raises(ConnectionClosed, match="it closed the connection"):
             await soon(far.receive())
     assert near.is_closing
     assert not near.try_send(Start())
 
 
-async def test_a_connection_that_is_reset_says_so(raw_and_link: tuple[Raw, ControlLink]) -> None:
+async def test_a_connection_that_is_reset_says_so(raw_and_link: tuple[Raw, ControlConnection]) -> None:
     """The network's own words are kept."""
     raw, link = raw_and_link
     raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     raw.sock.close()
-    with pytest.raises(LinkClosed, match="reset by peer"):
+    with pytest.raises(ConnectionClosed, match="reset by peer"):
         await soon(link.receive())
 
 
@@ -198,13 +203,13 @@ async def test_a_peer_that_never_greets_is_foreign() -> None:
     raw, sock = tcp_pair()
     link = await link_on(sock, End.NEAR)
     raw.close()
-    with pytest.raises(PeerForeign, match="without a word"):
+    with pytest.raises(PeerNotLinkgauge, match="without a word"):
         await soon(link.receive())
     await link.aclose()
 
 
 async def test_a_broken_rule_ends_the_conversation_and_closes_the_connection(
-    raw_and_link: tuple[Raw, ControlLink],
+    raw_and_link: tuple[Raw, ControlConnection],
 ) -> None:
     """What came before it in the same packet is received; then the error; the peer sees the end."""
     raw, link = raw_and_link
@@ -216,7 +221,7 @@ async def test_a_broken_rule_ends_the_conversation_and_closes_the_connection(
     await raw.hear_end()
 
 
-async def test_a_message_out_of_turn_is_not_sent(ends: tuple[ControlLink, ControlLink]) -> None:
+async def test_a_message_out_of_turn_is_not_sent(ends: tuple[ControlConnection, ControlConnection]) -> None:
     """`send` says that it is our bug; `try_send` says no."""
     near, far = ends
     assert not far.try_send(Begun())
@@ -227,7 +232,7 @@ async def test_a_message_out_of_turn_is_not_sent(ends: tuple[ControlLink, Contro
 
 
 async def test_closing_does_not_wait_for_a_peer_that_does_not_read(
-    raw_and_link: tuple[Raw, ControlLink],
+    raw_and_link: tuple[Raw, ControlConnection],
 ) -> None:
     """What is queued is dropped after the deadline, and the connection is cut."""
     raw, link = raw_and_link
@@ -239,12 +244,12 @@ async def test_closing_does_not_wait_for_a_peer_that_does_not_read(
         link.send(Report(Sample(End.FAR, index, index + 1, 1, sessions)))
         index += 1
     await soon(link.aclose(0.05))
-    with pytest.raises(LinkClosed):
+    with pytest.raises(ConnectionClosed):
         await soon(link.receive())
     await raw.hear_end()
 
 
-async def test_closing_twice_is_closing_once(ends: tuple[ControlLink, ControlLink]) -> None:
+async def test_closing_twice_is_closing_once(ends: tuple[ControlConnection, ControlConnection]) -> None:
     """Whoever gives a connection back need not know who else did."""
     near, far = ends
     for link in (near, near, far):

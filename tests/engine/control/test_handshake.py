@@ -7,26 +7,26 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.control.handshake import is_loopback
+from linkgauge.engine.control.handshake import is_loopback_address
 from linkgauge.engine.far.endpoint import Endpoint, listen
-from linkgauge.engine.model.access import Access, Conversation, Key
-from linkgauge.engine.model.errors import PeerForeign, PeerUntrusted, PeerWantsKey
+from linkgauge.engine.model.access import Access, AuthContext, SharedKey
+from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerUntrusted
 from linkgauge.engine.model.events import Event, Reason, Sampled
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Workload
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.auth import RunSecret, Tickets
 from linkgauge.engine.protocol.framing import decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Ready, Welcome
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_ACCEPTED, DATA_KIND, DataHello, preamble
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 
 pytestmark = pytest.mark.anyio
 
 T = TypeVar("T")
-KEY, OTHER = Key("a-key-of-this-test"), Key("another-key-of-this-test")
-HOST = HostFacts("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
+HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 
 
 async def soon(awaitable: Awaitable[T]) -> T:
@@ -50,7 +50,7 @@ async def impostor(*answers: bytes) -> AsyncIterator[tuple[Peer, list[Any]]]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await reader.readexactly(12)
-            writer.write(preamble(CONTROL_KIND))
+            writer.write(encode_preamble(CONTROL_KIND))
             for answer in answers:
                 length = int.from_bytes(await reader.readexactly(4), "big")
                 heard.append(decode_body(await reader.readexactly(length), End.NEAR))
@@ -75,7 +75,7 @@ async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: A
         nonlocal events
         events += 1
         if events == 6:
-            run.change(run.settings.changed(sessions=2, window_bytes=65_536, direction=Direction.DUPLEX))
+            run.change(run.settings.with_changes(sessions=2, window_bytes=65_536, direction=Direction.DUPLEX))
         if isinstance(event, Sampled):
             carried.update(one.session for one in event.sample.sessions if one.bytes)
         if carried == {1, 2}:
@@ -88,11 +88,11 @@ async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: A
 
 async def test_a_key_that_is_missing_or_another_one_is_told_with_what_to_do(keyed: Peer) -> None:
     """Neither hears who the far end is, and the one with the key is served all the same."""
-    with pytest.raises(PeerWantsKey, match=rf"{keyed} asks for a key: set LINKGAUGE_KEY .*--key-file"):
-        await soon(probe(keyed))
-    with pytest.raises(PeerWantsKey, match=f"{keyed} has another key than this end"):
-        await soon(probe(keyed.with_key(OTHER)))
-    assert (await soon(probe(keyed.with_key(KEY)))).hostname
+    with pytest.raises(PeerKeyRequired, match=rf"{keyed} asks for a key: set LINKGAUGE_KEY .*--key-file"):
+        await soon(query_host_info(keyed))
+    with pytest.raises(PeerKeyRequired, match=f"{keyed} has another key than this end"):
+        await soon(query_host_info(keyed.with_key(OTHER)))
+    assert (await soon(query_host_info(keyed.with_key(KEY)))).hostname
 
 
 async def test_who_has_not_the_key_learns_nothing_and_cannot_go_on() -> None:
@@ -102,7 +102,7 @@ async def test_who_has_not_the_key_learns_nothing_and_cannot_go_on() -> None:
         for rest in (b"", b'{"type":"Start"}', encode_frame(Proof("00" * 32, HOST))[4:]):
             reader, writer = await asyncio.open_connection(*endpoint.address)
             try:
-                writer.write(preamble(CONTROL_KIND) + encode_frame(Hello(HOST, "")))
+                writer.write(encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST, "")))
                 await soon(reader.readuntil(b"Challenge"))
                 writer.write(len(rest).to_bytes(4, "big") + rest)
                 assert b"Welcome" not in await soon(reader.read())
@@ -117,12 +117,12 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
     monkeypatch: pytest.MonkeyPatch, far_end: Peer
 ) -> None:
     """It may stand in the place of one that does. On this host nobody stands between, and --open says so."""
-    assert (await soon(probe(far_end.with_key(KEY)))).hostname
+    assert (await soon(query_host_info(far_end.with_key(KEY)))).hostname
     monkeypatch.setattr("linkgauge.engine.control.handshake._is_this_host", lambda _link: False)
     with pytest.raises(PeerUntrusted, match=f"{far_end} cannot be trusted: it does not ask for the key .*--open"):
-        await soon(probe(far_end.with_key(KEY)))
+        await soon(query_host_info(far_end.with_key(KEY)))
     taken = Peer(far_end.host, far_end.port, Access(KEY, may_be_open=True))
-    assert (await soon(probe(taken))).hostname
+    assert (await soon(query_host_info(taken))).hostname
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
     [
         (encode_frame(Welcome(HOST)), PeerUntrusted),
         (encode_frame(Welcome(HOST, "00" * 32)), PeerUntrusted),
-        (encode_frame(Welcome(HOST, "00" * 32)).replace(b"00000000", b"0000000g"), PeerForeign),
-        (encode_frame(Challenge("ab" * 32)), PeerForeign),
+        (encode_frame(Welcome(HOST, "00" * 32)).replace(b"00000000", b"0000000g"), PeerNotLinkgauge),
+        (encode_frame(Challenge("ab" * 32)), PeerNotLinkgauge),
     ],
     ids=["no proof", "wrong proof", "no hexadecimal", "asks again"],
 )
@@ -139,7 +139,7 @@ async def test_a_far_end_that_takes_any_key_is_found_out(last: bytes, problem: t
     """It has to prove the key as well; until then it has not heard who this is."""
     async with impostor(encode_frame(Challenge("ab" * 32)), last) as (peer, heard):
         with pytest.raises(problem):
-            await soon(probe(peer.with_key(KEY)))
+            await soon(query_host_info(peer.with_key(KEY)))
     assert isinstance(heard[0], Hello)
     assert heard[0].facts is None
 
@@ -150,7 +150,7 @@ async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(12)
         await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-        writer.write(preamble(CONTROL_KIND) + encode_frame(Challenge("ab" * 32)))
+        writer.write(encode_preamble(CONTROL_KIND) + encode_frame(Challenge("ab" * 32)))
         body = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
         proof = decode_body(body, End.NEAR)
         assert isinstance(proof, Proof)
@@ -160,7 +160,7 @@ async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
         with pytest.raises(PeerUntrusted):
-            await soon(probe(Peer(*listening.sockets[0].getsockname()).with_key(KEY)))
+            await soon(query_host_info(Peer(*listening.sockets[0].getsockname()).with_key(KEY)))
 
 
 async def test_a_data_connection_needs_a_token_that_has_not_been_used(
@@ -178,7 +178,7 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
         with socket.socket() as sock:
             sock.setblocking(False)
             await loop.sock_connect(sock, (keyed.host, keyed.port))
-            await loop.sock_sendall(sock, preamble(DATA_KIND) + hello.pack())
+            await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + hello.pack())
             try:
                 return await loop.sock_recv(sock, 1)
             except ConnectionResetError:
@@ -186,8 +186,8 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
 
     async with asyncio.timeout(20), open_run(Plan(duration_ns=None), keyed.with_key(KEY)):
         (secret,) = secrets
-        used = Tickets(secret.of_session("out", 1, 0)).token(0)
-        fresh = Tickets(secret.of_session("in", 2, 0)).token(0)
+        used = Tickets(secret.session_secret("out", 1, 0)).token(0)
+        fresh = Tickets(secret.session_secret("in", 2, 0)).token(0)
         assert await try_to_open(DataHello(secret.name, used, Direction.OUT, 1, 0, None)) == b""
         assert await try_to_open(DataHello(secret.name, used, Direction.OUT, 2, 0, None)) == b""
         assert await try_to_open(DataHello(bytes(16), fresh, Direction.IN, 2, 0, None)) == b""
@@ -198,8 +198,8 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
 def test_what_the_far_end_tells_of_a_run_is_not_what_its_tokens_are_made_of() -> None:
     """Who reads the control connection cannot open a data connection: the key is part of its secret."""
     without_key = RunSecret(b"", bytes.fromhex(Ready("ab" * 16).token))
-    with_key = RunSecret(KEY.agree(Conversation(b"talk")), bytes.fromhex("ab" * 16))
-    assert without_key.name != with_key.name
+    with_key = RunSecret(KEY.derive_shared_secret(AuthContext(b"talk")), bytes.fromhex("ab" * 16))
+    assert without_key.run_tag != with_key.run_tag
 
 
 @pytest.mark.parametrize(
@@ -217,4 +217,4 @@ def test_what_the_far_end_tells_of_a_run_is_not_what_its_tokens_are_made_of() ->
 )
 def test_only_the_loopback_interface_needs_no_key(address: str, expected: bool) -> None:
     """All addresses of this host are more than that."""
-    assert is_loopback(address) is expected
+    assert is_loopback_address(address) is expected

@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from linkgauge.engine.control.connection import ControlLink
-from linkgauge.engine.control.multiplexer import Channel, Mux
+from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.control.multiplexer import Mux, MuxChannel
 from linkgauge.engine.far.run import serve_client
-from linkgauge.engine.model.errors import LinkClosed
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.errors import ConnectionClosed
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.messages import Hello, Ping, Welcome
 
 pytestmark = pytest.mark.anyio
 
-FACTS = HostFacts("web-07", "Linux", 8, "linkgauge", "asyncio")
+FACTS = HostInfo("web-07", "Linux", 8, "linkgauge", "asyncio")
 EXTRA = {"sockname": ("192.0.2.1", 1), "peername": ("192.0.2.2", 22), "data_address": ("192.0.2.2", 4_000)}
 
 
@@ -30,16 +30,16 @@ class Pair:
         self.near = Mux(None, lambda: self.lost.append("near"), extra=EXTRA, why_lost=lambda: "ssh ended: killed")
         self.far = Mux(self._accept, lambda: self.lost.append("far"), extra={})
 
-    def _accept(self, _channel: Channel) -> asyncio.Protocol:
-        link = ControlLink(End.FAR)
+    def _accept(self, _channel: MuxChannel) -> asyncio.Protocol:
+        link = ControlConnection(End.FAR)
         task = asyncio.create_task(serve_client(link, {}, lambda _text: None))
         self.serving.add(task)
         task.add_done_callback(self.serving.discard)
         return link
 
-    def dial(self) -> ControlLink:
+    def dial(self) -> ControlConnection:
         """Open a control connection."""
-        link = ControlLink(End.NEAR)
+        link = ControlConnection(End.NEAR)
         self.near.open(link)
         return link
 
@@ -73,9 +73,9 @@ async def test_connections_at_once_are_greeted_each_and_closed_each() -> None:
             assert isinstance(await link.receive(), Welcome)
         await links[0].aclose()
         await until(lambda: len(pair.serving) == 1)
-        heard = links[1].heard_ns
+        heard = links[1].last_received_ns
         links[1].send(Ping(1))
-        await until(lambda: links[1].heard_ns > heard)
+        await until(lambda: links[1].last_received_ns > heard)
         assert links[1].data_address == ("192.0.2.2", 4_000)
         assert links[1].peer_address == ("192.0.2.2", 22)
         assert links[1].ip_version == 4
@@ -90,7 +90,7 @@ async def test_the_end_of_the_streams_is_the_end_of_every_connection_with_a_reas
         link.send(Hello(FACTS))
         assert isinstance(await link.receive(), Welcome)
         pair.far.close()
-        with pytest.raises(LinkClosed, match="ssh ended: killed"):
+        with pytest.raises(ConnectionClosed, match="ssh ended: killed"):
             await link.receive()
         assert pair.near.is_lost
         assert not link.try_send(Ping(1))
@@ -99,9 +99,9 @@ async def test_the_end_of_the_streams_is_the_end_of_every_connection_with_a_reas
 async def test_signs_of_life_are_heard_and_open_nothing() -> None:
     """They belong to no connection."""
     async with connected() as pair:
-        heard = pair.far.heard_ns
-        pair.near.say_alive()
-        await until(lambda: pair.far.heard_ns > heard)
+        heard = pair.far.last_received_ns
+        pair.near.send_keepalive()
+        await until(lambda: pair.far.last_received_ns > heard)
         assert not pair.serving
 
 

@@ -11,17 +11,17 @@ import pytest
 import trustme
 from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint, listen
-from linkgauge.engine.model.access import Access, Key
-from linkgauge.engine.model.errors import PeerForeign, PeerRefused, PeerUntrusted, TlsProblem
+from linkgauge.engine.model.access import Access, SharedKey
+from linkgauge.engine.model.errors import PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 
 pytestmark = pytest.mark.anyio
 
 T = TypeVar("T")
-KEY = Key("a-key-of-this-test")
+KEY = SharedKey("a-key-of-this-test")
 
 
 async def soon(awaitable: Awaitable[T]) -> T:
@@ -47,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return Files(tmp_path_factory.mktemp("tls"), trustme.CA())
 
 
-def peer_of(endpoint: Endpoint, fingerprint: bytes | None, key: Key | None = KEY) -> Peer:
+def peer_of(endpoint: Endpoint, fingerprint: bytes | None, key: SharedKey | None = KEY) -> Peer:
     """Return an endpoint as a peer whose certificate is known."""
     return Peer(*endpoint.address, access=Access(key, fingerprint=fingerprint))
 
@@ -69,12 +69,12 @@ async def test_another_certificate_or_none_is_not_trusted(files: Files, far_end:
     certificate = Certificate.load(files.cert, files.key)
     async with Endpoint(listen("127.0.0.1", 0), certificate=certificate) as endpoint:
         with pytest.raises(PeerUntrusted, match=f"fingerprint is {files.fingerprint.hex()}, not the one"):
-            await soon(probe(peer_of(endpoint, bytes(32), None)))
+            await soon(query_host_info(peer_of(endpoint, bytes(32), None)))
         with pytest.raises(PeerRefused, match=r"declines: it speaks TLS: .*--tls-fingerprint"):
-            await soon(probe(peer_of(endpoint, None, None)))
-        assert (await soon(probe(peer_of(endpoint, files.fingerprint, None)))).hostname
-    with pytest.raises(PeerForeign, match=r"does not speak TLS .*--tls-cert"):
-        await soon(probe(Peer(far_end.host, far_end.port, access=Access(fingerprint=files.fingerprint))))
+            await soon(query_host_info(peer_of(endpoint, None, None)))
+        assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint, None)))).hostname
+    with pytest.raises(PeerNotLinkgauge, match=r"does not speak TLS .*--tls-cert"):
+        await soon(query_host_info(Peer(far_end.host, far_end.port, access=Access(fingerprint=files.fingerprint))))
 
 
 async def test_one_who_stands_between_with_a_certificate_of_their_own_is_found_out_by_the_key(files: Files) -> None:
@@ -98,7 +98,7 @@ async def test_one_who_stands_between_with_a_certificate_of_their_own_is_found_o
         async with await asyncio.start_server(relay, "127.0.0.1", 0, ssl=between.context) as listening:
             host, port = listening.sockets[0].getsockname()
             with pytest.raises(PeerRefused, match="another key"):  # though its certificate is taken for the real
-                await soon(probe(Peer(host, port, access=Access(KEY, fingerprint=between.fingerprint))))
+                await soon(query_host_info(Peer(host, port, access=Access(KEY, fingerprint=between.fingerprint))))
 
 
 def _issue(files: Files) -> tuple[Path, Path]:
@@ -114,5 +114,5 @@ def test_files_that_are_no_certificate_are_named(files: Files, tmp_path: Path) -
     nonsense.write_text("nothing of the kind")
     other = Files(tmp_path, trustme.CA())
     for certificate, key in ((tmp_path / "none.pem", files.key), (nonsense, files.key), (other.cert, files.key)):
-        with pytest.raises(TlsProblem, match=f"the certificate {certificate} with the key {key} cannot be used: ."):
+        with pytest.raises(TlsError, match=f"the certificate {certificate} with the key {key} cannot be used: ."):
             Certificate.load(certificate, key)

@@ -11,21 +11,21 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint, listen
 from linkgauge.engine.model.errors import PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Event, Reason
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
-from linkgauge.engine.near.connect import connect, probe
+from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, preamble
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 pytestmark = pytest.mark.anyio
 
 T = TypeVar("T")
-HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
-GREETING = preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
+HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+GREETING = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
 
 
 @pytest.fixture(params=[("asyncio", {"use_uvloop": True})], ids=["uvloop"])
@@ -101,14 +101,14 @@ async def test_clients_over_a_limit_are_refused_until_one_leaves(endpoint: Endpo
         for _ in range(2):
             await stack.enter_async_context(connect(peer))
         with pytest.raises(PeerRefused, match=r"as many clients as it takes .*limit clients is 2"):
-            await probe(peer)
+            await query_host_info(peer)
         endpoint.admission.limits = Limits(clients_per_address=2)
         with pytest.raises(PeerRefused, match=r"of 127\.0\.0\.1 as it takes .*clients_per_address is 2"):
-            await probe(peer)
+            await query_host_info(peer)
         await stack.aclose()
-        while endpoint.admission.clients:  # noqa: ASYNC110 - only looking tells
+        while endpoint.admission.client_count:  # noqa: ASYNC110 - only looking tells
             await asyncio.sleep(0.01)
-        assert (await probe(peer)).hostname
+        assert (await query_host_info(peer)).hostname
 
 
 async def test_an_address_that_is_not_served_is_told_so(endpoint: Endpoint) -> None:
@@ -116,10 +116,10 @@ async def test_an_address_that_is_not_served_is_told_so(endpoint: Endpoint) -> N
     peer = peer_of(endpoint)
     endpoint.admission.limits = Limits(deny=("127.0.0.0/8",))
     with pytest.raises(PeerRefused, match=r"declines: 127\.0\.0\.1 is not served .*limit deny is 127"):
-        await soon(probe(peer))
+        await soon(query_host_info(peer))
     endpoint.admission.limits = Limits(allow=("10.0.0.0/8", "::1/128"))
     with pytest.raises(PeerRefused, match=r"limit allow is 10\.0\.0\.0/8, ::1/128"):
-        await soon(probe(peer))
+        await soon(query_host_info(peer))
 
 
 async def test_new_runs_wait_while_those_that_go_on_carry_more_than_the_limit(endpoint: Endpoint) -> None:
@@ -152,7 +152,7 @@ async def test_a_run_without_an_end_is_ended_when_it_has_lasted_as_long_as_one_m
 async def test_deadlines_are_told_by_their_name(endpoint: Endpoint) -> None:
     """To who says nothing after the preamble, and to who was let in and asks for nothing."""
     endpoint.admission.limits = Limits(handshake_s=1, idle_s=1)
-    silent, idle = await asyncio.gather(told(endpoint, preamble(CONTROL_KIND)), told(endpoint, GREETING))
+    silent, idle = await asyncio.gather(told(endpoint, encode_preamble(CONTROL_KIND)), told(endpoint, GREETING))
     assert b'"Refuse"' in silent
     assert b"limit handshake_s is 1" in silent
     assert b'"Welcome"' in idle
@@ -162,7 +162,7 @@ async def test_deadlines_are_told_by_their_name(endpoint: Endpoint) -> None:
 async def test_messages_that_are_too_long_or_too_many_are_told_by_their_limit(endpoint: Endpoint) -> None:
     """And end the conversation."""
     endpoint.admission.limits = Limits(message_bytes=4_096, messages_s=10)
-    too_long = await told(endpoint, preamble(CONTROL_KIND) + struct.pack(">I", 4_097))
+    too_long = await told(endpoint, encode_preamble(CONTROL_KIND) + struct.pack(">I", 4_097))
     assert b"limit message_bytes is 4096" in too_long
     reader, writer = await asyncio.open_connection(*endpoint.address)
     try:
@@ -180,7 +180,7 @@ async def test_connections_that_say_nothing_make_room_for_newer_ones(endpoint: E
     endpoint.admission.limits = Limits(pending=16, handshake_s=60)
     silent = [socket.create_connection(endpoint.address) for _ in range(40)]
     try:
-        assert (await soon(probe(peer_of(endpoint)))).hostname
+        assert (await soon(query_host_info(peer_of(endpoint)))).hostname
         loop = asyncio.get_running_loop()
         for sock in silent[:20]:
             sock.setblocking(False)
@@ -199,7 +199,7 @@ async def test_an_endpoint_that_drains_lets_runs_end_and_nobody_in() -> None:
             draining = asyncio.create_task(endpoint.drain(20))
             await asyncio.sleep(0)
             with pytest.raises(PeerError, match="about to end"):
-                await probe(peer_of(endpoint))
+                await query_host_info(peer_of(endpoint))
             events = [event async for event in run]
             assert isinstance(events[-1], Ended)
             assert events[-1].end.reason is Reason.COMPLETED

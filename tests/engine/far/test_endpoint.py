@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint, listen
-from linkgauge.engine.model.errors import EndpointError, PeerVersion
+from linkgauge.engine.model.errors import EndpointError, PeerVersionMismatch
 from linkgauge.engine.model.events import Ended, Reason, Sampled
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, preamble
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble
 
 pytestmark = pytest.mark.anyio
 
@@ -108,11 +108,11 @@ async def test_an_endpoint_killed_in_the_middle_of_a_run_is_a_lost_peer() -> Non
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
         b"SSH-2.0-OpenSSH_9.2\r\n",
         b"\x00" * 64,
-        preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1),
-        preamble(CONTROL_KIND) + struct.pack(">I", 4) + b"nope",
-        preamble(CONTROL_KIND) + struct.pack(">I", 16) + b'{"type":"Start"}',
-        preamble(DATA_KIND) + DataHello(bytes(16), bytes(16), Direction.OUT, 1, 0, None).pack(),
-        preamble(DATA_KIND) + b"\xff" * 42,
+        encode_preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1),
+        encode_preamble(CONTROL_KIND) + struct.pack(">I", 4) + b"nope",
+        encode_preamble(CONTROL_KIND) + struct.pack(">I", 16) + b'{"type":"Start"}',
+        encode_preamble(DATA_KIND) + DataHello(bytes(16), bytes(16), Direction.OUT, 1, 0, None).pack(),
+        encode_preamble(DATA_KIND) + b"\xff" * 42,
     ],
     ids=["http", "ssh", "zeros", "huge length", "no JSON", "wrong state", "no such run", "no such session"],
 )
@@ -131,18 +131,18 @@ async def test_a_client_that_breaks_the_rules_is_dropped_and_the_next_is_served(
             pass
         finally:
             writer.close()
-        assert (await probe(Peer(host, port))).cores
+        assert (await query_host_info(Peer(host, port))).cores
 
 
 async def test_a_client_of_another_version_hears_which_one_this_is(endpoint: Endpoint) -> None:
     """The endpoint answers a foreign version with its own preamble before it closes."""
     host, port = endpoint.address
-    other = bytearray(preamble(CONTROL_KIND))
+    other = bytearray(encode_preamble(CONTROL_KIND))
     other[9] = 99
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(bytes(other))
-        assert await reader.read() == preamble(CONTROL_KIND)
+        assert await reader.read() == encode_preamble(CONTROL_KIND)
         writer.close()
         await writer.wait_closed()
 
@@ -152,7 +152,7 @@ async def test_a_far_end_of_another_version_is_named_as_such() -> None:
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(12)
-        other = bytearray(preamble(CONTROL_KIND))
+        other = bytearray(encode_preamble(CONTROL_KIND))
         other[9] = 7
         writer.write(bytes(other))
         await writer.drain()
@@ -163,8 +163,8 @@ async def test_a_far_end_of_another_version_is_named_as_such() -> None:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            with pytest.raises(PeerVersion, match="speaks protocol 7, this linkgauge speaks 1"):
-                await probe(Peer("127.0.0.1", port))
+            with pytest.raises(PeerVersionMismatch, match="speaks protocol 7, this linkgauge speaks 1"):
+                await query_host_info(Peer("127.0.0.1", port))
 
 
 async def test_connections_that_say_nothing_do_not_keep_others_from_being_served(endpoint: Endpoint) -> None:
@@ -173,7 +173,7 @@ async def test_connections_that_say_nothing_do_not_keep_others_from_being_served
     silent = [socket.create_connection((host, port)) for _ in range(200)]
     try:
         async with asyncio.timeout(10):
-            assert (await probe(Peer(host, port))).hostname
+            assert (await query_host_info(Peer(host, port))).hostname
     finally:
         for sock in silent:
             sock.close()
@@ -197,18 +197,18 @@ async def test_without_an_address_it_listens_on_both_families() -> None:
     """IPv4 and IPv6 loopback both reach it, where the machine has both."""
     async with asyncio.timeout(10), Endpoint(listen(None, 0)) as endpoint:
         port = endpoint.address[1]
-        assert (await probe(Peer("127.0.0.1", port))).hostname
+        assert (await query_host_info(Peer("127.0.0.1", port))).hostname
         if socket.has_dualstack_ipv6():
-            assert (await probe(Peer("::1", port))).hostname
+            assert (await query_host_info(Peer("::1", port))).hostname
 
 
 async def test_it_tells_what_it_does_as_values(endpoint: Endpoint) -> None:
     """A client, its run and what that carries, changes included; and no run once it is over."""
-    assert endpoint.now().clients == ()
+    assert endpoint.get_status().clients == ()
     plan = Plan(Settings(Direction.OUT), duration_ns=20 * SECOND_NS, interval_ns=SECOND_NS // 10)
     async with asyncio.timeout(50), open_run(plan, Peer(*endpoint.address)) as run:
         async for event in run:
-            (client,) = endpoint.now().clients
+            (client,) = endpoint.get_status().clients
             assert (client.number, client.address, client.run is None) == (1, "127.0.0.1", False)
             assert client.hostname
             assert client.run is not None
@@ -221,6 +221,6 @@ async def test_it_tells_what_it_does_as_values(endpoint: Endpoint) -> None:
                 break
         run.stop()
     await endpoint.drain(20)
-    now = endpoint.now()
+    now = endpoint.get_status()
     assert now.is_closed
     assert not any(client.run for client in now.clients)

@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Warned
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
 from linkgauge.engine.protocol.messages import Hello, Open, Start, Stop
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, preamble
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 
 from ..child_processes import starters_of, workers_of
 
@@ -53,7 +53,7 @@ print(len(held), "held", flush=True)
 sys.stdin.readline()
 print(sum(sock.recv(1) == b"" for sock in held), "closed there", flush=True)
 """
-HELLO = preamble(CONTROL_KIND) + encode_frame(Hello(HostFacts("web-07", "Linux", 2, "linkgauge", "uvloop")))
+HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop")))
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def far(_shared: Far) -> Iterator[Far]:
     """Give a far end that has to be left as it was found, and able to serve."""
     with gives_all_back(_shared):
         yield _shared
-        assert asyncio.run(probe(_shared.peer)).cores
+        assert asyncio.run(query_host_info(_shared.peer)).cores
 
 
 def plan_of(seconds: float = 0.5, sessions: int = 1, direction: Direction = Direction.OUT) -> Plan:
@@ -203,19 +203,19 @@ def with_type(name: str, **more: object) -> bytes:
 
 NONSENSE: dict[str, bytes] = {
     "a web browser": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    "half a preamble": preamble(CONTROL_KIND)[:7],
-    "a data connection of no run": preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES),
-    "half a data connection": preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1),
-    "a huge length": preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1) + b"x" * 4_096,
-    "the largest frame that may be": preamble(CONTROL_KIND) + frame(b"[" * MAX_FRAME_BYTES[End.NEAR]),
-    "a packed bomb": preamble(CONTROL_KIND) + frame(b"z" + zlib.compress(bytes(10**7))),
-    "a number for an object": preamble(CONTROL_KIND) + frame(b"1"),
-    "a list for a type": preamble(CONTROL_KIND) + frame(b'{"type":["Hello"]}'),
-    "a number for facts": preamble(CONTROL_KIND) + with_type("Hello", facts=5),
-    "text for cores": preamble(CONTROL_KIND)
+    "half a preamble": encode_preamble(CONTROL_KIND)[:7],
+    "a data connection of no run": encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES),
+    "half a data connection": encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1),
+    "a huge length": encode_preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1) + b"x" * 4_096,
+    "the largest frame that may be": encode_preamble(CONTROL_KIND) + frame(b"[" * MAX_FRAME_BYTES[End.NEAR]),
+    "a packed bomb": encode_preamble(CONTROL_KIND) + frame(b"z" + zlib.compress(bytes(10**7))),
+    "a number for an object": encode_preamble(CONTROL_KIND) + frame(b"1"),
+    "a list for a type": encode_preamble(CONTROL_KIND) + frame(b'{"type":["Hello"]}'),
+    "a number for facts": encode_preamble(CONTROL_KIND) + with_type("Hello", facts=5),
+    "text for cores": encode_preamble(CONTROL_KIND)
     + with_type("Hello", facts=dict.fromkeys(("hostname", "system", "software", "event_loop", "cores"), "x")),
-    "the far end's word": preamble(CONTROL_KIND) + with_type("Begun"),
-    "a run before a greeting": preamble(CONTROL_KIND) + encode_frame(Open(Plan())),
+    "the far end's word": encode_preamble(CONTROL_KIND) + with_type("Begun"),
+    "a run before a greeting": encode_preamble(CONTROL_KIND) + encode_frame(Open(Plan())),
     "a greeting twice": HELLO + HELLO[12:],
     "a start without a run": HELLO + encode_frame(Start()),
     "a plan of text": HELLO + with_type("Open", plan="fast"),
@@ -231,7 +231,7 @@ def test_whatever_is_said_costs_its_own_connection_and_nothing_else(far: Far) ->
     """Nonsense, wrong types, absurd numbers, right words at the wrong time: closed, and no trace is left."""
     for said in NONSENSE.values():
         answered = far.say(said)
-        assert answered[:12] in {b"", preamble(CONTROL_KIND)}
+        assert answered[:12] in {b"", encode_preamble(CONTROL_KIND)}
         assert b"Traceback" not in answered
 
 
@@ -246,7 +246,11 @@ async def test_a_word_at_the_wrong_time_ends_the_run_it_belongs_to(far: Far) -> 
 
 async def test_a_byte_now_and_then_does_not_buy_time(far: Far) -> None:
     """Preamble, greeting and data connection come byte by byte: closed after the deadline; others are served."""
-    streams = [preamble(CONTROL_KIND) + HELLO[12:], HELLO, preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES)]
+    streams = [
+        encode_preamble(CONTROL_KIND) + HELLO[12:],
+        HELLO,
+        encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES),
+    ]
     socks = [far.connect() for _ in streams]
     for sock in socks:
         sock.setblocking(False)
@@ -257,7 +261,7 @@ async def test_a_byte_now_and_then_does_not_buy_time(far: Far) -> None:
             if sock in open_still and not drips(sock, stream[sent : sent + 1]):
                 open_still.discard(sock)
         sent = min(sent + 1, 10)  # the last byte never comes
-        assert (await probe(far.peer)).cores
+        assert (await query_host_info(far.peer)).cores
         await asyncio.sleep(0.4)
     for sock in socks:
         sock.close()
@@ -306,14 +310,14 @@ async def test_an_endpoint_without_descriptors_serves_those_who_speak() -> None:
     far.limit(resource.RLIMIT_NOFILE, 40)
     with gives_all_back(far):
         silent = [far.connect() for _ in range(100)]
-        assert (await probe(far.peer)).cores
+        assert (await query_host_info(far.peer)).cores
         for sock in silent:
             sock.close()
     with gives_all_back(far):
         busy = [await greeted(far) for _ in range(100)]
         assert sum(1 for sock in busy if sock is None) >= 60
         with pytest.raises(PeerRefused, match=r"no descriptor left.*ulimit -n"):
-            await probe(far.peer)
+            await query_host_info(far.peer)
         for sock in busy:
             if sock is not None:
                 sock.close()
@@ -336,12 +340,12 @@ async def greeted(far: Far) -> socket.socket | None:
 async def test_a_run_that_finds_no_descriptor_is_declined_with_the_reason() -> None:
     """A worker's channel cannot be had: the near end hears why, and the next client is served."""
     far = Far()
-    await probe(far.peer)
+    await query_host_info(far.peer)
     far.limit(resource.RLIMIT_NOFILE, 20)
     with gives_all_back(far):
         with pytest.raises(PeerRefused, match=r"could not be prepared: .*Too many open files"):
             await run_once(far.peer)
-        assert (await probe(far.peer)).cores
+        assert (await query_host_info(far.peer)).cores
     assert far.close() == ""
 
 
@@ -390,7 +394,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
     end = events[-1].end
     assert (end.reason, end.detail[:-3]) == (Reason.PEER_LOST, "the far end has been silent for ")
     assert max(e.sample.index for e in events if isinstance(e, Sampled) and e.sample.end is End.FAR) >= 2
-    assert (await probe(far.peer)).cores
+    assert (await query_host_info(far.peer)).cores
     assert far.close() == ""
 
 

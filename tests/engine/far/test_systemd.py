@@ -5,23 +5,23 @@ import socket
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.far.systemd import inherited_listener, notify
+from linkgauge.engine.far.systemd import get_inherited_listener, notify_systemd
 from linkgauge.engine.model.errors import EndpointError
 
 
 def test_a_socket_that_is_meant_for_another_process_is_left_alone() -> None:
     """A parent's variables may come down to a child; they are taken out all the same."""
     environment = {"LISTEN_PID": str(os.getpid() + 1), "LISTEN_FDS": "1", "HOME": "/"}
-    assert inherited_listener(environment) is None
+    assert get_inherited_listener(environment) is None
     assert environment == {"HOME": "/"}
-    assert inherited_listener({}) is None
-    assert inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "none"}) is None
+    assert get_inherited_listener({}) is None
+    assert get_inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "none"}) is None
 
 
 def test_more_than_one_socket_is_refused() -> None:
     """It says how one is enough."""
     with pytest.raises(EndpointError, match=r"2 sockets .* of both families"):
-        inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"})
+        get_inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"})
 
 
 @pytest.mark.parametrize("kind", ["udp", "unix", "not listening", "closed"])
@@ -34,7 +34,7 @@ def test_what_is_no_listening_tcp_socket_is_refused(kind: str, monkeypatch: pyte
         with pytest.raises(
             EndpointError, match="cannot be used" if kind == "closed" else "no listening TCP socket"
         ):
-            inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"})
+            get_inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"})
         assert sock.fileno() >= 0
         assert sock.getsockname() is not None
 
@@ -46,7 +46,7 @@ def test_a_manager_that_asks_is_told(tmp_path: Path, is_abstract: bool) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind("\0" + name[1:] if is_abstract else name)
         manager.settimeout(10)
-        notify("READY=1", name)
+        notify_systemd("READY=1", name)
         assert manager.recv(100) == b"READY=1"
-    notify("READY=1", name)
-    notify("READY=1", None)
+    notify_systemd("READY=1", name)
+    notify_systemd("READY=1", None)

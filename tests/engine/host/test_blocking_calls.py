@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 import pytest
-from linkgauge.engine.host.blocking_calls import call_aside
+from linkgauge.engine.host.blocking_calls import call_in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -14,9 +14,9 @@ DEADLINE_S = 20.0
 async def test_what_a_call_returns_or_raises_comes_back() -> None:
     """From another thread than the loop's."""
     async with asyncio.timeout(DEADLINE_S):
-        assert await call_aside(threading.get_ident, name="call") != threading.get_ident()
+        assert await call_in_thread(threading.get_ident, name="call") != threading.get_ident()
         with pytest.raises(ZeroDivisionError):
-            await call_aside(lambda: 1 // 0, name="call")
+            await call_in_thread(lambda: 1 // 0, name="call")
 
 
 async def test_a_call_that_takes_too_long_is_given_up_and_may_end_when_it_likes() -> None:
@@ -28,10 +28,10 @@ async def test_a_call_that_takes_too_long_is_given_up_and_may_end_when_it_likes(
         has_ended.set()
 
     with pytest.raises(TimeoutError):
-        await call_aside(call, name="call", deadline_s=0.05)
+        await call_in_thread(call, name="call", deadline_s=0.05)
     release.set()
     async with asyncio.timeout(DEADLINE_S):
-        assert await call_aside(lambda: has_ended.wait(DEADLINE_S), name="wait")
+        assert await call_in_thread(lambda: has_ended.wait(DEADLINE_S), name="wait")
 
 
 def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
@@ -40,7 +40,7 @@ def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
 
     async def give_up() -> list[threading.Thread]:
         with pytest.raises(TimeoutError):
-            await call_aside(lambda: release.wait(DEADLINE_S), name="outlives", deadline_s=0.05)
+            await call_in_thread(lambda: release.wait(DEADLINE_S), name="outlives", deadline_s=0.05)
         return [thread for thread in threading.enumerate() if thread.name == "outlives"]
 
     (thread,) = asyncio.run(give_up())

@@ -5,9 +5,9 @@ import os
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.host.core_affinity import placed, shares_cores, usable_cores
+from linkgauge.engine.host.core_affinity import assign_core_affinity, shares_cores, usable_cores
 from linkgauge.engine.model.events import Sampled
-from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Direction, Plan, Settings, Workload
 from linkgauge.engine.near.run import open_run
@@ -15,20 +15,20 @@ from linkgauge.engine.near.run import open_run
 from ..child_processes import workers_of
 
 pytestmark = pytest.mark.skipif(len(usable_cores()) < 2, reason="one core is shared by everything anyway")
-LOOPBACK = HostFacts("here", "Linux", 2, "linkgauge", "uvloop", NicFacts("lo", "loopback"))
-WIRED = replace(LOOPBACK, nic=NicFacts("eth0", "device"))
+LOOPBACK = HostInfo("here", "Linux", 2, "linkgauge", "uvloop", NicInfo("lo", "loopback"))
+WIRED = replace(LOOPBACK, nic=NicInfo("eth0", "device"))
 RR = Plan(workload=Workload.RR)
 
 
 @pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR])
 def test_both_ends_of_a_transaction_on_one_host_get_one_core(workload: Workload) -> None:
     """And sessions go round all of them: at both ends the same number of workers, on the same cores in turn."""
-    plan = placed(Plan(Settings(sessions=MAX_SESSIONS), workload), LOOPBACK, LOOPBACK)
+    plan = assign_core_affinity(Plan(Settings(sessions=MAX_SESSIONS), workload), LOOPBACK, LOOPBACK)
     assert plan.near_cores == plan.far_cores
     assert sorted(plan.near_cores or ()) == usable_cores()
     assert plan.workers == min(MAX_WORKERS, len(usable_cores()))
     assert shares_cores(plan)
-    assert placed(Plan(workload=workload), LOOPBACK, LOOPBACK).workers == 1
+    assert assign_core_affinity(Plan(workload=workload), LOOPBACK, LOOPBACK).workers == 1
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,10 @@ def test_both_ends_of_a_transaction_on_one_host_get_one_core(workload: Workload)
     ],
 )
 def test_what_is_no_transaction_or_no_single_host_or_was_said_is_left_as_it_is(
-    plan: Plan, near: HostFacts, far: HostFacts
+    plan: Plan, near: HostInfo, far: HostInfo
 ) -> None:
     """A stream has both ends at work at once, and a person's own word stands."""
-    assert placed(plan, near, far) == plan
+    assert assign_core_affinity(plan, near, far) == plan
     assert not shares_cores(plan)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.host import cpu
-from linkgauge.engine.host.cpu import elapsed_cores, parse_proc_stat, read_cores
+from linkgauge.engine.host.cpu import parse_proc_stat, read_core_times, subtract_core_times
 from linkgauge.engine.model.samples import CoreTimes
 
 TICK_NS = 10_000_000
@@ -35,7 +35,7 @@ def test_a_text_without_cores_has_none() -> None:
 
 def test_what_a_core_did_is_the_difference_of_two_readings() -> None:
     """Busy is all but idle, and stolen time is busy."""
-    (core,) = elapsed_cores((CoreTimes(1, 2, 3, 4, 5),), (CoreTimes(11, 22, 33, 44, 95),)) or ()
+    (core,) = subtract_core_times((CoreTimes(1, 2, 3, 4, 5),), (CoreTimes(11, 22, 33, 44, 95),)) or ()
     assert core == CoreTimes(10, 20, 30, 40, 90)
     assert core.busy_ns == 100
     assert core.busy_fraction == pytest.approx(100 / 190)
@@ -43,27 +43,29 @@ def test_what_a_core_did_is_the_difference_of_two_readings() -> None:
 
 def test_time_that_steps_back_is_nothing_and_not_less() -> None:
     """Linux lets idle time do so."""
-    assert elapsed_cores((CoreTimes(5, 5, 5, 5, 5),), (CoreTimes(4, 4, 4, 4, 4),)) == (CoreTimes(0, 0, 0, 0, 0),)
+    assert subtract_core_times((CoreTimes(5, 5, 5, 5, 5),), (CoreTimes(4, 4, 4, 4, 4),)) == (
+        CoreTimes(0, 0, 0, 0, 0),
+    )
     assert CoreTimes(0, 0, 0, 0, 0).busy_fraction == 0.0
 
 
 def test_cores_that_come_or_go_leave_the_interval_unknown() -> None:
     """So does a reading that is missing."""
     one = CoreTimes(1, 1, 1, 1, 1)
-    assert elapsed_cores(None, (one,)) is None
-    assert elapsed_cores((one,), None) is None
-    assert elapsed_cores((one,), (one, one)) is None
+    assert subtract_core_times(None, (one,)) is None
+    assert subtract_core_times((one,), None) is None
+    assert subtract_core_times((one,), (one, one)) is None
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="no /proc here")
 def test_this_host_has_cores_whose_times_rise() -> None:
     """A tenth of a second of work shows up somewhere."""
-    before = read_cores()
+    before = read_core_times()
     assert before
     until = time.process_time() + 0.1
     while time.process_time() < until:
         pass
-    cores = elapsed_cores(before, read_cores())
+    cores = subtract_core_times(before, read_core_times())
     assert cores is not None
     assert sum(core.busy_ns for core in cores) >= TICK_NS
 
@@ -72,4 +74,4 @@ def test_a_host_that_tells_nothing_is_unknown(monkeypatch: pytest.MonkeyPatch, t
     """Neither /proc nor psutil: None, which is not 0 %."""
     monkeypatch.setattr(cpu, "_STAT", tmp_path / "stat")
     monkeypatch.setitem(sys.modules, "psutil", None)
-    assert read_cores() is None
+    assert read_core_times() is None

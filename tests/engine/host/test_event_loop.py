@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from linkgauge.engine.host.event_loop import see_through
+from linkgauge.engine.host.event_loop import await_shielded
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +18,7 @@ async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -
         done.set()
 
     async with asyncio.timeout(10):
-        caller = asyncio.create_task(see_through(work()))
+        caller = asyncio.create_task(await_shielded(work()))
         await begun.wait()
         for _ in range(2):
             caller.cancel()
@@ -39,6 +39,6 @@ async def test_work_that_is_seen_through_gives_what_it_returns_or_raises() -> No
             raise error
         return 5
 
-    assert await see_through(work(None)) == 5
+    assert await await_shielded(work(None)) == 5
     with pytest.raises(OSError, match="gone"):
-        await see_through(work(OSError("gone")))
+        await await_shielded(work(OSError("gone")))

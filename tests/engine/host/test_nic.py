@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint, listen
 from linkgauge.engine.host.nic import read_nic
-from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.near.connect import connect, meet, probe
+from linkgauge.engine.near.connect import connect, query_ends, query_host_info
 from linkgauge.engine.protocol.framing import decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Welcome
 
@@ -135,8 +135,8 @@ def test_a_link_local_address_is_of_the_interface_that_it_names() -> None:
 async def test_both_ends_tell_the_interface_of_the_control_connection(far_end: Peer) -> None:
     """On loopback that is the same one."""
     async with asyncio.timeout(DEADLINE_S):
-        ends = await meet(far_end)
-        assert (await probe(far_end)).nic == ends.far.nic
+        ends = await query_ends(far_end)
+        assert (await query_host_info(far_end)).nic == ends.far.nic
     assert ends.near.nic is not None
     assert ends.near.nic.sort == "loopback"
     assert ends.near.nic == ends.far.nic
@@ -148,7 +148,7 @@ async def test_on_a_busy_machine_the_standard_library_tells_what_pyroute2_is_too
     """Its import alone took more than a second and a half there, and the interface stayed unknown."""
     monkeypatch.setattr("linkgauge.engine.host.nic.DEADLINE_S", 0.0)
     async with asyncio.timeout(DEADLINE_S):
-        ends = await meet(far_end)
+        ends = await query_ends(far_end)
     assert ends.near.nic is not None
     assert (ends.near.nic.name, ends.near.nic.sort) == ("lo", "loopback")
 
@@ -170,8 +170,8 @@ async def test_an_endpoint_of_both_families_tells_the_interface_of_either(host: 
 
 def test_interfaces_cross_the_wire_and_absurd_ones_do_not() -> None:
     """What a peer says of its interface is held to what can be."""
-    nic = NicFacts("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, lro=False)
-    welcome = Welcome(HostFacts("a", "Linux", 2, "linkgauge", "uvloop", nic))
+    nic = NicInfo("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, lro=False)
+    welcome = Welcome(HostInfo("a", "Linux", 2, "linkgauge", "uvloop", nic))
     body = encode_frame(welcome)[4:]
     assert decode_body(body, End.FAR) == welcome
     for good, bad in [(b'"mtu_bytes":1500', b'"mtu_bytes":-5'), (b'"full"', b'"both"'), (b'"device"', b'"magic"')]:

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.host.nic_counters import elapsed_counts, parse_net_dev, read_nic_counts
-from linkgauge.engine.host.tcp_sysctls import read_tcp_facts
-from linkgauge.engine.model.host_info import TcpFacts
+from linkgauge.engine.host.nic_counters import parse_net_dev, read_nic_counts, subtract_nic_counts
+from linkgauge.engine.host.tcp_sysctls import read_tcp_sysctls
+from linkgauge.engine.model.host_info import TcpSysctls
 from linkgauge.engine.model.samples import NicCounts
 
 DEV = """Inter-|   Receive                                                |  Transmit
@@ -33,8 +33,8 @@ def test_an_interface_that_is_not_there_has_no_counts(name: str) -> None:
 def test_counts_of_an_interval_never_fall_below_nothing() -> None:
     """An interface that was taken down and up starts anew."""
     before, after = NicCounts(10, 10, 1, 0, 5), NicCounts(30, 5, 1, 2, 5)
-    assert elapsed_counts(before, after) == NicCounts(20, 0, 0, 2, 0)
-    assert elapsed_counts(None, after) is elapsed_counts(before, None) is None
+    assert subtract_nic_counts(before, after) == NicCounts(20, 0, 0, 2, 0)
+    assert subtract_nic_counts(None, after) is subtract_nic_counts(before, None) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -54,14 +54,14 @@ def test_limits_are_the_last_of_three_and_what_is_not_there_is_unknown(tmp_path:
     (tmp_path / "ipv4/tcp_window_scaling").write_text("1\n")
     (tmp_path / "ipv4/tcp_wmem").write_text("what is this\n")
     (tmp_path / "ipv4/tcp_congestion_control").write_text("cubic\n")
-    assert read_tcp_facts(tmp_path) == TcpFacts(
+    assert read_tcp_sysctls(tmp_path) == TcpSysctls(
         tcp_rmem_max_bytes=6_291_456, window_scaling=True, timestamps=False, congestion="cubic"
     )
-    assert read_tcp_facts(tmp_path / "nowhere") is None
+    assert read_tcp_sysctls(tmp_path / "nowhere") is None
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_that_no_kernel_has_is_refused(limit: int) -> None:
     """Windows are computed from it."""
     with pytest.raises(ValueError, match="buffer limits"):
-        TcpFacts(rmem_max_bytes=limit)
+        TcpSysctls(rmem_max_bytes=limit)

@@ -5,31 +5,34 @@ import subprocess
 import sys
 
 import pytest
-from linkgauge.engine.host.process_identity import is_alive, owner
+from linkgauge.engine.host.process_identity import is_process_alive, process_identity
 
-_SAY = "from linkgauge.engine.host.process_identity import owner; print(owner(), flush=True); input()"
+_SAY = (
+    "from linkgauge.engine.host.process_identity import process_identity; "
+    "print(process_identity(), flush=True); input()"
+)
 
 
 def test_a_process_is_alive_until_it_is_dead() -> None:
     """Also before its parent has taken notice of its death."""
-    assert is_alive(owner())
+    assert is_process_alive(process_identity())
     command = [sys.executable, "-c", _SAY]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         name = child.stdout.readline().strip()
-        assert name != owner()
-        assert is_alive(name)
+        assert name != process_identity()
+        assert is_process_alive(name)
         child.kill()
         child.wait(20)
-        assert not is_alive(name)
+        assert not is_process_alive(name)
 
 
 def test_another_process_of_the_same_number_is_not_the_owner() -> None:
     """Numbers are used again; when a process started is not."""
-    host_and_pid, _, start = owner().rpartition("/")
+    host_and_pid, _, start = process_identity().rpartition("/")
     if not start:
         pytest.skip("this system does not tell when a process started")
-    assert not is_alive(f"{host_and_pid}/1")
+    assert not is_process_alive(f"{host_and_pid}/1")
 
 
 @pytest.mark.parametrize(
@@ -48,4 +51,4 @@ def test_another_process_of_the_same_number_is_not_the_owner() -> None:
 )
 def test_a_name_that_is_no_process_of_this_host_is_not_alive(name: str) -> None:
     """Nothing is sent to it, and nothing is raised."""
-    assert not is_alive(name)
+    assert not is_process_alive(name)

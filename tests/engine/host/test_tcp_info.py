@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from linkgauge.engine.host.tcp_info import parse_tcp_info, read_tcp_info
 from linkgauge.engine.model.plan import Direction, End, Mode, SocketOptions
-from linkgauge.engine.workloads.sockets import granted_window, prepare, read_facts
+from linkgauge.engine.workloads.sockets import granted_window, prepare, read_socket_info
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="struct tcp_info is Linux's")
 SND_WND_OFFSET = 228  # of struct tcp_info, since Linux 5.4
@@ -62,7 +62,7 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
     assert (info.busy_us, info.rwnd_limited_us, info.sndbuf_limited_us) == (168, 176, 184)
     assert (info.pacing_bit_s, info.delivery_bit_s) == (104 * 8, 160 * 8)
     assert (info.bytes_retrans, info.out_of_order, info.peer_window_bytes) == (208, 224, 228)
-    assert (info.rcv_space_bytes, info.silent_ms) == (96, 52)
+    assert (info.rcv_space_bytes, info.receive_idle_ms) == (96, 52)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_facts_of_a_session_are_what_the_kernel_granted() -> None:
     sender, receiver = pair(65_536)
     with sender, receiver:
         for sock, end in ((sender, End.NEAR), (receiver, End.FAR)):
-            facts = read_facts(sock, end, Direction.OUT, 3, 65_536, Mode.COPY, is_sender=end is End.NEAR)
+            facts = read_socket_info(sock, end, Direction.OUT, 3, 65_536, Mode.COPY, is_sender=end is End.NEAR)
             assert (facts.end, facts.direction, facts.session) == (end, Direction.OUT, 3)
             assert facts.window_granted_bytes == 65_536
             assert facts.congestion
             assert facts.mss_bytes
-        unasked = read_facts(sender, End.NEAR, Direction.OUT, 3, None, Mode.COPY, is_sender=True)
+        unasked = read_socket_info(sender, End.NEAR, Direction.OUT, 3, None, Mode.COPY, is_sender=True)
         assert unasked.window_granted_bytes is None
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.builder import MARK, Lab, open_lab
-from linkgauge.engine.lab.cleanup import end_orphans, find_orphans
+from linkgauge.engine.lab.builder import LAB_OWNER_VARIABLE, Lab, open_lab
+from linkgauge.engine.lab.cleanup import find_orphans, terminate_orphans
 from linkgauge.engine.lab.link_spec import LabLink
-from linkgauge.engine.lab.namespaces import processes_in
+from linkgauge.engine.lab.namespaces import find_processes
 from linkgauge.engine.model.errors import LabError, LabUnavailable
 
 from ..child_processes import children_of
@@ -36,7 +36,9 @@ def lab() -> Iterator[Lab]:
 
 def near(lab: Lab, *command: str) -> str:
     """Return what a command says at a lab's near end."""
-    done = subprocess.run(lab.at_near_end(command), capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    done = subprocess.run(
+        lab.near_end_command(command), capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -94,7 +96,7 @@ class InAProcess:
         """Reap the process; fail where a part of the lab is left."""
         self.process.communicate(timeout=DEADLINE_S)
         wait_for_end(self.parts)
-        assert processes_in(self.networks) == []
+        assert find_processes(self.networks) == []
 
 
 def _is_marked(environment: Path, pid: int) -> bool:
@@ -102,7 +104,9 @@ def _is_marked(environment: Path, pid: int) -> bool:
         entries = environment.read_bytes().split(b"\0")
     except OSError:
         return False
-    return any(each.startswith(f"{MARK}=".encode()) and f"/{pid}/".encode() in each for each in entries)
+    return any(
+        each.startswith(f"{LAB_OWNER_VARIABLE}=".encode()) and f"/{pid}/".encode() in each for each in entries
+    )
 
 
 def test_a_lab_has_a_near_end_with_addresses_and_nothing_else(lab: Lab) -> None:
@@ -160,7 +164,9 @@ def test_a_commands_exit_status_is_the_labs(lab: Lab) -> None:
 
 def test_a_command_that_is_not_there_is_told(lab: Lab) -> None:
     """And has the status of a test that could not be run."""
-    done = subprocess.run(lab.at_near_end(["/nonexistent"]), capture_output=True, text=True, check=False, timeout=9)
+    done = subprocess.run(
+        lab.near_end_command(["/nonexistent"]), capture_output=True, text=True, check=False, timeout=9
+    )
     assert done.returncode == 3
     assert "/nonexistent cannot be run at the lab's near end" in done.stderr
 
@@ -255,7 +261,7 @@ def test_what_outlived_both_lab_and_keeper_is_found_and_ended() -> None:
     os.kill(keeper, signal.SIGKILL)
     held.process.kill()
     held.process.wait(DEADLINE_S)
-    assert set(end_orphans()) <= held.parts
+    assert set(terminate_orphans()) <= held.parts
     held.check_gone()
 
 

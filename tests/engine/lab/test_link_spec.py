@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from linkgauge.engine.lab.devices import check_tools, queue_arguments
+from linkgauge.engine.lab.devices import check_tools, qdisc_arguments
 from linkgauge.engine.lab.link_spec import LabLink
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.engine.model.serialization import decode, encode
@@ -31,22 +31,22 @@ def test_a_frame_is_on_the_line_for_its_bits() -> None:
 
 def test_a_queue_that_meets_single_packets_is_told_what_goes_around_each() -> None:
     """Overhead and cells are counted by tbf itself."""
-    told = " ".join(queue_arguments(ETHERNET))
+    told = " ".join(qdisc_arguments(ETHERNET))
     assert told == "tbf rate 100000000bit burst 16384b limit 400000b overhead 24 mpu 84 linklayer ethernet"
-    assert " ".join(queue_arguments(ATM)).endswith("overhead 2 mpu 0 linklayer atm")
+    assert " ".join(qdisc_arguments(ATM)).endswith("overhead 2 mpu 0 linklayer atm")
 
 
 def test_a_queue_that_meets_several_packets_at_once_is_told_their_share_of_the_line() -> None:
     """Then the framing of all but the first would not count."""
     fast = LabLink(1_000_000_000, 1500, 1500, 24, "ethernet", 250_000, 4_000_000, grain="batch")
-    assert fast.share == Fraction(1514, 1538)
-    assert " ".join(queue_arguments(fast)) == "tbf rate 984395319bit burst 250000b limit 4000000b"
+    assert fast.frame_efficiency == Fraction(1514, 1538)
+    assert " ".join(qdisc_arguments(fast)) == "tbf rate 984395319bit burst 250000b limit 4000000b"
 
 
 def test_frames_are_as_large_as_the_smaller_mtu_of_the_two_ends_lets_them() -> None:
     """TCP agrees on what both ends can take."""
     crooked = LabLink(1_000_000_000, 9000, 1500, 24, "ethernet", 250_000, 4_000_000, grain="batch")
-    assert crooked.share == Fraction(1514, 1538)
+    assert crooked.frame_efficiency == Fraction(1514, 1538)
 
 
 def test_only_what_the_kernel_cannot_do_needs_the_relay() -> None:

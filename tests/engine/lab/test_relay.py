@@ -28,19 +28,19 @@ def medium(link: LabLink, seed: int = 1) -> Medium:
 def test_a_frame_comes_out_at_the_other_side_after_its_delay_and_not_before() -> None:
     """And the relay knows until when it may sleep."""
     held = medium(changed(delay_ns=5 * MS))
-    held.take(0, b"out", 100)
-    assert held.next_ns() == 100 + 5 * MS
-    assert list(held.arrivals(99 + 5 * MS)) == []
-    assert list(held.arrivals(100 + 5 * MS)) == [(0, b"out")]
-    assert held.next_ns() is None
+    held.send(0, b"out", 100)
+    assert held.next_event_ns() == 100 + 5 * MS
+    assert list(held.pop_arrivals(99 + 5 * MS)) == []
+    assert list(held.pop_arrivals(100 + 5 * MS)) == [(0, b"out")]
+    assert held.next_event_ns() is None
 
 
 def test_frames_keep_their_order() -> None:
     """A relay that overtakes would look like loss to TCP."""
     held = medium(changed(delay_ns=MS))
     for number in range(5):
-        held.take(1, bytes([number]), number)
-    assert [frame[0] for _, frame in held.arrivals(2 * MS)] == [0, 1, 2, 3, 4]
+        held.send(1, bytes([number]), number)
+    assert [frame[0] for _, frame in held.pop_arrivals(2 * MS)] == [0, 1, 2, 3, 4]
 
 
 def test_lost_frames_are_the_percentage_asked_for_and_the_same_for_the_same_seed() -> None:
@@ -49,8 +49,8 @@ def test_lost_frames_are_the_percentage_asked_for_and_the_same_for_the_same_seed
     def arrived(seed: int) -> list[bytes]:
         lossy = medium(changed(loss_percent=10), seed)
         for number in range(20_000):
-            lossy.take(number % 2, number.to_bytes(4, "big"), 0)
-        return [frame for _, frame in lossy.arrivals(0)]
+            lossy.send(number % 2, number.to_bytes(4, "big"), 0)
+        return [frame for _, frame in lossy.pop_arrivals(0)]
 
     assert 17_700 < len(arrived(1)) < 18_300
     assert arrived(1) == arrived(1)
@@ -60,17 +60,17 @@ def test_lost_frames_are_the_percentage_asked_for_and_the_same_for_the_same_seed
 def test_a_loss_of_everything_lets_nothing_through() -> None:
     """A cable that was pulled."""
     cut = medium(changed(loss_percent=100))
-    cut.take(0, FRAME, 0)
-    assert cut.next_ns() is None
+    cut.send(0, FRAME, 0)
+    assert cut.next_event_ns() is None
 
 
 def test_a_shared_medium_carries_one_frame_at_a_time() -> None:
     """Two directions together get no more than the line."""
     shared = medium(changed(half_duplex=True))
     for _ in range(4):
-        shared.take(0, FRAME, 0)
-        shared.take(1, FRAME, 0)
-    came = [(side, at) for at in range(0, 12 * MS, 100) for side, _ in shared.arrivals(at)]
+        shared.send(0, FRAME, 0)
+        shared.send(1, FRAME, 0)
+    came = [(side, at) for at in range(0, 12 * MS, 100) for side, _ in shared.pop_arrivals(at)]
     assert [side for side, _ in came] == [0, 1, 0, 1, 0, 1, 0, 1]
     assert [round(at / ON_THE_LINE_NS, 2) for _, at in came] == [1, 2, 3, 4, 5, 6, 7, 8]
 
@@ -79,26 +79,26 @@ def test_a_relay_that_wakes_up_late_loses_no_time_of_the_line() -> None:
     """What should have gone out meanwhile has."""
     shared = medium(changed(half_duplex=True))
     for _ in range(8):
-        shared.take(0, FRAME, 0)
-    assert len(list(shared.arrivals(0))) == 0
-    assert len(list(shared.arrivals(8 * ON_THE_LINE_NS))) == 8
+        shared.send(0, FRAME, 0)
+    assert len(list(shared.pop_arrivals(0))) == 0
+    assert len(list(shared.pop_arrivals(8 * ON_THE_LINE_NS))) == 8
 
 
 def test_a_free_medium_is_the_first_comers() -> None:
     """Taking turns is for those that both wait."""
     shared = medium(changed(half_duplex=True))
-    shared.take(1, FRAME, 10)
-    shared.take(0, FRAME, 20)
-    assert [side for side, _ in shared.arrivals(10 + ON_THE_LINE_NS)] == [1]
-    assert [side for side, _ in shared.arrivals(10 + 2 * ON_THE_LINE_NS)] == [0]
+    shared.send(1, FRAME, 10)
+    shared.send(0, FRAME, 20)
+    assert [side for side, _ in shared.pop_arrivals(10 + ON_THE_LINE_NS)] == [1]
+    assert [side for side, _ in shared.pop_arrivals(10 + 2 * ON_THE_LINE_NS)] == [0]
 
 
 def test_a_full_queue_at_a_shared_medium_loses_what_comes() -> None:
     """As at any interface."""
     shared = medium(changed(half_duplex=True))
     for _ in range(100):
-        shared.take(0, FRAME, 0)
-    assert len(list(shared.arrivals(1_000 * MS))) == PLAIN.buffer_bytes // len(FRAME)
+        shared.send(0, FRAME, 0)
+    assert len(list(shared.pop_arrivals(1_000 * MS))) == PLAIN.buffer_bytes // len(FRAME)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(60, 1514), st.integers(0, 3 * MS)), max_size=40))
@@ -109,10 +109,10 @@ def test_a_shared_medium_never_carries_more_than_its_line(sent: list[tuple[int, 
     now = 0
     for side, size, pause in sent:
         now += pause
-        shared.take(side, bytes(size), now)
+        shared.send(side, bytes(size), now)
     arrived: list[tuple[int, int]] = []
-    while (due := shared.next_ns()) is not None:
-        arrived += [(due, len(frame)) for _, frame in shared.arrivals(due)]
+    while (due := shared.next_event_ns()) is not None:
+        arrived += [(due, len(frame)) for _, frame in shared.pop_arrivals(due)]
     assert sorted(size for _, size in arrived) == sorted(size for _, size, _ in sent)
     times = [at for at, _ in arrived]
     for (before, _), (at, size) in pairwise(arrived):

@@ -12,12 +12,12 @@ from linkgauge.engine.metering.sampler import Sampler
 from linkgauge.engine.metering.shared_counters import (
     UNKNOWN,
     WORDS_PER_SLOT,
-    Counters,
-    Field,
-    latency_base,
-    slot_of,
+    CounterField,
+    SharedCounters,
+    histogram_offset,
+    slot_index,
 )
-from linkgauge.engine.model.latency_histogram import BUCKETS
+from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MIN_INTERVAL_NS, Direction, End, Plan, Workload
 from linkgauge.engine.model.samples import Sample, SessionSample
 
@@ -50,21 +50,21 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def counters() -> Iterator[Counters]:
+def counters() -> Iterator[SharedCounters]:
     """Give a new block of counters."""
-    block = Counters.create()
+    block = SharedCounters.create()
     yield block
     block.close()
 
 
-def put(counters: Counters, direction: Direction, session: int, **words: int) -> None:
+def put(counters: SharedCounters, direction: Direction, session: int, **words: int) -> None:
     """Store words of a slot by their names."""
-    base = slot_of(direction, session) * WORDS_PER_SLOT
+    base = slot_index(direction, session) * WORDS_PER_SLOT
     for name, value in words.items():
-        counters.words[base + Field[name]] = value
+        counters.words[base + CounterField[name]] = value
 
 
-def started(counters: Counters) -> Sampler:
+def started(counters: SharedCounters) -> Sampler:
     """Return a sampler that has begun."""
     sampler = Sampler(End.FAR, Plan(interval_ns=INTERVAL_NS), counters)
     sampler.start()
@@ -73,12 +73,12 @@ def started(counters: Counters) -> Sampler:
 
 def take(sampler: Sampler) -> Sample:
     """Take a sample that must be there."""
-    sample = sampler.take()
+    sample = sampler.take_sample()
     assert sample is not None
     return sample
 
 
-def test_a_sample_holds_what_was_done_since_the_last_one(clock: Clock, counters: Counters) -> None:
+def test_a_sample_holds_what_was_done_since_the_last_one(clock: Clock, counters: SharedCounters) -> None:
     """What came before the start is not part of it; round trips and windows are as they are now."""
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=100, RETRANSMITS=4, BUSY_US=10, RTT_US=50)
     sampler = started(counters)
@@ -98,7 +98,7 @@ def test_a_sample_holds_what_was_done_since_the_last_one(clock: Clock, counters:
 
 
 def test_what_was_sent_again_is_of_the_interval_and_windows_are_as_they_are(
-    clock: Clock, counters: Counters
+    clock: Clock, counters: SharedCounters
 ) -> None:
     """Counters are told as what they rose by, everything else as it stands."""
     put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES_RETRANS=1_448, OUT_OF_ORDER=3, MIN_RTT_US=90)
@@ -110,7 +110,7 @@ def test_what_was_sent_again_is_of_the_interval_and_windows_are_as_they_are(
     assert (session.min_rtt_us, session.peer_window_bytes) == (80, 65_535)
 
 
-def test_what_is_unknown_stays_unknown(clock: Clock, counters: Counters) -> None:
+def test_what_is_unknown_stays_unknown(clock: Clock, counters: SharedCounters) -> None:
     """And what was unknown before counts from nothing."""
     put(counters, Direction.IN, 1, OPEN_GENERATION=1, RETRANSMITS=UNKNOWN, RTT_US=UNKNOWN, BUSY_US=UNKNOWN)
     sampler = started(counters)
@@ -120,7 +120,7 @@ def test_what_is_unknown_stays_unknown(clock: Clock, counters: Counters) -> None
     assert (session.bytes, session.retransmits, session.rtt_us, session.busy_us) == (0, None, None, 7)
 
 
-def test_a_session_that_ended_is_told_once_more_with_its_last_bytes(clock: Clock, counters: Counters) -> None:
+def test_a_session_that_ended_is_told_once_more_with_its_last_bytes(clock: Clock, counters: SharedCounters) -> None:
     """After that it is no part of the samples; an open one that is idle is, with zero."""
     put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES=5)
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=5)
@@ -133,19 +133,19 @@ def test_a_session_that_ended_is_told_once_more_with_its_last_bytes(clock: Clock
     assert told == [[(1, 4), (2, 0)], [(2, 0)]]
 
 
-def test_next_to_no_time_is_no_sample(clock: Clock, counters: Counters) -> None:
+def test_next_to_no_time_is_no_sample(clock: Clock, counters: SharedCounters) -> None:
     """Its rate would be noise; its bytes are in the next one."""
     sampler = started(counters)
     clock.now_ns += INTERVAL_NS
     take(sampler)
     put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES=80)
     clock.now_ns += INTERVAL_NS // 20 - 1
-    assert sampler.take() is None
+    assert sampler.take_sample() is None
     clock.now_ns += INTERVAL_NS
     assert take(sampler).sessions[0].bytes == 80
 
 
-def test_the_index_skips_where_the_process_was_held_up(clock: Clock, counters: Counters) -> None:
+def test_the_index_skips_where_the_process_was_held_up(clock: Clock, counters: SharedCounters) -> None:
     """Both ends' samples stay aligned in time, and an index is never given twice."""
     sampler = started(counters)
     indexes: list[int] = []
@@ -155,7 +155,7 @@ def test_the_index_skips_where_the_process_was_held_up(clock: Clock, counters: C
     assert indexes == [0, 1, 2, 5, 6, 7, 8]
 
 
-async def test_samples_are_taken_when_they_are_due_and_none_is_a_sliver(counters: Counters) -> None:
+async def test_samples_are_taken_when_they_are_due_and_none_is_a_sliver(counters: SharedCounters) -> None:
     """A timer that fires a moment early does not cut an interval in two."""
     sampler = started(counters)
     samples: list[Sample] = []
@@ -171,7 +171,7 @@ async def test_samples_are_taken_when_they_are_due_and_none_is_a_sliver(counters
     assert indexes == sorted(set(indexes))
 
 
-async def test_a_run_that_ends_between_two_ticks_has_a_short_last_sample(counters: Counters) -> None:
+async def test_a_run_that_ends_between_two_ticks_has_a_short_last_sample(counters: SharedCounters) -> None:
     """The duration is the duration."""
     sampler = started(counters)
     samples: list[Sample] = []
@@ -180,7 +180,7 @@ async def test_a_run_that_ends_between_two_ticks_has_a_short_last_sample(counter
     assert samples[-1].elapsed_ns >= INTERVAL_NS * 5 // 2
 
 
-async def test_sampling_lets_others_run_even_where_it_is_late(clock: Clock, counters: Counters) -> None:
+async def test_sampling_lets_others_run_even_where_it_is_late(clock: Clock, counters: SharedCounters) -> None:
     """A process that was held up for long is not held up by its own sampling as well."""
     sampler = started(counters)
     samples: list[Sample] = []
@@ -200,30 +200,32 @@ async def test_sampling_lets_others_run_even_where_it_is_late(clock: Clock, coun
     await asyncio.wait([task])
 
 
-_COUNTED = st.lists(st.tuples(st.integers(1, 3), st.integers(0, BUCKETS - 1), st.integers(1, 5)), max_size=12)
+_COUNTED = st.lists(st.tuples(st.integers(1, 3), st.integers(0, BUCKET_COUNT - 1), st.integers(1, 5)), max_size=12)
 
 
 @given(st.lists(_COUNTED, min_size=1, max_size=4))
 def test_counts_and_histograms_cannot_disagree(intervals: list[list[tuple[int, int, int]]]) -> None:
     """Whatever is counted when: each sample's sessions tell what its histogram tells, and all what was counted."""
-    clock, counters = Clock(), Counters.create()
+    clock, counters = Clock(), SharedCounters.create()
     try:
         with patch.object(sampler_module, "time", clock):
             plan = Plan(workload=Workload.RR, interval_ns=INTERVAL_NS)
             sampler = Sampler(End.NEAR, plan, counters)
             for number in (1, 2, 3):
-                counters.words[slot_of(Direction.OUT, number) * WORDS_PER_SLOT + Field.OPEN_GENERATION] = 1
+                counters.words[
+                    slot_index(Direction.OUT, number) * WORDS_PER_SLOT + CounterField.OPEN_GENERATION
+                ] = 1
             sampler.start()
             told = 0
             for counted in intervals:
                 for number, bucket, times in counted:
-                    counters.words[latency_base(slot_of(Direction.OUT, number)) + bucket] += times
+                    counters.words[histogram_offset(slot_index(Direction.OUT, number)) + bucket] += times
                 clock.now_ns += INTERVAL_NS
-                sample = sampler.take()
+                sample = sampler.take_sample()
                 assert sample is not None
                 (whole,) = sample.latency
                 assert whole.transactions == sum(part.transactions or 0 for part in sample.sessions)
-                assert whole.transactions * plan.sizes[1] == sum(part.bytes for part in sample.sessions)
+                assert whole.transactions * plan.transaction_sizes[1] == sum(part.bytes for part in sample.sessions)
                 told += whole.transactions
         assert told == sum(times for counted in intervals for *_, times in counted)
     finally:

@@ -11,81 +11,81 @@ from linkgauge.engine.metering.shared_counters import (
     MAX_WORKERS,
     UNKNOWN,
     WORDS_PER_SLOT,
-    Counters,
-    Field,
-    Slot,
-    slot_of,
+    CounterField,
+    SharedCounters,
+    SlotReading,
+    slot_index,
 )
 from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
 
 FLOWS = (Direction.OUT, Direction.IN)
 WRITER = """
 import sys
-from linkgauge.engine.metering.shared_counters import Counters
-counters = Counters(int(sys.argv[1]))
+from linkgauge.engine.metering.shared_counters import SharedCounters
+counters = SharedCounters(int(sys.argv[1]))
 counters.words[1] = 2**63 + 5
 counters.set_worker_cpu(3, 77)
 """
 
 
 @pytest.fixture
-def counters() -> Iterator[Counters]:
+def counters() -> Iterator[SharedCounters]:
     """Give a new block."""
-    block = Counters.create()
+    block = SharedCounters.create()
     yield block
     block.close()
 
 
 def test_every_session_has_a_slot_of_its_own() -> None:
     """They fill the block from its start, 128 bytes each."""
-    slots = [slot_of(flow, session) for session in range(1, MAX_SESSIONS + 1) for flow in FLOWS]
+    slots = [slot_index(flow, session) for session in range(1, MAX_SESSIONS + 1) for flow in FLOWS]
     assert slots == list(range(2 * MAX_SESSIONS))
-    assert len(Field) <= WORDS_PER_SLOT
+    assert len(CounterField) <= WORDS_PER_SLOT
 
 
-def test_a_new_block_knows_of_no_session(counters: Counters) -> None:
+def test_a_new_block_knows_of_no_session(counters: SharedCounters) -> None:
     """A slot that was never used is not a session with zero bytes."""
     assert all(counters.read(flow, n) is None for flow in FLOWS for n in (1, MAX_SESSIONS))
-    assert [counters.used(flow) for flow in FLOWS] == [[], []]
+    assert [counters.used_sessions(flow) for flow in FLOWS] == [[], []]
     assert counters.total_bytes() == counters.worker_cpu_ns() == 0
 
 
-def test_a_slot_tells_zero_from_unknown(counters: Counters) -> None:
+def test_a_slot_tells_zero_from_unknown(counters: SharedCounters) -> None:
     """Zero was measured."""
-    base = slot_of(Direction.IN, MAX_SESSIONS) * WORDS_PER_SLOT
-    counters.words[base + Field.OPEN_GENERATION] = 1
-    counters.words[base + Field.BYTES] = 2**60
-    counters.words[base + Field.RETRANSMITS] = UNKNOWN
-    counters.words[base + Field.RTT_US] = 90
-    assert counters.read(Direction.IN, MAX_SESSIONS) == Slot(
+    base = slot_index(Direction.IN, MAX_SESSIONS) * WORDS_PER_SLOT
+    counters.words[base + CounterField.OPEN_GENERATION] = 1
+    counters.words[base + CounterField.BYTES] = 2**60
+    counters.words[base + CounterField.RETRANSMITS] = UNKNOWN
+    counters.words[base + CounterField.RTT_US] = 90
+    assert counters.read(Direction.IN, MAX_SESSIONS) == SlotReading(
         Direction.IN, MAX_SESSIONS, True, 2**60, None, 0, 0, 0, 90, 0, 0
     )
     assert counters.read(Direction.OUT, MAX_SESSIONS) is None
-    assert [counters.used(flow) for flow in (Direction.OUT, Direction.IN)] == [[], [MAX_SESSIONS]]
+    assert [counters.used_sessions(flow) for flow in (Direction.OUT, Direction.IN)] == [[], [MAX_SESSIONS]]
     assert counters.total_bytes() == 2**60
 
 
-def test_a_closed_session_keeps_its_bytes(counters: Counters) -> None:
+def test_a_closed_session_keeps_its_bytes(counters: SharedCounters) -> None:
     """What was carried was carried."""
-    counters.words[Field.BYTES] = 5
+    counters.words[CounterField.BYTES] = 5
     slot = counters.read(Direction.OUT, 1)
     assert slot is not None
     assert (slot.is_open, slot.bytes) == (False, 5)
-    assert counters.used(Direction.OUT) == [1]
+    assert counters.used_sessions(Direction.OUT) == [1]
 
 
-def test_each_worker_has_its_own_cpu_time(counters: Counters) -> None:
+def test_each_worker_has_its_own_cpu_time(counters: SharedCounters) -> None:
     """The last worker's word is within the block, and outside every slot."""
     for worker in range(MAX_WORKERS):
         counters.set_worker_cpu(worker, 10)
-        counters.set_heard(worker, 20 + worker)
+        counters.set_last_received(worker, 20 + worker)
     assert counters.worker_cpu_ns() == 10 * MAX_WORKERS
-    assert counters.heard_ns() == 19 + MAX_WORKERS
+    assert counters.last_received_ns() == 19 + MAX_WORKERS
     assert counters.total_bytes() == 0
-    assert not counters.used(Direction.OUT) + counters.used(Direction.IN)
+    assert not counters.used_sessions(Direction.OUT) + counters.used_sessions(Direction.IN)
 
 
-def test_what_another_process_writes_is_read_here(counters: Counters) -> None:
+def test_what_another_process_writes_is_read_here(counters: SharedCounters) -> None:
     """The descriptor is all it needs; the words outlive the writer."""
     command = [sys.executable, "-c", WRITER, str(counters.fd)]
     subprocess.run(command, pass_fds=[counters.fd], check=True, timeout=20)
@@ -97,7 +97,7 @@ def test_what_another_process_writes_is_read_here(counters: Counters) -> None:
 
 def test_the_block_has_no_name_and_is_gone_when_closed() -> None:
     """No file is left behind, and the descriptor is given back."""
-    block = Counters.create()
+    block = SharedCounters.create()
     fd = block.fd
     if Path("/proc/self/fd").is_dir():
         assert "deleted" in str(Path(f"/proc/self/fd/{fd}").readlink())
@@ -110,10 +110,10 @@ def test_the_block_has_no_name_and_is_gone_when_closed() -> None:
 def test_without_memfd_an_unlinked_file_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on macOS: it has no name either."""
     monkeypatch.delattr(os, "memfd_create", raising=False)
-    block = Counters.create()
+    block = SharedCounters.create()
     try:
         assert os.fstat(block.fd).st_nlink == 0
-        block.words[Field.BYTES] = 1
+        block.words[CounterField.BYTES] = 1
         assert block.total_bytes() == 1
     finally:
         block.close()

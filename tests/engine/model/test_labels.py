@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.errors import PlanError, StoreError
-from linkgauge.engine.model.labels import LABEL_LIMIT, NOTE_LIMIT, checked_label, checked_note
+from linkgauge.engine.model.errors import PlanError, RunLogError
+from linkgauge.engine.model.labels import MAX_LABEL_CHARACTERS, MAX_NOTE_CHARACTERS, validate_label, validate_note
 from linkgauge.engine.results.run_log import RunLog
 
 OLD = """
@@ -40,7 +40,7 @@ def old(tmp_path: Path) -> Path:
 
 def test_a_run_begins_with_its_label_and_its_group(log: RunLog) -> None:
     """And with no note."""
-    (row,) = log.runs()
+    (row,) = log.list_runs()
     assert (row.label, row.group, row.note) == ("before", "mtu sweep", None)
 
 
@@ -48,35 +48,35 @@ def test_label_and_note_are_set_and_taken_away(log: RunLog) -> None:
     """On one line, without control characters; nothing, or nothing but spaces, takes them away."""
     log.set_label("r1", "  after\nthe\tchange ")
     log.set_note("r1", "MTU 9000 on both ends\x1b[2J")
-    (row,) = log.runs()
+    (row,) = log.list_runs()
     assert (row.label, row.note) == ("after the change", "MTU 9000 on both ends�[2J")
     log.set_label("r1", " ")
     log.set_note("r1", None)
-    (row,) = log.runs()
+    (row,) = log.list_runs()
     assert (row.label, row.note, row.group) == (None, None, "mtu sweep")
 
 
 def test_what_is_too_long_is_refused_or_cut(log: RunLog) -> None:
     """A person is told; a run that begins is not kept from it."""
-    assert checked_label("x" * LABEL_LIMIT) == "x" * LABEL_LIMIT
+    assert validate_label("x" * MAX_LABEL_CHARACTERS) == "x" * MAX_LABEL_CHARACTERS
     with pytest.raises(PlanError, match="label: 81 characters is not possible; give at most 80"):
-        log.set_label("r1", "x" * (LABEL_LIMIT + 1))
+        log.set_label("r1", "x" * (MAX_LABEL_CHARACTERS + 1))
     with pytest.raises(PlanError, match="note: 2001 characters"):
-        checked_note("x" * (NOTE_LIMIT + 1))
+        validate_note("x" * (MAX_NOTE_CHARACTERS + 1))
     log.begin("r2", "p", "h", label="y" * 500)
-    assert log.find("r2").label == "y" * LABEL_LIMIT
+    assert log.find("r2").label == "y" * MAX_LABEL_CHARACTERS
 
 
 def test_a_run_that_is_not_there_cannot_be_named(log: RunLog) -> None:
     """The error says so."""
-    with pytest.raises(StoreError, match="there is no run 'r9'"):
+    with pytest.raises(RunLogError, match="there is no run 'r9'"):
         log.set_note("r9", "a note")
 
 
 def test_an_older_file_is_read_as_it_is(old: Path) -> None:
     """Reading changes nothing in it; what it does not have is unknown."""
     with RunLog.open(old, create=False) as log:
-        (row,) = log.runs()
+        (row,) = log.list_runs()
     assert (row.run_id, row.verdict, row.note, row.group) == ("r0", "pass", None, None)
     with closing(sqlite3.connect(old / "runs.sqlite3")) as connection:
         assert len(connection.execute("PRAGMA table_info(runs)").fetchall()) == 11
@@ -86,7 +86,7 @@ def test_an_older_file_gets_what_it_lacks_when_a_note_is_written(old: Path) -> N
     """Its runs stay."""
     with RunLog.open(old, create=False) as log:
         log.set_note("r0", "from before")
-        assert [(row.run_id, row.note) for row in log.runs()] == [("r0", "from before")]
+        assert [(row.run_id, row.note) for row in log.list_runs()] == [("r0", "from before")]
 
 
 def test_an_older_file_gets_what_it_lacks_when_a_run_is_kept(old: Path) -> None:

@@ -6,13 +6,13 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.latency_histogram import (
-    BUCKETS,
+    BUCKET_COUNT,
     RELATIVE_ERROR,
+    bucket_midpoint_ns,
     bucket_of,
-    latency_of,
-    merge,
-    risen,
-    value_ns,
+    diff_histograms,
+    merge_counts,
+    summarize_latency,
 )
 
 LEAST_NS, MOST_NS = 1_024, (1 << 36) - 1
@@ -23,20 +23,20 @@ many_times = st.lists(times, min_size=1, max_size=200)
 def counted(values: list[int]) -> dict[int, int]:
     """Return values as counts."""
     counts: dict[int, int] = {}
-    merge(counts, ((bucket_of(value), 1) for value in values))
+    merge_counts(counts, ((bucket_of(value), 1) for value in values))
     return counts
 
 
 @given(times)
 def test_a_bucket_stands_for_its_times_within_the_error(ns: int) -> None:
     """From a microsecond to a minute, 0.8 % either way."""
-    assert abs(value_ns(bucket_of(ns)) - ns) <= ns * RELATIVE_ERROR
+    assert abs(bucket_midpoint_ns(bucket_of(ns)) - ns) <= ns * RELATIVE_ERROR
 
 
 @given(st.integers(0, 1 << 62))
 def test_every_time_has_a_bucket(ns: int) -> None:
     """What is out of range is in the first or the last."""
-    assert 0 <= bucket_of(ns) < BUCKETS
+    assert 0 <= bucket_of(ns) < BUCKET_COUNT
 
 
 @given(times, times)
@@ -47,14 +47,14 @@ def test_longer_is_never_in_an_earlier_bucket(one: int, other: int) -> None:
 
 def test_every_bucket_is_reached_by_the_time_it_stands_for() -> None:
     """None is skipped, none is shared."""
-    assert [bucket_of(value_ns(bucket)) for bucket in range(BUCKETS)] == list(range(BUCKETS))
+    assert [bucket_of(bucket_midpoint_ns(bucket)) for bucket in range(BUCKET_COUNT)] == list(range(BUCKET_COUNT))
 
 
 @given(many_times, many_times)
 def test_merged_counts_are_those_of_all_values_together(some: list[int], others: list[int]) -> None:
     """Workers, sessions and intervals add up."""
     merged = counted(some)
-    merge(merged, counted(others).items())
+    merge_counts(merged, counted(others).items())
     assert merged == counted(some + others)
     assert sum(merged.values()) == len(some) + len(others)
 
@@ -62,7 +62,7 @@ def test_merged_counts_are_those_of_all_values_together(some: list[int], others:
 @given(many_times)
 def test_percentiles_are_those_of_the_sorted_values_within_the_error(values: list[int]) -> None:
     """The nearest rank, as counted; minimum and maximum likewise."""
-    found = latency_of(counted(values))
+    found = summarize_latency(counted(values))
     assert found
     ordered = sorted(values)
     asked = [
@@ -80,7 +80,7 @@ def test_percentiles_are_those_of_the_sorted_values_within_the_error(values: lis
 
 def test_nothing_counted_has_no_percentiles() -> None:
     """Unknown, and not 0."""
-    assert latency_of({}) is None
+    assert summarize_latency({}) is None
 
 
 @given(many_times, many_times)
@@ -88,6 +88,6 @@ def test_a_difference_of_two_readings_is_what_was_counted_between(before: list[i
     """The words are those of the shared block."""
 
     def words(counts: dict[int, int]) -> bytes:
-        return struct.pack(f"{BUCKETS}Q", *(counts.get(bucket, 0) for bucket in range(BUCKETS)))
+        return struct.pack(f"{BUCKET_COUNT}Q", *(counts.get(bucket, 0) for bucket in range(BUCKET_COUNT)))
 
-    assert risen(words(counted(before)), words(counted(before + between))) == counted(between)
+    assert diff_histograms(words(counted(before)), words(counted(before + between))) == counted(between)

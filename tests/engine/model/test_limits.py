@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.admission import Admission
-from linkgauge.engine.model.errors import Declined, LimitProblem, LimitReached
-from linkgauge.engine.model.limits import Bucket, Limits, is_within, rules
+from linkgauge.engine.model.errors import InvalidLimitError, LimitReached, RequestDeclined
+from linkgauge.engine.model.limits import Limits, TokenBucket, is_in_networks, limit_rules
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 
 HOURS_NS = 3_600 * SECOND_NS
@@ -14,18 +14,18 @@ HOURS_NS = 3_600 * SECOND_NS
 def test_every_limit_is_on_by_default_and_explained() -> None:
     """Each has a value within its own bounds, and words; only the lists begin empty."""
     limits = Limits()
-    for name, rule in rules().items():
+    for name, rule in limit_rules().items():
         value = getattr(limits, name)
-        assert rule.about
+        assert rule.description
         assert value == () if rule.unit == "networks" else rule.low <= value <= rule.high
 
 
 def test_a_file_and_what_is_typed_are_read_alike() -> None:
     """Numbers as numbers or text, rates with their letter, networks as a list or between commas."""
-    limits = Limits.of_toml('clients = 8\nrate_bit_s = "2.5G"\nallow = ["10.0.0.0/8", "2001:db8::1"]\n')
+    limits = Limits.from_toml('clients = 8\nrate_bit_s = "2.5G"\nallow = ["10.0.0.0/8", "2001:db8::1"]\n')
     assert (limits.clients, limits.rate_bit_s) == (8, 2_500_000_000)
     assert limits.allow == ("10.0.0.0/8", "2001:db8::1/128")
-    typed = limits.changed({"clients": " 9 ", "rate_bit_s": "800 Mbit/s", "deny": "192.0.2.7, 10.1.0.0/16"})
+    typed = limits.with_changes({"clients": " 9 ", "rate_bit_s": "800 Mbit/s", "deny": "192.0.2.7, 10.1.0.0/16"})
     assert (typed.clients, typed.rate_bit_s, typed.sessions) == (9, 800_000_000, limits.sessions)
     assert typed.deny == ("192.0.2.7/32", "10.1.0.0/16")
     assert typed.allow == limits.allow
@@ -51,18 +51,20 @@ def test_a_file_and_what_is_typed_are_read_alike() -> None:
 )
 def test_a_limit_that_cannot_be_is_named(text: str, words: str) -> None:
     """With what can be."""
-    with pytest.raises(LimitProblem, match=words):
-        Limits.of_toml(text)
+    with pytest.raises(InvalidLimitError, match=words):
+        Limits.from_toml(text)
 
 
 @given(
-    st.dictionaries(st.sampled_from(list(rules())), st.text(max_size=12) | st.integers() | st.none(), max_size=3)
+    st.dictionaries(
+        st.sampled_from(list(limit_rules())), st.text(max_size=12) | st.integers() | st.none(), max_size=3
+    )
 )
 def test_nothing_that_is_given_raises_anything_but_a_limits_problem(given_: dict[str, object]) -> None:
     """Whatever is typed."""
     try:
-        Limits().changed(given_)
-    except LimitProblem as error:
+        Limits().with_changes(given_)
+    except InvalidLimitError as error:
         assert "limit" in str(error)  # noqa: PT017 - some can be, most cannot
 
 
@@ -79,7 +81,7 @@ def test_nothing_that_is_given_raises_anything_but_a_limits_problem(given_: dict
 )
 def test_an_address_is_within_networks_of_its_own_family(address: str, expected: bool) -> None:
     """IPv4 that is written as IPv6 is what it is, and a scope is none of the address."""
-    assert is_within(address, ("10.0.0.0/8", "2001:db8::/32", "fe80::/10")) is expected
+    assert is_in_networks(address, ("10.0.0.0/8", "2001:db8::/32", "fe80::/10")) is expected
 
 
 def test_deny_comes_before_allow_and_an_empty_allow_is_everybody() -> None:
@@ -96,16 +98,16 @@ def test_deny_comes_before_allow_and_an_empty_allow_is_everybody() -> None:
 def test_clients_are_counted_in_all_and_by_address_and_leave_again() -> None:
     """One that is refused is not counted, and one that has left makes room."""
     admission = Admission(Limits(clients=3, clients_per_address=2))
-    with admission.client("a"), admission.client("a"):
+    with admission.admit("a"), admission.admit("a"):
         with pytest.raises(LimitReached, match=r"as many clients of a as it takes .*clients_per_address is 2"):
-            admission.client("a").__enter__()
-        with admission.client("b"):
+            admission.admit("a").__enter__()
+        with admission.admit("b"):
             with pytest.raises(LimitReached, match=r"as many clients as it takes .*clients is 3"):
-                admission.client("c").__enter__()
-            assert admission.clients == 3
-    assert admission.clients == 0
-    with admission.client("a"):
-        assert admission.clients == 1
+                admission.admit("c").__enter__()
+            assert admission.client_count == 3
+    assert admission.client_count == 0
+    with admission.admit("a"):
+        assert admission.client_count == 1
 
 
 def test_a_run_is_held_against_sessions_duration_and_what_is_carried_already() -> None:
@@ -124,20 +126,20 @@ def test_a_run_is_held_against_sessions_duration_and_what_is_carried_already() -
 def test_changed_limits_hold_for_who_comes_then_and_nobody_comes_after_the_end() -> None:
     """A refusal at the end is none of a limit's."""
     admission = Admission()
-    with admission.client("a"):
+    with admission.admit("a"):
         admission.limits = Limits(clients=1)
         with pytest.raises(LimitReached, match="clients is 1"):
-            admission.client("b").__enter__()
+            admission.admit("b").__enter__()
         admission.close("it is about to end")
-        with pytest.raises(Declined, match=r"^it is about to end$"):
+        with pytest.raises(RequestDeclined, match=r"^it is about to end$"):
             admission.check_plan(Plan(), 0)
-    with pytest.raises(Declined, match="about to end"):
-        admission.client("a").__enter__()
+    with pytest.raises(RequestDeclined, match="about to end"):
+        admission.admit("a").__enter__()
 
 
 def test_a_bucket_gives_a_rate_and_twice_as_many_at_once() -> None:
     """After a pause of any length no more than that; time that stands still gives nothing."""
-    bucket = Bucket(10, 0)
+    bucket = TokenBucket(10, 0)
     assert sum(bucket.take(0) for _ in range(100)) == 20
     assert sum(bucket.take(SECOND_NS) for _ in range(100)) == 10
     assert sum(bucket.take(HOURS_NS) for _ in range(100)) == 20

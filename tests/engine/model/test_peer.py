@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.peer import Peer, Ssh
+from linkgauge.engine.model.peer import Peer, SshSettings
 
 
 @pytest.mark.parametrize(
     ("text", "host", "ssh"),
     [
-        ("ssh://db-02", "db-02", Ssh()),
-        ("ssh://me@db-02:2222", "db-02", Ssh("me", 2222)),
-        ("ssh://[fe80::1%eth0]:22", "fe80::1%eth0", Ssh(port=22)),
-        (" ssh://10.0.0.1/ ", "10.0.0.1", Ssh()),
-        ("ssh://loopback", "loopback", Ssh()),
+        ("ssh://db-02", "db-02", SshSettings()),
+        ("ssh://me@db-02:2222", "db-02", SshSettings("me", 2222)),
+        ("ssh://[fe80::1%eth0]:22", "fe80::1%eth0", SshSettings(port=22)),
+        (" ssh://10.0.0.1/ ", "10.0.0.1", SshSettings()),
+        ("ssh://loopback", "loopback", SshSettings()),
     ],
 )
-def test_an_address_is_a_host_and_how_to_log_in(text: str, host: str, ssh: Ssh) -> None:
+def test_an_address_is_a_host_and_how_to_log_in(text: str, host: str, ssh: SshSettings) -> None:
     """The port is ssh's; written out again it is the same place."""
     peer = Peer.parse(text)
     assert (peer.host, peer.ssh) == (host, ssh)

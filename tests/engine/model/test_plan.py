@@ -104,22 +104,22 @@ def test_socket_options_that_no_socket_can_have_are_refused(field: str, wrong: d
 
 def test_the_warm_up_is_a_fifth_of_the_run_and_at_most_a_second() -> None:
     """Unless it was asked for."""
-    assert Plan().settle_ns == SECOND_NS
-    assert Plan(duration_ns=SECOND_NS).settle_ns == SECOND_NS // 5
-    assert Plan(duration_ns=None).settle_ns == SECOND_NS
-    assert Plan(warmup_ns=0).settle_ns == 0
-    assert Plan(warmup_ns=3 * SECOND_NS).settle_ns == 3 * SECOND_NS
+    assert Plan().effective_warmup_ns == SECOND_NS
+    assert Plan(duration_ns=SECOND_NS).effective_warmup_ns == SECOND_NS // 5
+    assert Plan(duration_ns=None).effective_warmup_ns == SECOND_NS
+    assert Plan(warmup_ns=0).effective_warmup_ns == 0
+    assert Plan(warmup_ns=3 * SECOND_NS).effective_warmup_ns == 3 * SECOND_NS
 
 
 def test_changed_settings_keep_what_is_not_named() -> None:
     """A window can be taken away, and what is not possible stays so."""
     settings = Settings(Direction.IN, 5, 65_536)
-    assert settings.changed() == settings
-    assert settings.changed(sessions=6) == Settings(Direction.IN, 6, 65_536)
-    assert settings.changed(window_bytes="auto").window_bytes is None
-    assert settings.changed(direction=Direction.OUT, window_bytes=4096) == Settings(Direction.OUT, 5, 4096)
+    assert settings.with_changes() == settings
+    assert settings.with_changes(sessions=6) == Settings(Direction.IN, 6, 65_536)
+    assert settings.with_changes(window_bytes="auto").window_bytes is None
+    assert settings.with_changes(direction=Direction.OUT, window_bytes=4096) == Settings(Direction.OUT, 5, 4096)
     with pytest.raises(PlanError):
-        settings.changed(sessions=0)
+        settings.with_changes(sessions=0)
 
 
 @pytest.mark.parametrize(
@@ -194,11 +194,11 @@ def test_transactions_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
 def test_a_workload_has_sizes_of_its_own_until_others_are_given() -> None:
     """Those of the documents; with others their rates do not hold."""
     plan = Plan(workload=Workload.RR)
-    assert plan.sizes == (200, 1_000)
-    assert plan.is_as_documented
-    assert Plan(workload=Workload.CRR, response_bytes=1).sizes == (64, 1)
-    assert not Plan(workload=Workload.CRR, response_bytes=1).is_as_documented
-    assert not Plan(workload=Workload.RR, burst=2).is_as_documented
+    assert plan.transaction_sizes == (200, 1_000)
+    assert plan.has_documented_transactions
+    assert Plan(workload=Workload.CRR, response_bytes=1).transaction_sizes == (64, 1)
+    assert not Plan(workload=Workload.CRR, response_bytes=1).has_documented_transactions
+    assert not Plan(workload=Workload.RR, burst=2).has_documented_transactions
 
 
 @pytest.mark.parametrize("workload", [w for w in Workload if w.is_transactional])

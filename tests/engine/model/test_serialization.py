@@ -14,7 +14,7 @@ from linkgauge.engine.model.events import (
     Ended,
     Event,
     Expectation,
-    Expected,
+    ExpectedRate,
     Opened,
     Reason,
     RunEnd,
@@ -22,11 +22,11 @@ from linkgauge.engine.model.events import (
     Started,
     Warned,
 )
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.serialization import decode, decode_tagged, encode, encode_tagged, printable
-from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.model.serialization import decode, decode_tagged, encode, encode_tagged, make_printable
+from linkgauge.engine.model.socket_info import SocketInfo
 
 EVENTS: tuple[type[Any], ...] = get_args(Event)
 
@@ -34,11 +34,11 @@ _TEXT = st.text(st.characters(categories=("L", "N", "P")), max_size=20)
 _COUNT = st.integers(0, 2**63 - 1)
 _MAYBE = st.none() | _COUNT
 _FLOW = st.sampled_from([Direction.OUT, Direction.IN])
-_HOST = st.builds(HostFacts, _TEXT, _TEXT, _COUNT, _TEXT, _TEXT)
+_HOST = st.builds(HostInfo, _TEXT, _TEXT, _COUNT, _TEXT, _TEXT)
 _SETTINGS = st.builds(
     Settings, st.sampled_from(Direction), st.integers(1, 128), st.none() | st.integers(2048, 2**30)
 )
-_EXPECTED = st.none() | st.builds(Expected, _COUNT, st.sampled_from(["documented", "computed"]), _TEXT)
+_EXPECTED = st.none() | st.builds(ExpectedRate, _COUNT, st.sampled_from(["documented", "computed"]), _TEXT)
 _EXPECTATION = st.builds(Expectation, _EXPECTED, _EXPECTED, _EXPECTED)
 _SESSION = st.builds(
     SessionSample, _FLOW, st.integers(1, 128), _COUNT, _MAYBE, _MAYBE, _MAYBE, _MAYBE, _MAYBE, _MAYBE, _MAYBE
@@ -56,7 +56,7 @@ _SAMPLE = st.builds(
 )
 _TRUTH = st.none() | st.booleans()
 _FACTS = st.builds(
-    SocketFacts,
+    SocketInfo,
     st.sampled_from(End),
     _FLOW,
     st.integers(1, 128),
@@ -109,7 +109,7 @@ def test_the_events_drawn_are_all_there_are() -> None:
 
 def test_a_field_that_is_a_word_of_python_is_written_without_its_underscore() -> None:
     """Others read `in`, not `in_`."""
-    expectation = Expectation(in_=Expected(1, "documented", "x"))
+    expectation = Expectation(in_=ExpectedRate(1, "documented", "x"))
     assert encode(expectation) == {
         "out": None,
         "in": {"bit_s": 1, "basis": "documented", "source": "x", "transactions_s": None, "most_bit_s": None},
@@ -191,9 +191,9 @@ def test_control_characters_of_a_text_are_taken_out() -> None:
 @given(st.text())
 def test_printable_text_is_printable_and_as_long_as_before(text: str) -> None:
     """And what was printable stays as it is."""
-    assert printable(text).isprintable()
-    assert len(printable(text)) == len(text)
-    assert printable(printable(text)) == printable(text)
+    assert make_printable(text).isprintable()
+    assert len(make_printable(text)) == len(text)
+    assert make_printable(make_printable(text)) == make_printable(text)
 
 
 def test_a_text_without_end_is_refused() -> None:

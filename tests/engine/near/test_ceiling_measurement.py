@@ -4,31 +4,31 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.errors import StoreError
+from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.plan import Mode
 from linkgauge.engine.results.ceiling import (
-    FILE_NAME,
+    CEILING_FILE_NAME,
     Ceiling,
     CeilingRate,
-    keep_ceiling,
+    identify_machine,
     load_ceiling,
-    this_machine,
+    save_ceiling,
 )
 
 RATES = (CeilingRate(Mode.COPY, 1, 40_000), CeilingRate(Mode.COPY, 4, 60_000), CeilingRate(Mode.DISCARD, 1, 70_000))
-HERE = Ceiling(this_machine(), "2026-11-21T01:15:30+00:00", "cubic", RATES)
+HERE = Ceiling(identify_machine(), "2026-11-21T01:15:30+00:00", "cubic", RATES)
 
 
 def test_a_ceiling_is_kept_for_each_machine(tmp_path: Path) -> None:
     """Another kernel is another machine, and neither takes the other's place."""
     other = replace(HERE, machine=replace(HERE.machine, system="Linux 2.6.32"), congestion=None)
     assert load_ceiling(tmp_path) is None
-    keep_ceiling(tmp_path, HERE)
-    keep_ceiling(tmp_path, other)
+    save_ceiling(tmp_path, HERE)
+    save_ceiling(tmp_path, other)
     assert load_ceiling(tmp_path) == HERE
     assert load_ceiling(tmp_path, other.machine) == other
     newer = replace(HERE, rates=RATES[:1])
-    keep_ceiling(tmp_path, newer)
+    save_ceiling(tmp_path, newer)
     assert load_ceiling(tmp_path) == newer
 
 
@@ -46,21 +46,21 @@ def test_the_mode_that_carried_more_is_the_faster_one(pages: int | None, fastest
     """Where one of the two was not measured, neither is."""
     copy = CeilingRate(Mode.COPY, 1, 50, 45, 55)
     rates = (copy,) if pages is None else (copy, CeilingRate(Mode.SENDFILE, 1, pages, pages - 5, pages + 5))
-    assert replace(HERE, rates=rates).fastest() is fastest
+    assert replace(HERE, rates=rates).fastest_mode() is fastest
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', "\x00"])
 def test_a_damaged_file_is_no_ceiling_and_is_replaced(tmp_path: Path, text: str) -> None:
     """It can be measured again."""
-    (tmp_path / FILE_NAME).write_text(text, encoding="utf-8")
+    (tmp_path / CEILING_FILE_NAME).write_text(text, encoding="utf-8")
     assert load_ceiling(tmp_path) is None
-    keep_ceiling(tmp_path, HERE)
+    save_ceiling(tmp_path, HERE)
     assert load_ceiling(tmp_path) == HERE
 
 
 def test_what_is_kept_of_this_machine_may_be_of_another_version(tmp_path: Path) -> None:
     """Then it is unknown, not an error."""
-    text = (tmp_path / FILE_NAME).as_posix()
+    text = (tmp_path / CEILING_FILE_NAME).as_posix()
     Path(text).write_text(f'{{"{HERE.machine.key}": {{"rates": 3}}}}', encoding="utf-8")
     assert load_ceiling(tmp_path) is None
 
@@ -68,5 +68,5 @@ def test_what_is_kept_of_this_machine_may_be_of_another_version(tmp_path: Path) 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """With the path."""
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(StoreError, match="ceiling"):
-        keep_ceiling(tmp_path / "file" / "below", HERE)
+    with pytest.raises(RunLogError, match="ceiling"):
+        save_ceiling(tmp_path / "file" / "below", HERE)

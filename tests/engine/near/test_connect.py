@@ -12,19 +12,25 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.model.errors import LinkClosed, PeerForeign, PeerRefused, PeerUnreachable, PeerVersion
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.errors import (
+    ConnectionClosed,
+    PeerNotLinkgauge,
+    PeerRefused,
+    PeerUnreachable,
+    PeerVersionMismatch,
+)
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.near.connect import connect, probe
+from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Begun, Ping, Refuse, Welcome
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, preamble
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, encode_preamble
 
 pytestmark = pytest.mark.anyio
 
 T = TypeVar("T")
-HOST = HostFacts("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
-GREETING = preamble(CONTROL_KIND)
+HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+GREETING = encode_preamble(CONTROL_KIND)
 
 
 async def soon(awaitable: Awaitable[T]) -> T:
@@ -77,7 +83,7 @@ async def test_an_endpoint_that_greets_back_is_known(far_end: Peer) -> None:
         async with connect(far_end) as (link, _who):
             assert link.try_send(Ping(1))
         assert link.is_closing
-        assert (await probe(far_end)).cores == (os.cpu_count() or 1)
+        assert (await query_host_info(far_end)).cores == (os.cpu_count() or 1)
 
 
 async def test_an_error_in_the_block_closes_the_connection(far_end: Peer) -> None:
@@ -87,7 +93,7 @@ async def test_an_error_in_the_block_closes_the_connection(far_end: Peer) -> Non
             async with connect(far_end) as (link, _who):
                 raise ZeroDivisionError
         assert link.is_closing
-        with pytest.raises(LinkClosed):
+        with pytest.raises(ConnectionClosed):
             await link.receive()
 
 
@@ -110,8 +116,8 @@ async def test_something_else_that_listens_is_foreign_and_quoted(
 ) -> None:
     """The text names the peer, quotes what it said so that no terminal minds, and says what to check."""
     async with server(answer, waits=waits, stays=stays) as peer:
-        with pytest.raises(PeerForeign) as caught:
-            await soon(probe(peer))
+        with pytest.raises(PeerNotLinkgauge) as caught:
+            await soon(query_host_info(peer))
     text = str(caught.value)
     assert text.startswith(f"{peer} is not a linkgauge endpoint")
     assert f"'{excerpt}'" in text
@@ -122,8 +128,8 @@ async def test_something_else_that_listens_is_foreign_and_quoted(
 async def test_a_server_that_closes_without_a_word_is_foreign() -> None:
     """It did accept: so it is there, but it is no endpoint."""
     async with server(stays=False) as peer:
-        with pytest.raises(PeerForeign, match=r"without a word.*check the port"):
-            await soon(probe(peer))
+        with pytest.raises(PeerNotLinkgauge, match=r"without a word.*check the port"):
+            await soon(query_host_info(peer))
 
 
 async def test_a_server_that_says_nothing_is_given_up_after_the_deadline(
@@ -134,16 +140,16 @@ async def test_a_server_that_says_nothing_is_given_up_after_the_deadline(
     with socket.create_server(("127.0.0.1", 0)) as sock:
         peer = Peer(*sock.getsockname())
         expected = rf"{re.escape(str(peer))} accepts .* says nothing in 0\.5 s.*linkgauge endpoint"
-        with pytest.raises(PeerForeign, match=expected):
-            await soon(probe(peer))
+        with pytest.raises(PeerNotLinkgauge, match=expected):
+            await soon(query_host_info(peer))
 
 
 async def test_half_a_greeting_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte does not buy more time."""
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     async with server(GREETING[:7]) as peer:
-        with pytest.raises(PeerForeign, match=r"in 0\.5 s"):
-            await soon(probe(peer))
+        with pytest.raises(PeerNotLinkgauge, match=r"in 0\.5 s"):
+            await soon(query_host_info(peer))
 
 
 async def test_packets_that_vanish_are_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +167,7 @@ async def test_packets_that_vanish_are_an_unreachable_peer(monkeypatch: pytest.M
                 assert client.connect_ex(sock.getsockname()) in {0, errno.EINPROGRESS}
             expected = rf"no answer .* in 0\.3 s.*firewall.*TCP port {sock.getsockname()[1]}"
             with pytest.raises(PeerUnreachable, match=expected):
-                await soon(probe(Peer(*sock.getsockname())))
+                await soon(query_host_info(Peer(*sock.getsockname())))
         finally:
             for client in waiting:
                 client.close()
@@ -171,7 +177,7 @@ async def test_a_refused_connection_says_what_to_start() -> None:
     """Nothing listens there: start the endpoint, or give the port it has."""
     peer = Peer("127.0.0.1", refused_port())
     with pytest.raises(PeerUnreachable, match=rf"nothing listens on {peer}; start `linkgauge endpoint`"):
-        await soon(probe(peer))
+        await soon(query_host_info(peer))
 
 
 async def test_a_name_that_does_not_resolve_is_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,14 +188,14 @@ async def test_a_name_that_does_not_resolve_is_an_unreachable_peer(monkeypatch: 
 
     resolver(monkeypatch, fail)
     with pytest.raises(PeerUnreachable, match=r"^no-such-host does not resolve .*not known.*check the spelling"):
-        await soon(probe(Peer("no-such-host")))
+        await soon(query_host_info(Peer("no-such-host")))
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "two..dots"])
 async def test_a_name_that_cannot_be_one_is_an_unreachable_peer(host: str) -> None:
     """The resolver refuses such a name before it asks anyone."""
     with pytest.raises(PeerUnreachable, match=f"{host} does not resolve"):
-        await soon(probe(Peer(host)))
+        await soon(query_host_info(Peer(host)))
 
 
 async def test_a_resolver_that_hangs_does_not_hold_a_person_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +210,7 @@ async def test_a_resolver_that_hangs_does_not_hold_a_person_up(monkeypatch: pyte
 
     resolver(monkeypatch, hang)
     with pytest.raises(PeerUnreachable, match="no answer from slow:5820"):
-        await soon(probe(Peer("slow")))
+        await soon(query_host_info(Peer("slow")))
     answered.set()
     asked_by[0].join(10)
     assert not asked_by[0].is_alive()
@@ -218,7 +224,7 @@ async def test_the_next_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPat
         (socket.AF_INET, socket.SOCK_STREAM, 6, "", (far_end.host, far_end.port)),
     ]
     resolver(monkeypatch, lambda: found)
-    assert (await soon(probe(Peer("many-homes")))).hostname
+    assert (await soon(query_host_info(Peer("many-homes")))).hostname
 
 
 async def test_addresses_of_a_family_that_this_host_lacks_are_an_unreachable_peer(
@@ -227,14 +233,14 @@ async def test_addresses_of_a_family_that_this_host_lacks_are_an_unreachable_pee
     """A host without IPv6 may well be given an IPv6 address."""
     resolver(monkeypatch, lambda: [(9_999, socket.SOCK_STREAM, 6, "", ("nowhere", 1))])
     with pytest.raises(PeerUnreachable, match="six-only:5820 cannot be reached"):
-        await soon(probe(Peer("six-only")))
+        await soon(query_host_info(Peer("six-only")))
 
 
 async def test_a_name_without_any_address_is_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty answer is an answer."""
     resolver(monkeypatch, list)
     with pytest.raises(PeerUnreachable, match="it has no address"):
-        await soon(probe(Peer("nobody")))
+        await soon(query_host_info(Peer("nobody")))
 
 
 @pytest.mark.parametrize("version", [0, 2, 255])
@@ -242,15 +248,17 @@ async def test_an_endpoint_of_another_version_is_named_with_both_versions(versio
     """The remedy is the same version on both ends."""
     greeting = GREETING[:9] + bytes([version]) + GREETING[10:]
     async with server(greeting) as peer:
-        with pytest.raises(PeerVersion, match=f"speaks protocol {version}, this linkgauge speaks 1; install"):
-            await soon(probe(peer))
+        with pytest.raises(
+            PeerVersionMismatch, match=f"speaks protocol {version}, this linkgauge speaks 1; install"
+        ):
+            await soon(query_host_info(peer))
 
 
 async def test_an_endpoint_that_declines_gives_its_reason() -> None:
     """The reason is the far end's, without what could drive a terminal."""
     async with server(GREETING, encode_frame(Refuse("too busy"))) as peer:
         with pytest.raises(PeerRefused, match=f"{peer} declines: too busy"):
-            await soon(probe(peer))
+            await soon(query_host_info(peer))
 
 
 @pytest.mark.parametrize(
@@ -269,19 +277,19 @@ async def test_an_endpoint_that_greets_and_then_breaks_the_rules_is_told_as_a_pe
 ) -> None:
     """Two builds of one version may differ: the remedy is the same version on both ends."""
     async with server(answer) as peer:
-        with pytest.raises(PeerForeign, match=f"^{peer} cannot be understood: .*same version on both ends"):
-            await soon(probe(peer))
+        with pytest.raises(PeerNotLinkgauge, match=f"^{peer} cannot be understood: .*same version on both ends"):
+            await soon(query_host_info(peer))
 
 
 async def test_the_greeting_of_a_data_connection_is_not_one_of_a_control_connection() -> None:
     """An answer that only looks like ours is foreign."""
-    async with server(preamble(DATA_KIND)) as peer:
-        with pytest.raises(PeerForeign, match="greeting of a data connection"):
-            await soon(probe(peer))
+    async with server(encode_preamble(DATA_KIND)) as peer:
+        with pytest.raises(PeerNotLinkgauge, match="greeting of a data connection"):
+            await soon(query_host_info(peer))
 
 
 async def test_an_endpoint_that_leaves_after_its_greeting_did_not_greet_back() -> None:
     """It was an endpoint, and it is gone."""
     async with server(GREETING, stays=False) as peer:
         with pytest.raises(PeerUnreachable, match="did not greet back"):
-            await soon(probe(peer))
+            await soon(query_host_info(peer))

@@ -3,53 +3,51 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.host_info import NicFacts
+from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.socket_info import SocketFacts
-from linkgauge.engine.near.link_checks import LinkWatch
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.near.link_checks import LinkCheck
 
-NEAR = NicFacts("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, gso=True, gro=True, lro=False)
+NEAR = NicInfo("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, gso=True, gro=True, lro=False)
 FAR = replace(NEAR, name="ens3")
-FACTS = SocketFacts(
-    End.NEAR, Direction.OUT, 1, "cubic", None, 1448, timestamps=True, sack=True, window_scaling=True
-)
+FACTS = SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", None, 1448, timestamps=True, sack=True, window_scaling=True)
 
 
 def test_two_ends_alike_are_worth_no_warning() -> None:
     """LRO is off nearly everywhere, and not worth a word."""
-    watch = LinkWatch(NEAR, FAR, 4)
-    assert watch.at_start() == []
+    watch = LinkCheck(NEAR, FAR, 4)
+    assert watch.check_interfaces() == []
     assert watch.check(FACTS, None) is None
 
 
 def test_nothing_is_said_of_what_is_unknown() -> None:
     """None is unknown: neither equal nor different."""
-    assert LinkWatch(None, None, 4).at_start() == []
-    assert LinkWatch(NEAR, None, 4).at_start() == []
-    unknown = NicFacts("eth0", "device")
-    watch = LinkWatch(unknown, NEAR, 4)
-    assert watch.at_start() == []
-    assert LinkWatch(None, None, 4).check(replace(FACTS, mss_bytes=536), None) is None
+    assert LinkCheck(None, None, 4).check_interfaces() == []
+    assert LinkCheck(NEAR, None, 4).check_interfaces() == []
+    unknown = NicInfo("eth0", "device")
+    watch = LinkCheck(unknown, NEAR, 4)
+    assert watch.check_interfaces() == []
+    assert LinkCheck(None, None, 4).check(replace(FACTS, mss_bytes=536), None) is None
     assert watch.check(replace(FACTS, mss_bytes=None), None) is None
 
 
 def test_different_mtus_are_told_with_both_values() -> None:
     """Each with its end and interface."""
-    (text,) = LinkWatch(NEAR, replace(FAR, mtu_bytes=9000), 4).at_start()
+    (text,) = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4).check_interfaces()
     assert "near eth0 has 1500" in text
     assert "far ens3 has 9000" in text
 
 
 def test_different_duplexes_are_told_with_both_values() -> None:
     """Each with its end and interface."""
-    (text,) = LinkWatch(NEAR, replace(FAR, duplex="half"), 4).at_start()
+    (text,) = LinkCheck(NEAR, replace(FAR, duplex="half"), 4).check_interfaces()
     assert "near eth0 is full" in text
     assert "far ens3 is half" in text
 
 
 def test_offloads_that_are_off_are_told_with_both_ends_states_and_the_remedy() -> None:
     """The command is for the end that lacks them."""
-    (text,) = LinkWatch(NEAR, replace(FAR, tso=False, gro=False), 4).at_start()
+    (text,) = LinkCheck(NEAR, replace(FAR, tso=False, gro=False), 4).check_interfaces()
     assert "near eth0 has TSO on, GSO on, GRO on" in text
     assert "far ens3 has TSO off, GSO on, GRO off" in text
     assert "ethtool -K ens3" in text
@@ -59,8 +57,8 @@ def test_offloads_that_are_off_are_told_with_both_ends_states_and_the_remedy() -
 def test_offloads_that_a_lab_has_switched_off_itself_are_no_matter() -> None:
     """They are what makes its link exact; whatever else is wrong is told all the same."""
     off = replace(FAR, tso=False, gro=False)
-    assert LinkWatch(NEAR, off, 4, off_is_meant=True).at_start() == []
-    assert len(LinkWatch(NEAR, replace(off, mtu_bytes=9000), 4, off_is_meant=True).at_start()) == 1
+    assert LinkCheck(NEAR, off, 4, expects_offloads_off=True).check_interfaces() == []
+    assert len(LinkCheck(NEAR, replace(off, mtu_bytes=9000), 4, expects_offloads_off=True).check_interfaces()) == 1
 
 
 @pytest.mark.parametrize(
@@ -69,19 +67,19 @@ def test_offloads_that_a_lab_has_switched_off_itself_are_no_matter() -> None:
 def test_offloads_are_expected_of_devices_and_veth_only(sort: str, kind: str, told: int) -> None:
     """Others may never have had any."""
     nic = replace(NEAR, sort=sort, kind=kind, tso=False)
-    assert len(LinkWatch(nic, FAR, 4).at_start()) == told
+    assert len(LinkCheck(nic, FAR, 4).check_interfaces()) == told
 
 
 def test_a_veth_without_gro_is_as_linux_makes_it() -> None:
     """It hands large packets over whole; on a device the same costs."""
     veth = replace(NEAR, sort="virtual", kind="veth", gro=False)
-    assert LinkWatch(veth, veth, 4).at_start() == []
-    assert len(LinkWatch(replace(NEAR, gro=False), FAR, 4).at_start()) == 1
+    assert LinkCheck(veth, veth, 4).check_interfaces() == []
+    assert len(LinkCheck(replace(NEAR, gro=False), FAR, 4).check_interfaces()) == 1
 
 
 def test_segments_that_are_smaller_than_the_smaller_mtu_allows_are_told_once() -> None:
     """With both MTUs, and what they allow."""
-    watch = LinkWatch(NEAR, replace(FAR, mtu_bytes=9000), 4)
+    watch = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4)
     text = watch.check(replace(FACTS, mss_bytes=1348), None)
     assert text is not None
     for part in ("1348", "near eth0 1500", "far ens3 9000", "1448"):
@@ -91,10 +89,10 @@ def test_segments_that_are_smaller_than_the_smaller_mtu_allows_are_told_once() -
 
 def test_headers_count_against_the_mtu_by_what_they_are() -> None:
     """IPv6 takes 20 bytes more, timestamps 12."""
-    watch = LinkWatch(NEAR, FAR, 6)
+    watch = LinkCheck(NEAR, FAR, 6)
     assert watch.check(replace(FACTS, mss_bytes=1428), None) is None
     assert watch.check(replace(FACTS, mss_bytes=1427), None) is not None
-    plain = LinkWatch(NEAR, FAR, 4)
+    plain = LinkCheck(NEAR, FAR, 4)
     assert plain.check(replace(FACTS, mss_bytes=1460, timestamps=False), None) is None
     assert plain.check(replace(FACTS, mss_bytes=1459, timestamps=False), None) is not None
 
@@ -102,11 +100,11 @@ def test_headers_count_against_the_mtu_by_what_they_are() -> None:
 def test_a_small_window_is_reason_enough_for_small_segments() -> None:
     """Linux sends no segment of more than half a window."""
     jumbo = replace(NEAR, mtu_bytes=9000)
-    assert LinkWatch(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 8192) is None
-    assert LinkWatch(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 1 << 20) is not None
+    assert LinkCheck(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 8192) is None
+    assert LinkCheck(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 1 << 20) is not None
 
 
 def test_loopback_segments_are_what_they_are() -> None:
     """Half of the first window is less than its MTU allows."""
-    lo = NicFacts("lo", "loopback", mtu_bytes=65_536, tso=True, gso=True, gro=True)
-    assert LinkWatch(lo, lo, 4).check(replace(FACTS, mss_bytes=32_741), None) is None
+    lo = NicInfo("lo", "loopback", mtu_bytes=65_536, tso=True, gso=True, gro=True)
+    assert LinkCheck(lo, lo, 4).check(replace(FACTS, mss_bytes=32_741), None) is None

@@ -13,7 +13,7 @@ from linkgauge.engine.model.errors import PeerError, PeerUnreachable
 from linkgauge.engine.model.events import Changed, Event, Opened, Reason, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
-from linkgauge.engine.near.connect import probe
+from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run, open_run
 
 from ..child_processes import workers_of
@@ -88,9 +88,9 @@ async def test_sessions_are_added_and_taken_away_while_it_runs(far_end: Peer, re
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.FAR:
             if event.sample.index >= 8 and run.settings.sessions == 1:
-                run.change(run.settings.changed(sessions=5))
+                run.change(run.settings.with_changes(sessions=5))
             if event.sample.index >= 16 and run.settings.sessions == 5:
-                run.change(run.settings.changed(sessions=2))
+                run.change(run.settings.with_changes(sessions=2))
 
     recorded = await record(plan_of(seconds=2.6, warmup_ns=SECOND_NS // 10), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -108,7 +108,7 @@ async def test_a_new_window_reopens_the_sessions_and_is_read_back(far_end: Peer,
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 3 and run.settings.window_bytes is None:
-            run.change(run.settings.changed(window_bytes=65_536))
+            run.change(run.settings.with_changes(window_bytes=65_536))
 
     recorded = await record(plan_of(sessions=2, seconds=1.2), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -127,7 +127,7 @@ async def test_the_direction_changes_while_it_runs(far_end: Peer, record: Record
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 3:
-            run.change(run.settings.changed(direction=Direction.DUPLEX))
+            run.change(run.settings.with_changes(direction=Direction.DUPLEX))
 
     recorded = await record(plan_of(seconds=1.2), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -141,9 +141,9 @@ async def test_many_quick_changes_leave_the_sessions_of_the_last_one(far_end: Pe
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 1 and run.settings.sessions == 1:
             for sessions in steps:
-                run.change(run.settings.changed(sessions=sessions))
-            run.change(run.settings.changed(window_bytes=131_072))
-            run.change(run.settings.changed(window_bytes=65_536, sessions=3))
+                run.change(run.settings.with_changes(sessions=sessions))
+            run.change(run.settings.with_changes(window_bytes=131_072))
+            run.change(run.settings.with_changes(window_bytes=65_536, sessions=3))
 
     recorded = await record(plan_of(seconds=1.2), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -260,31 +260,31 @@ async def test_128_duplex_sessions_all_carry_payload(far_end: Peer, record: Reco
 async def test_probe_says_who_answers(far_end: Peer) -> None:
     """A greeting without a run tells the far end's facts, and costs it nothing."""
     async with asyncio.timeout(10):
-        facts = await probe(far_end)
+        facts = await query_host_info(far_end)
     assert facts.software.startswith("linkgauge ")
     assert facts.cores == os.cpu_count()
 
 
 async def test_a_far_end_without_room_declines_with_its_reason(endpoint: Endpoint, monkeypatch: Any) -> None:
     """Where the far end cannot make its counters, the near end hears why, and the endpoint serves on."""
-    from linkgauge.engine.metering.shared_counters import Counters
+    from linkgauge.engine.metering.shared_counters import SharedCounters
 
-    real = Counters.create
+    real = SharedCounters.create
     calls: list[int] = []
 
-    def create() -> Counters:
+    def create() -> SharedCounters:
         calls.append(1)
         if len(calls) == 2:  # the near end's are made first
             raise OSError(12, "Cannot allocate memory")
         return real()
 
-    monkeypatch.setattr(Counters, "create", create)
+    monkeypatch.setattr(SharedCounters, "create", create)
     peer = Peer(*endpoint.address)
     async with asyncio.timeout(20):
         with pytest.raises(PeerError, match="Cannot allocate memory"):
             async with open_run(plan_of(), peer):
                 pass
-        assert (await probe(peer)).hostname
+        assert (await query_host_info(peer)).hostname
 
 
 @pytest.mark.parametrize("mode", list(Mode))

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Changed, Expectation, Expected
+from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample
 from linkgauge.engine.near.timeline import Timeline
@@ -15,7 +15,7 @@ THIRD = Settings(Direction.DUPLEX, 3)
 
 def expect(settings: Settings) -> Expectation:
     """Expect a rate that tells which settings it was asked for."""
-    return Expectation(out=Expected(settings.sessions, "computed", "test"))
+    return Expectation(out=ExpectedRate(settings.sessions, "computed", "test"))
 
 
 def sample(start_s: float, end_s: float) -> Sample:

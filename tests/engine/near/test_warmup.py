@@ -8,7 +8,7 @@ from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.near.timeline import Timeline
-from linkgauge.engine.near.warmup import CALM_INTERVALS, SettleWatch, settled_after
+from linkgauge.engine.near.warmup import MIN_SETTLED_INTERVALS, WarmupDetector, warmup_length
 
 TICK = SECOND_NS // 4
 
@@ -21,22 +21,22 @@ def noisy(rates: list[float], seed: int = 1) -> list[float]:
 
 def settles_after(rates: list[float]) -> int | None:
     """Return how many rates a watch saw until it said that they had settled."""
-    watch = SettleWatch()
+    watch = WarmupDetector()
     return next((number for number, rate in enumerate(rates, 1) if watch.feed(rate)), None)
 
 
 def test_the_cut_is_where_the_ramp_ends() -> None:
     """What came before is left out, and not much more."""
     rates = noisy([10.0 * step for step in range(10)] + [100.0] * 40)
-    assert 9 <= settled_after(rates) <= 12
+    assert 9 <= warmup_length(rates) <= 12
 
 
 def test_a_ramp_settles_when_it_is_over_and_a_steady_rate_at_once() -> None:
     """As soon as enough calm was seen after it."""
     ramp = settles_after(noisy([10.0 * step for step in range(10)] + [100.0] * 40))
     assert ramp is not None
-    assert 10 + CALM_INTERVALS - 2 <= ramp <= 10 + 2 * CALM_INTERVALS
-    assert settles_after([100.0] * 20) == CALM_INTERVALS
+    assert 10 + MIN_SETTLED_INTERVALS - 2 <= ramp <= 10 + 2 * MIN_SETTLED_INTERVALS
+    assert settles_after([100.0] * 20) == MIN_SETTLED_INTERVALS
 
 
 def test_silence_and_what_still_rises_have_not_settled() -> None:
@@ -59,9 +59,9 @@ def test_samples_are_warm_up_until_the_receivers_rate_has_settled() -> None:
         line.stamp(sample(End.NEAR, index, 5_000_000))
         stamped.append(line.stamp(sample(End.FAR, index, rate)).warmup)
     measured = stamped.index(False)
-    assert 8 + CALM_INTERVALS - 2 <= measured <= 8 + 2 * CALM_INTERVALS
+    assert 8 + MIN_SETTLED_INTERVALS - 2 <= measured <= 8 + 2 * MIN_SETTLED_INTERVALS
     assert not any(stamped[measured:])
-    assert line.warnings() == []
+    assert line.take_warnings() == []
 
 
 def test_a_change_settles_anew_and_both_directions_must() -> None:
@@ -75,7 +75,7 @@ def test_a_change_settles_anew_and_both_directions_must() -> None:
         line.stamp(sample(End.FAR, index, 1_000_000, Direction.OUT))
         came = line.stamp(sample(End.NEAR, index, min(index - 20, 10) * 1_000_000, Direction.IN))
         stamped.append(came.warmup)
-    assert 10 + CALM_INTERVALS - 2 <= stamped.index(False) <= 10 + 2 * CALM_INTERVALS
+    assert 10 + MIN_SETTLED_INTERVALS - 2 <= stamped.index(False) <= 10 + 2 * MIN_SETTLED_INTERVALS
 
 
 def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_and_that_is_said() -> None:
@@ -83,13 +83,13 @@ def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_and_that_is
     line = Timeline(Plan(warmup_auto=True, duration_ns=10 * SECOND_NS), lambda _settings: Expectation())
     stamped = [line.stamp(sample(End.FAR, index, 1_000 * index)).warmup for index in range(40)]
     assert stamped == [True] * 20 + [False] * 20
-    (warning,) = line.warnings()
+    (warning,) = line.take_warnings()
     assert "5 s" in warning
-    assert line.warnings() == []
+    assert line.take_warnings() == []
 
 
 def test_a_warm_up_is_given_or_found_out_and_not_both() -> None:
     """An endless run waits half a minute at most."""
     with pytest.raises(PlanError, match="warm-up"):
         Plan(warmup_auto=True, warmup_ns=SECOND_NS)
-    assert Plan(warmup_auto=True, duration_ns=None).settle_ns == 30 * SECOND_NS
+    assert Plan(warmup_auto=True, duration_ns=None).effective_warmup_ns == 30 * SECOND_NS

@@ -6,21 +6,30 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.access import Conversation, Key, KeyProblem, mac
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.access import AuthContext, InvalidKeyError, SharedKey, mac
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.protocol.auth import FAR, NEAR, TICKET_BYTES, TOKEN_BYTES, Gate, RunSecret, Tickets, is_same
+from linkgauge.engine.protocol.auth import (
+    FAR_ROLE,
+    NEAR_ROLE,
+    TICKET_BYTES,
+    TOKEN_BYTES,
+    RunSecret,
+    TicketCheck,
+    Tickets,
+    constant_time_equal,
+)
 from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Welcome
-from linkgauge.engine.protocol.state_machine import Control
+from linkgauge.engine.protocol.state_machine import ControlStateMachine
 
-KEY, OTHER = Key("a-key-of-this-test"), Key("another-key-of-this-test")
-HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
-TALK = Conversation(b"what both have said", b"certificate")
+KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
+HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+TALK = AuthContext(b"what both have said", b"certificate")
 
 
-def conversation(near_nonce: str, far_nonce: str) -> tuple[Control, Control]:
+def conversation(near_nonce: str, far_nonce: str) -> tuple[ControlStateMachine, ControlStateMachine]:
     """Return both machines of a conversation that is as far as the far end's challenge."""
-    near, far = Control(End.NEAR), Control(End.FAR)
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
     near.send(Hello(None, near_nonce))
     far.receive_data(near.data_to_send())
     far.send(Challenge(far_nonce))
@@ -34,47 +43,47 @@ def conversation(near_nonce: str, far_nonce: str) -> tuple[Control, Control]:
 )
 def test_a_key_that_is_short_or_cannot_be_typed_is_refused_and_not_repeated(text: str) -> None:
     """The error says what a key is, and never what was given."""
-    with pytest.raises(KeyProblem, match="16 to 1024 letters") as caught:
-        Key(text)
+    with pytest.raises(InvalidKeyError, match="16 to 1024 letters") as caught:
+        SharedKey(text)
     assert not text or text not in str(caught.value)
 
 
 def test_a_new_key_is_usable_random_and_hidden() -> None:
     """No two are the same, none begins like an option, and none shows in a repr."""
-    keys = [Key.new() for _ in range(20)]
+    keys = [SharedKey.generate() for _ in range(20)]
     assert len({key.reveal() for key in keys}) == 20
     assert not any(key.reveal().startswith("-") or key.reveal() in repr(key) for key in keys)
-    assert Key.new(lambda count: "n" * count).reveal() == "k" + "n" * 24
+    assert SharedKey.generate(lambda count: "n" * count).reveal() == "k" + "n" * 24
 
 
 def test_both_ends_of_one_conversation_agree_and_nobody_else_does() -> None:
     """The same key, words and certificate give the same proofs and secret; any other gives others."""
-    same = Key("a-key-of-this-test")
-    assert same.prove(NEAR, TALK) == KEY.prove(NEAR, TALK)
-    assert same.agree(TALK) == KEY.agree(TALK)
+    same = SharedKey("a-key-of-this-test")
+    assert same.prove(NEAR_ROLE, TALK) == KEY.prove(NEAR_ROLE, TALK)
+    assert same.derive_shared_secret(TALK) == KEY.derive_shared_secret(TALK)
     changed = [
         (OTHER, TALK),
-        (KEY, Conversation(b"what both have sai", b"certificate")),
-        (KEY, Conversation(b"what both have saidc", b"ertificate")),
-        (KEY, Conversation(b"what both have said", b"")),
+        (KEY, AuthContext(b"what both have sai", b"certificate")),
+        (KEY, AuthContext(b"what both have saidc", b"ertificate")),
+        (KEY, AuthContext(b"what both have said", b"")),
     ]
     for key, talk in changed:
-        assert not is_same(KEY.prove(NEAR, TALK), key.prove(NEAR, talk))
-        assert not is_same(KEY.agree(TALK), key.agree(talk))
+        assert not constant_time_equal(KEY.prove(NEAR_ROLE, TALK), key.prove(NEAR_ROLE, talk))
+        assert not constant_time_equal(KEY.derive_shared_secret(TALK), key.derive_shared_secret(talk))
 
 
 def test_a_proof_sent_back_to_who_made_it_proves_nothing() -> None:
     """The roles differ, and a proof is not the secret."""
-    proofs = [KEY.prove(NEAR, TALK), KEY.prove(FAR, TALK), KEY.agree(TALK)]
+    proofs = [KEY.prove(NEAR_ROLE, TALK), KEY.prove(FAR_ROLE, TALK), KEY.derive_shared_secret(TALK)]
     assert len(set(proofs)) == 3
 
 
 @pytest.mark.parametrize("cut", [0, 1, 31])
 def test_a_proof_that_is_cut_short_is_none(cut: int) -> None:
     """Nor is nothing, nor one that is too long."""
-    proof = KEY.prove(FAR, TALK)
-    assert not is_same(proof, proof[:cut])
-    assert not is_same(proof, proof + b"\0")
+    proof = KEY.prove(FAR_ROLE, TALK)
+    assert not constant_time_equal(proof, proof[:cut])
+    assert not constant_time_equal(proof, proof + b"\0")
 
 
 @given(st.lists(st.binary(max_size=6), max_size=4), st.lists(st.binary(max_size=6), max_size=4))
@@ -89,8 +98,8 @@ def test_both_machines_have_the_same_transcript_and_a_replay_another() -> None:
     assert near.transcript == far.transcript
     replayed, fresh = conversation("ab" * 32, "ef" * 32)
     assert replayed.transcript == fresh.transcript != near.transcript
-    yesterday = KEY.prove(NEAR, Conversation(near.transcript))
-    assert not is_same(KEY.prove(NEAR, Conversation(fresh.transcript)), yesterday)
+    yesterday = KEY.prove(NEAR_ROLE, AuthContext(near.transcript))
+    assert not constant_time_equal(KEY.prove(NEAR_ROLE, AuthContext(fresh.transcript)), yesterday)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +113,7 @@ def test_both_machines_have_the_same_transcript_and_a_replay_another() -> None:
 )
 def test_a_hello_that_was_changed_on_its_way_gives_another_transcript(tamper: Callable[[bytes], bytes]) -> None:
     """Even where it means the same: the transcript is what was on the wire."""
-    near, far = Control(End.NEAR), Control(End.FAR)
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
     near.send(Hello(None, "ab" * 32))
     said = near.data_to_send()
     told = tamper(said)
@@ -132,12 +141,12 @@ def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
     """Direction, session, generation, serial, run and key all count."""
     secrets = [RunSecret(agreed, told) for agreed in (b"", b"x" * 32) for told in (b"run 1", b"run 2")]
     tokens = [
-        Tickets(secret.of_session(direction, session, generation)).token(serial)
+        Tickets(secret.session_secret(direction, session, generation)).token(serial)
         for secret, direction, session, generation, serial in itertools.product(
             secrets, ("out", "in"), (1, 2), (0, 1), (0, 1, 2)
         )
     ]
-    names = [secret.name for secret in secrets]
+    names = [secret.run_tag for secret in secrets]
     assert len({*tokens, *names}) == len(tokens) + len(names)
     assert {len(token) for token in tokens} == {TOKEN_BYTES}
 
@@ -145,23 +154,23 @@ def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
 def test_a_token_opens_one_connection() -> None:
     """A second one with it is refused, and so is a token for anything else than what is asked."""
     secret = RunSecret(b"agreed", b"told")
-    gate = Gate(secret)
-    token = Tickets(secret.of_session("out", 1, 3)).token(0)
+    gate = TicketCheck(secret)
+    token = Tickets(secret.session_secret("out", 1, 3)).token(0)
     for wrong in (("in", 1, 3), ("out", 2, 3), ("out", 1, 4), ("out", 1, 2)):
-        assert gate.open(*wrong, token) is None
-    assert gate.open("out", 1, 3, bytes(TOKEN_BYTES)) is None
-    assert gate.open("out", 1, 3, token) == secret.of_session("out", 1, 3)
-    assert gate.open("out", 1, 3, token) is None
+        assert gate.check(*wrong, token) is None
+    assert gate.check("out", 1, 3, bytes(TOKEN_BYTES)) is None
+    assert gate.check("out", 1, 3, token) == secret.session_secret("out", 1, 3)
+    assert gate.check("out", 1, 3, token) is None
 
 
 def test_a_token_of_settings_that_were_left_behind_is_as_good_as_used() -> None:
     """A newer one of the same session is good, and other sessions have their own."""
     secret = RunSecret(b"agreed", b"told")
-    gate = Gate(secret)
+    gate = TicketCheck(secret)
 
     def try_to_open(session: int, generation: int) -> bool:
-        token = Tickets(secret.of_session("in", session, generation)).token(0)
-        return gate.open("in", session, generation, token) is not None
+        token = Tickets(secret.session_secret("in", session, generation)).token(0)
+        return gate.check("in", session, generation, token) is not None
 
     assert [try_to_open(1, 2), try_to_open(1, 1), try_to_open(2, 1), try_to_open(1, 3)] == [True, False, True, True]
 

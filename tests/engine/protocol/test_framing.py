@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.protocol.framing import _DICTIONARY, encode_frame, squeeze, unsqueeze
+from linkgauge.engine.protocol.framing import _DICTIONARY, compress, decompress, encode_frame
 from linkgauge.engine.protocol.messages import Report
 
 LIMIT = 256 * 1024
@@ -24,8 +24,8 @@ def pack(data: bytes) -> bytes:
 @given(st.binary(max_size=4_000).filter(lambda body: not body.startswith(b"z")))
 def test_what_is_squeezed_comes_back_and_never_larger(body: bytes) -> None:
     """Any body survives, and takes no more room than before."""
-    assert unsqueeze(squeeze(body), LIMIT) == body
-    assert len(squeeze(body)) <= len(body)
+    assert decompress(compress(body), LIMIT) == body
+    assert len(compress(body)) <= len(body)
 
 
 def test_a_sample_of_five_sessions_is_a_third_of_its_size() -> None:
@@ -37,7 +37,7 @@ def test_a_sample_of_five_sessions_is_a_third_of_its_size() -> None:
     report = Report(Sample(End.FAR, 17, 4_500_123_456, 250_012_345, sessions, cores, 12_345_678))
     frame = encode_frame(report)
     assert len(frame) < 400
-    assert json.loads(unsqueeze(frame[4:], LIMIT))["sample"]["index"] == 17
+    assert json.loads(decompress(frame[4:], LIMIT))["sample"]["index"] == 17
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_a_sample_of_five_sessions_is_a_third_of_its_size() -> None:
 def test_what_cannot_be_unpacked_is_the_peers_fault(body: bytes) -> None:
     """Broken and oversized packed bytes are refused; a bomb is never unpacked beyond the limit."""
     with pytest.raises(RemoteProtocolError):
-        unsqueeze(body, LIMIT)
+        decompress(body, LIMIT)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import DecodeError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, RunEnd
-from linkgauge.engine.model.host_info import HostFacts
-from linkgauge.engine.model.latency_histogram import BUCKETS
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import (
     MAX_DURATION_NS,
     MAX_SESSIONS,
@@ -26,10 +26,10 @@ from linkgauge.engine.model.plan import (
 )
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import decode
-from linkgauge.engine.model.socket_info import SocketFacts
-from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, FrameReader, decode_body, encode_frame, unsqueeze
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, FrameReader, decode_body, decompress, encode_frame
 from linkgauge.engine.protocol.messages import (
-    MESSAGES_OF,
+    MESSAGES_BY_SENDER,
     Begun,
     Challenge,
     Change,
@@ -56,8 +56,8 @@ from linkgauge.engine.protocol.preamble import (
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
     DataHello,
-    preamble,
-    read_preamble,
+    decode_preamble,
+    encode_preamble,
 )
 
 MAX_INT = 2**63 - 1
@@ -79,9 +79,9 @@ PLANS = st.builds(
     socket=st.builds(SocketOptions, congestion=st.none() | st.sampled_from(["cubic", "bbr", "new_reno"])),
     near_cores=st.none() | st.lists(st.integers(0, 1023), max_size=3).map(tuple),
 )
-HOSTS = st.builds(HostFacts, TEXTS, TEXTS, st.integers(1, 4096), TEXTS, TEXTS)
+HOSTS = st.builds(HostInfo, TEXTS, TEXTS, st.integers(1, 4096), TEXTS, TEXTS)
 SOCKETS = st.builds(
-    SocketFacts,
+    SocketInfo,
     st.just(End.FAR),
     FLOWS,
     SESSIONS,
@@ -191,7 +191,7 @@ def test_arbitrary_bytes_are_never_more_than_a_protocol_error(body: bytes, sende
 def test_messages_with_any_json_in_any_field_are_read_or_refused(sender: End, data: st.DataObject) -> None:
     """A value of the wrong type, sign or size is a protocol error, or the message is one after all."""
     message = data.draw(NEAR_MESSAGES if sender is End.NEAR else FAR_MESSAGES)
-    tree: Any = json.loads(unsqueeze(body_of(message), 1 << 20))
+    tree: Any = json.loads(decompress(body_of(message), 1 << 20))
     node = tree
     key = data.draw(st.sampled_from(sorted(tree)))
     while isinstance(node[key], dict | list) and node[key] and data.draw(st.booleans()):
@@ -200,7 +200,7 @@ def test_messages_with_any_json_in_any_field_are_read_or_refused(sender: End, da
     node[key] = data.draw(JSON_VALUES)
     text = ""
     try:
-        assert type(decode_body(json.dumps(tree).encode(), sender)) in MESSAGES_OF[sender]
+        assert type(decode_body(json.dumps(tree).encode(), sender)) in MESSAGES_BY_SENDER[sender]
     except RemoteProtocolError as error:
         text = str(error)
     assert not text or (text.isprintable() and f"the {sender} end" in text)
@@ -305,8 +305,8 @@ def test_whatever_text_is_sent_can_be_read_by_the_other_end() -> None:
     """A worker's last words may be long, and a host's name may be no valid text: both still arrive."""
     words = Finish(RunEnd(Reason.WORKER_LOST, "x" * 10_000))
     assert decode_body(body_of(words), End.FAR) == Finish(RunEnd(Reason.WORKER_LOST, "x" * 4096))
-    hello = Hello(HostFacts("caf\udce9", "Linux", 1, "linkgauge", "uvloop"))
-    assert decode_body(body_of(hello), End.NEAR) == Hello(HostFacts("caf\ufffd", "Linux", 1, "linkgauge", "uvloop"))
+    hello = Hello(HostInfo("caf\udce9", "Linux", 1, "linkgauge", "uvloop"))
+    assert decode_body(body_of(hello), End.NEAR) == Hello(HostInfo("caf\ufffd", "Linux", 1, "linkgauge", "uvloop"))
 
 
 @pytest.mark.parametrize("sender", End)
@@ -332,15 +332,15 @@ def test_what_came_before_a_length_over_the_limit_is_given_out() -> None:
 
 def _spread(count: int) -> tuple[int, ...]:
     """Return a count spread over all buckets."""
-    each, rest = divmod(count, BUCKETS)
-    return (each + rest, *[each] * (BUCKETS - 1))
+    each, rest = divmod(count, BUCKET_COUNT)
+    return (each + rest, *[each] * (BUCKET_COUNT - 1))
 
 
 def test_the_report_of_the_largest_far_end_fits_into_a_frame() -> None:
     """All 256 connections with full counters, times in every bucket, and a thousand cores."""
     day_ns = MAX_DURATION_NS
     times = tuple(
-        LatencyCounts(flow, tuple(range(BUCKETS)), _spread(128 * 10**13)) for flow in Direction.DUPLEX.flows
+        LatencyCounts(flow, tuple(range(BUCKET_COUNT)), _spread(128 * 10**13)) for flow in Direction.DUPLEX.flows
     )
     sample = Sample(
         End.FAR,
@@ -362,14 +362,14 @@ def test_the_report_of_the_largest_far_end_fits_into_a_frame() -> None:
 @pytest.mark.parametrize("kind", [CONTROL_KIND, DATA_KIND])
 def test_a_preamble_says_its_version_and_kind(kind: bytes) -> None:
     """It has one size for both kinds, so that nothing past it is read."""
-    assert len(preamble(kind)) == PREAMBLE_BYTES
-    assert read_preamble(preamble(kind)) == (PROTOCOL_VERSION, kind)
+    assert len(encode_preamble(kind)) == PREAMBLE_BYTES
+    assert decode_preamble(encode_preamble(kind)) == (PROTOCOL_VERSION, kind)
 
 
 @given(st.binary(min_size=PREAMBLE_BYTES, max_size=PREAMBLE_BYTES))
 def test_bytes_that_are_no_preamble_are_none(data: bytes) -> None:
     """Any 12 bytes are a preamble or None, never an exception."""
-    found = read_preamble(data)
+    found = decode_preamble(data)
     assert found is None or data == b"linkgauge" + bytes([found[0]]) + found[1] + b"\n"
 
 

@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PeerError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, Warned
-from linkgauge.engine.model.host_info import HostFacts, NicFacts
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import encode_tagged
-from linkgauge.engine.model.socket_info import SocketFacts
-from linkgauge.engine.near.link_checks import LinkWatch
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.near.link_checks import LinkCheck
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import decode_body, encode_frame
 from linkgauge.engine.protocol.messages import (
@@ -37,18 +37,18 @@ from linkgauge.engine.protocol.messages import (
     Stop,
     Welcome,
 )
-from linkgauge.engine.protocol.peer_validation import FarWatch
+from linkgauge.engine.protocol.peer_validation import PeerValidator
 from linkgauge.engine.protocol.preamble import (
     DATA_ACCEPTED,
     DATA_HELLO_BYTES,
     DATA_KIND,
     PREAMBLE_BYTES,
-    read_preamble,
+    decode_preamble,
 )
-from linkgauge.engine.protocol.state_machine import Control
+from linkgauge.engine.protocol.state_machine import ControlStateMachine
 
 DEADLINE_S = 30.0
-HOST = HostFacts("db-02", "Linux", 2, "linkgauge", "uvloop")
+HOST = HostInfo("db-02", "Linux", 2, "linkgauge", "uvloop")
 PLAN = Plan(
     Settings(window_bytes=65_536), duration_ns=2 * SECOND_NS, interval_ns=SECOND_NS // 10, block_bytes=4_096
 )
@@ -75,7 +75,7 @@ class Liar:
         """Serve a connection, of whichever kind."""
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             opening = await reader.readexactly(PREAMBLE_BYTES)
-            found = read_preamble(opening)
+            found = decode_preamble(opening)
             assert found is not None
             if found[1] == DATA_KIND:
                 await reader.readexactly(DATA_HELLO_BYTES)
@@ -86,7 +86,7 @@ class Liar:
         writer.close()
 
     async def _converse(self, said: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        machine = Control(End.FAR)
+        machine = ControlStateMachine(End.FAR)
         lying: asyncio.Task[None] | None = None
         while said:
             machine.receive_data(said)
@@ -249,9 +249,9 @@ NUMBERS = {
         Report(Sample(End.FAR, 0, 9, 9, (_SESSION,), (_CORE,), 1, (LatencyCounts(Direction.IN, (3,), (2,)),)))
     ),
     "SessionOpened": _full(
-        SessionOpened(SocketFacts(End.FAR, Direction.OUT, 1, "cubic", 65_536, 1_448, True, True, True))
+        SessionOpened(SocketInfo(End.FAR, Direction.OUT, 1, "cubic", 65_536, 1_448, True, True, True))
     ),
-    "Welcome": _full(Welcome(replace(HOST, nic=NicFacts("eth0", "device", "x", 10**9, "full", 1_500)))),
+    "Welcome": _full(Welcome(replace(HOST, nic=NicInfo("eth0", "device", "x", 10**9, "full", 1_500)))),
 }
 PLACES = [(name, path) for name, value in NUMBERS.items() for path in _numbers(value)]
 
@@ -314,8 +314,8 @@ def test_no_text_of_a_far_end_can_drive_a_terminal(said: dict[str, Any]) -> None
 
 def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_called() -> None:
     """The far end's interface is what it says it is; the shell takes it for one word."""
-    nic = NicFacts("eth0; rm -rf ~ #", "device", tso=False)
-    (text,) = LinkWatch(None, nic, 4).at_start()
+    nic = NicInfo("eth0; rm -rf ~ #", "device", tso=False)
+    (text,) = LinkCheck(None, nic, 4).check_interfaces()
     assert "ethtool -K 'eth0; rm -rf ~ #' tso on" in text
 
 
@@ -333,35 +333,35 @@ def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_call
 )
 def test_samples_that_no_run_can_have_are_refused(samples: list[Sample], told: str) -> None:
     """Each with what is wrong with it."""
-    watch = FarWatch(PLAN)
+    watch = PeerValidator(PLAN)
     for sample in samples[:-1]:
-        watch.far(sample, SECOND_NS)
+        watch.check_far_sample(sample, SECOND_NS)
     with pytest.raises(RemoteProtocolError, match=re.escape(told)):
-        watch.far(samples[-1], SECOND_NS)
+        watch.check_far_sample(samples[-1], SECOND_NS)
 
 
 def test_news_of_sessions_has_an_end_that_each_change_puts_off() -> None:
     """A far end cannot fill the log; a person who leans on the keys all day can."""
-    watch = FarWatch(PLAN)
+    watch = PeerValidator(PLAN)
     for _ in range(100):
-        watch.changed()
+        watch.note_settings_change()
         for _ in range(512):
-            watch.news()
-    watch = FarWatch(PLAN)
+            watch.count_session_event()
+    watch = PeerValidator(PLAN)
     for _ in range(1_024):
-        watch.news()
+        watch.count_session_event()
     with pytest.raises(RemoteProtocolError, match="more sessions than were asked for"):
-        watch.news()
+        watch.count_session_event()
 
 
 def test_clocks_that_do_not_go_alike_are_a_warning() -> None:
     """Rates are by the receiver's clock: one that goes at half the pace shows twice the rate."""
-    watch = FarWatch(PLAN)
+    watch = PeerValidator(PLAN)
     for index in range(10):
-        watch.far(a_sample(index, (index + 1) * SECOND_NS, SECOND_NS), (2 * index + 2) * SECOND_NS)
-    (text,) = watch.at_end(20 * SECOND_NS)
+        watch.check_far_sample(a_sample(index, (index + 1) * SECOND_NS, SECOND_NS), (2 * index + 2) * SECOND_NS)
+    (text,) = watch.find_discrepancies(20 * SECOND_NS)
     assert text.startswith("clocks: the far end's counted 10.0 s of a run that took 20.0 s here")
-    assert watch.at_end(10 * SECOND_NS) == []
+    assert watch.find_discrepancies(10 * SECOND_NS) == []
 
 
 @given(
@@ -370,13 +370,13 @@ def test_clocks_that_do_not_go_alike_are_a_warning() -> None:
 )
 def test_what_a_sampler_tells_is_believed(steps: list[tuple[int, int]], late_ms: int) -> None:
     """Held up, late, of any rate up to hundreds of gigabits: no honest far end is ever called a liar."""
-    watch = FarWatch(PLAN)
+    watch = PeerValidator(PLAN)
     index, elapsed = -1, 0
     for interval_ms, mib_s in steps:
         interval = interval_ms * 1_000_000
         elapsed += interval
         index = max(index + 1, round(elapsed / PLAN.interval_ns) - 1)
         sample = a_sample(index, elapsed, interval, bytes=mib_s * MIB * interval // SECOND_NS)
-        watch.near(replace(sample, end=End.NEAR))
-        watch.far(sample, elapsed + late_ms * 1_000_000)
-    assert watch.at_end(elapsed) == []
+        watch.add_near_sample(replace(sample, end=End.NEAR))
+        watch.check_far_sample(sample, elapsed + late_ms * 1_000_000)
+    assert watch.find_discrepancies(elapsed) == []

@@ -11,18 +11,18 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from linkgauge.engine.model.errors import (
     LinkgaugeError,
     LocalProtocolError,
-    PeerForeign,
-    PeerVersion,
+    PeerNotLinkgauge,
+    PeerVersionMismatch,
     RemoteProtocolError,
 )
 from linkgauge.engine.model.events import Reason, RunEnd
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample
-from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
 from linkgauge.engine.protocol.messages import (
-    MESSAGES_OF,
+    MESSAGES_BY_SENDER,
     Begun,
     Challenge,
     Change,
@@ -43,10 +43,10 @@ from linkgauge.engine.protocol.messages import (
     Stop,
     Welcome,
 )
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, PREAMBLE_BYTES, preamble
-from linkgauge.engine.protocol.state_machine import TABLE, Control, State
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, PREAMBLE_BYTES, encode_preamble
+from linkgauge.engine.protocol.state_machine import TRANSITIONS, ControlState, ControlStateMachine
 
-HOST = HostFacts("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
+HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 END = RunEnd(Reason.STOPPED, "enough")
 EXAMPLES: dict[type[Message], Message] = {
     type(message): message
@@ -58,7 +58,7 @@ EXAMPLES: dict[type[Message], Message] = {
         Refuse("busy"),
         Open(Plan()),
         Ready("ab" * 16),
-        SessionOpened(SocketFacts(End.FAR, Direction.OUT, 1, "cubic", None, 1448, True, True, True)),
+        SessionOpened(SocketInfo(End.FAR, Direction.OUT, 1, "cubic", None, 1448, True, True, True)),
         SessionClosed(Direction.OUT, 1, 0, "closed by the other end"),
         Start(),
         Begun(),
@@ -80,31 +80,31 @@ RUN: tuple[tuple[End, Message], ...] = tuple(
 )
 
 
-def carry(sender: Control, receiver: Control) -> None:
+def carry(sender: ControlStateMachine, receiver: ControlStateMachine) -> None:
     """Bring what one end has to send to the other."""
     receiver.receive_data(sender.data_to_send())
 
 
-def greeted(end: End, state: State = State.HELLO) -> Control:
+def greeted(end: End, state: ControlState = ControlState.HELLO) -> ControlStateMachine:
     """Return a machine that has seen its peer's preamble, in a state."""
-    machine = Control(end)
-    machine.receive_data(preamble(CONTROL_KIND))
+    machine = ControlStateMachine(end)
+    machine.receive_data(encode_preamble(CONTROL_KIND))
     machine.data_to_send()
     machine.state = state
     return machine
 
 
-def sayings(end: End) -> Iterable[tuple[State, Message]]:
+def sayings(end: End) -> Iterable[tuple[ControlState, Message]]:
     """Give every message of an end in every state."""
-    return ((state, EXAMPLES[kind]) for state in State for kind in MESSAGES_OF[end])
+    return ((state, EXAMPLES[kind]) for state in ControlState for kind in MESSAGES_BY_SENDER[end])
 
 
 def test_the_table_has_a_row_for_every_state_and_only_messages_that_an_end_can_say() -> None:
     """Nothing in the table is out of reach of the wire."""
-    assert set(TABLE) == set(State)
-    for row in TABLE.values():
-        assert all(kind in MESSAGES_OF[end] for end, kind in row)
-    assert set(EXAMPLES) == {*MESSAGES_OF[End.NEAR], *MESSAGES_OF[End.FAR]}
+    assert set(TRANSITIONS) == set(ControlState)
+    for row in TRANSITIONS.values():
+        assert all(kind in MESSAGES_BY_SENDER[end] for end, kind in row)
+    assert set(EXAMPLES) == {*MESSAGES_BY_SENDER[End.NEAR], *MESSAGES_BY_SENDER[End.FAR]}
 
 
 @pytest.mark.parametrize("end", End)
@@ -112,7 +112,7 @@ def test_every_message_is_sent_where_the_table_says_so_and_nowhere_else(end: End
     """An allowed message leads to the listed state; all others are our own error and change nothing."""
     for state, message in sayings(end):
         machine = greeted(end, state)
-        follows = TABLE[state].get((end, type(message)))
+        follows = TRANSITIONS[state].get((end, type(message)))
         assert machine.may_send(type(message)) == (follows is not None)
         if follows is None:
             with pytest.raises(LocalProtocolError, match=rf"the {end} end cannot say .* in {state}"):
@@ -128,7 +128,7 @@ def test_every_message_is_received_where_the_table_says_so_and_nowhere_else(end:
     """All others are the other end's error, which names it, the message and the state."""
     for state, message in sayings(end.other):
         machine = greeted(end, state)
-        follows = TABLE[state].get((end.other, type(message)))
+        follows = TRANSITIONS[state].get((end.other, type(message)))
         machine.receive_data(encode_frame(message))
         if follows is None:
             assert isinstance(machine.error, RemoteProtocolError)
@@ -141,7 +141,7 @@ def test_every_message_is_received_where_the_table_says_so_and_nowhere_else(end:
 
 def test_two_ends_carry_a_whole_run_out_over_bytes() -> None:
     """From the first preamble to the last message both machines agree on where they stand."""
-    ends = {End.NEAR: Control(End.NEAR), End.FAR: Control(End.FAR)}
+    ends = {End.NEAR: ControlStateMachine(End.NEAR), End.FAR: ControlStateMachine(End.FAR)}
     for speaker, message in RUN:
         carry(ends[End.NEAR], ends[End.FAR])
         carry(ends[End.FAR], ends[End.NEAR])
@@ -150,32 +150,32 @@ def test_two_ends_carry_a_whole_run_out_over_bytes() -> None:
         carry(ends[speaker.other], ends[speaker])
         assert ends[speaker.other].messages_received() == [message]
         assert ends[End.NEAR].state is ends[End.FAR].state
-    assert ends[End.NEAR].state is State.OVER
+    assert ends[End.NEAR].state is ControlState.OVER
     assert ends[End.NEAR].error is ends[End.FAR].error is None
 
 
 def test_the_near_end_may_say_hello_before_it_has_been_greeted() -> None:
     """The near end need not wait for a preamble; the far end speaks only when spoken to."""
-    near, far = Control(End.NEAR), Control(End.FAR)
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
     assert far.data_to_send() == b""
     near.send(EXAMPLES[Hello])
     carry(near, far)
     assert far.messages_received() == [EXAMPLES[Hello]]
-    assert far.data_to_send() == preamble(CONTROL_KIND)
+    assert far.data_to_send() == encode_preamble(CONTROL_KIND)
 
 
-_World = tuple[State, State, tuple[type[Message], ...], tuple[type[Message], ...]]
+_World = tuple[ControlState, ControlState, tuple[type[Message], ...], tuple[type[Message], ...]]
 
 
 def _steps(world: _World, in_flight: int) -> Iterable[_World]:
     """Give what may come after a moment: either end says something, or hears what is next on its way."""
     near, far, to_far, to_near = world
     if len(to_far) < in_flight:
-        for (end, kind), follows in TABLE[near].items():
+        for (end, kind), follows in TRANSITIONS[near].items():
             if end is End.NEAR:
                 yield follows, far, (*to_far, kind), to_near
     if len(to_near) < in_flight:
-        for (end, kind), follows in TABLE[far].items():
+        for (end, kind), follows in TRANSITIONS[far].items():
             if end is End.FAR:
                 yield near, follows, to_far, (*to_near, kind)
     if to_far:
@@ -184,15 +184,15 @@ def _steps(world: _World, in_flight: int) -> Iterable[_World]:
         yield _hears(near, End.FAR, world), far, to_far, to_near[1:]
 
 
-def _hears(state: State, speaker: End, world: _World) -> State:
+def _hears(state: ControlState, speaker: End, world: _World) -> ControlState:
     message = (world[2] if speaker is End.NEAR else world[3])[0]
-    assert (speaker, message) in TABLE[state], f"{speaker} {message.__name__} is refused in {world}"
-    return TABLE[state][speaker, message]
+    assert (speaker, message) in TRANSITIONS[state], f"{speaker} {message.__name__} is refused in {world}"
+    return TRANSITIONS[state][speaker, message]
 
 
 def test_messages_that_cross_are_never_taken_for_a_broken_rule() -> None:
     """In every reachable moment, with up to two messages under way each way, both ends accept what comes."""
-    start: _World = (State.HELLO, State.HELLO, (), ())
+    start: _World = (ControlState.HELLO, ControlState.HELLO, (), ())
     seen = {start}
     todo = deque(seen)
     while todo:
@@ -200,27 +200,27 @@ def test_messages_that_cross_are_never_taken_for_a_broken_rule() -> None:
             if world not in seen:
                 seen.add(world)
                 todo.append(world)
-    assert {near for near, *_ in seen} == set(State)
-    assert {far for _, far, *_ in seen} == set(State)
+    assert {near for near, *_ in seen} == set(ControlState)
+    assert {far for _, far, *_ in seen} == set(ControlState)
 
 
 @pytest.mark.parametrize(
     ("near_says", "far_says", "state"),
     [
-        (Stop, Finish, State.RUNNING),
-        (Change, Finish, State.RUNNING),
-        (Stop, Report, State.RUNNING),
-        (Start, Finish, State.READY),
-        (Stop, Ready, State.OPENING),
-        (Stop, Refuse, State.OPENING),
-        (Stop, Begun, State.STARTING),
-        (Open, Refuse, State.IDLE),
-        (Stop, SessionClosed, State.RUNNING),
-        (Ping, Ping, State.RUNNING),
+        (Stop, Finish, ControlState.RUNNING),
+        (Change, Finish, ControlState.RUNNING),
+        (Stop, Report, ControlState.RUNNING),
+        (Start, Finish, ControlState.READY),
+        (Stop, Ready, ControlState.OPENING),
+        (Stop, Refuse, ControlState.OPENING),
+        (Stop, Begun, ControlState.STARTING),
+        (Open, Refuse, ControlState.IDLE),
+        (Stop, SessionClosed, ControlState.RUNNING),
+        (Ping, Ping, ControlState.RUNNING),
     ],
 )
 def test_two_messages_at_the_same_moment_are_both_heard(
-    near_says: type[Message], far_says: type[Message], state: State
+    near_says: type[Message], far_says: type[Message], state: ControlState
 ) -> None:
     """Each end speaks before it has heard the other, and neither calls that an error."""
     near, far = greeted(End.NEAR, state), greeted(End.FAR, state)
@@ -235,7 +235,7 @@ def test_two_messages_at_the_same_moment_are_both_heard(
 
 def test_a_conversation_that_comes_byte_by_byte_is_the_same() -> None:
     """Both ends hear a whole run one byte at a time."""
-    ends = {End.NEAR: Control(End.NEAR), End.FAR: Control(End.FAR)}
+    ends = {End.NEAR: ControlStateMachine(End.NEAR), End.FAR: ControlStateMachine(End.FAR)}
     for speaker, message in RUN:
         ends[speaker].send(message)
         for sender in (speaker, speaker.other):
@@ -251,7 +251,7 @@ def test_what_is_heard_does_not_depend_on_how_the_bytes_are_cut(data: st.DataObj
     stream = b"".join(encode_frame(EXAMPLES[kind]) for kind in talk)
     stream += data.draw(st.binary(max_size=40) | st.just(struct.pack(">I", 2**32 - 1)))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
-    whole, cut = greeted(End.NEAR, State.RUNNING), greeted(End.NEAR, State.RUNNING)
+    whole, cut = greeted(End.NEAR, ControlState.RUNNING), greeted(End.NEAR, ControlState.RUNNING)
     whole.receive_data(stream)
     for start, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         cut.receive_data(stream[start:stop])
@@ -262,20 +262,20 @@ def test_what_is_heard_does_not_depend_on_how_the_bytes_are_cut(data: st.DataObj
 @given(st.lists(st.binary(max_size=60), max_size=6), st.sampled_from(End), st.booleans())
 def test_garbage_never_raises_and_is_always_blamed(chunks: list[bytes], end: End, after: bool) -> None:
     """Before or after the greeting, whatever comes: an error that says who, or nothing to say yet."""
-    machine = greeted(end) if after else Control(end)
+    machine = greeted(end) if after else ControlStateMachine(end)
     for chunk in chunks:
         machine.receive_data(chunk)
     machine.receive_eof()
     assert machine.messages_received() == []
     if not after:
-        assert isinstance(machine.error, PeerForeign)
+        assert isinstance(machine.error, PeerNotLinkgauge)
     elif machine.error is not None:
         assert isinstance(machine.error, RemoteProtocolError)
     assert machine.error is None or str(machine.error).isprintable()
 
 
-@given(st.integers(0, 400), st.sampled_from([State.RUNNING, State.STOPPING]))
-def test_a_stream_that_breaks_off_leaves_only_whole_messages(length: int, state: State) -> None:
+@given(st.integers(0, 400), st.sampled_from([ControlState.RUNNING, ControlState.STOPPING]))
+def test_a_stream_that_breaks_off_leaves_only_whole_messages(length: int, state: ControlState) -> None:
     """Half a frame is neither a message nor an error."""
     frames = [encode_frame(EXAMPLES[kind]) for kind in (Report, Notice, SessionOpened)]
     machine = greeted(End.NEAR, state)
@@ -289,7 +289,7 @@ def test_a_stream_that_breaks_off_leaves_only_whole_messages(length: int, state:
 @pytest.mark.parametrize("end", End)
 def test_a_huge_length_is_refused_before_anything_is_kept_for_it(end: End) -> None:
     """The error says how much was announced and how much is allowed."""
-    machine = greeted(end, State.RUNNING)
+    machine = greeted(end, ControlState.RUNNING)
     machine.receive_data(struct.pack(">I", MAX_FRAME_BYTES[end.other] + 1))
     assert isinstance(machine.error, RemoteProtocolError)
     assert str(MAX_FRAME_BYTES[end.other]) in str(machine.error)
@@ -299,7 +299,7 @@ def test_a_huge_length_is_refused_before_anything_is_kept_for_it(end: End) -> No
 
 def test_after_an_error_nothing_is_heard_and_nothing_can_be_said() -> None:
     """The first error stands; more bytes and the end of them change nothing."""
-    machine = greeted(End.FAR, State.RUNNING)
+    machine = greeted(End.FAR, ControlState.RUNNING)
     machine.receive_data(encode_frame(EXAMPLES[Ping]) + encode_frame(EXAMPLES[Hello]))
     first = machine.error
     assert isinstance(first, RemoteProtocolError)
@@ -314,7 +314,7 @@ def test_after_an_error_nothing_is_heard_and_nothing_can_be_said() -> None:
 
 def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
     """Plans are checked where they are made: one that cannot be did not come from a linkgauge."""
-    machine = greeted(End.FAR, State.IDLE)
+    machine = greeted(End.FAR, ControlState.IDLE)
     body = b'{"type":"Open","plan":{"settings":{"sessions":1000000}}}'
     machine.receive_data(struct.pack(">I", len(body)) + body)
     assert isinstance(machine.error, RemoteProtocolError)
@@ -334,14 +334,14 @@ def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
         (b"x" * 5000, "'" + "x" * 40 + "'"),
         (b"linkgauge\x01X\n", "a broken greeting"),
         (b"linkgauge\x01C\r", "a broken greeting"),
-        (preamble(DATA_KIND), "greeting of a data connection"),
+        (encode_preamble(DATA_KIND), "greeting of a data connection"),
     ],
 )
 def test_what_is_no_linkgauge_is_quoted_without_what_could_drive_a_terminal(said: bytes, excerpt: str) -> None:
     """The first line of what came, at most 40 characters of it, all of them printable."""
-    machine = Control(End.NEAR)
+    machine = ControlStateMachine(End.NEAR)
     machine.receive_data(said)
-    assert isinstance(machine.error, PeerForeign)
+    assert isinstance(machine.error, PeerNotLinkgauge)
     assert excerpt in str(machine.error)
     assert str(machine.error).isprintable()
 
@@ -349,11 +349,11 @@ def test_what_is_no_linkgauge_is_quoted_without_what_could_drive_a_terminal(said
 @pytest.mark.parametrize("count", range(PREAMBLE_BYTES))
 def test_a_peer_that_closes_within_its_greeting_is_foreign(count: int) -> None:
     """What it did say is told; nothing said is told as well."""
-    machine = Control(End.NEAR)
-    machine.receive_data(preamble(CONTROL_KIND)[:count])
+    machine = ControlStateMachine(End.NEAR)
+    machine.receive_data(encode_preamble(CONTROL_KIND)[:count])
     assert machine.error is None
     machine.receive_eof()
-    assert isinstance(machine.error, PeerForeign)
+    assert isinstance(machine.error, PeerNotLinkgauge)
     assert ("without a word" if count == 0 else "and closed") in str(machine.error)
     assert str(machine.error).isprintable()
 
@@ -362,14 +362,14 @@ def test_a_peer_that_closes_within_its_greeting_is_foreign(count: int) -> None:
 @pytest.mark.parametrize("end", End)
 def test_another_version_is_named_and_answered_with_ours(end: End, version: int) -> None:
     """The far end says its own version before it gives up, so that the near end can name both."""
-    machine = Control(end)
+    machine = ControlStateMachine(end)
     machine.data_to_send()
-    greeting = bytearray(preamble(CONTROL_KIND))
+    greeting = bytearray(encode_preamble(CONTROL_KIND))
     greeting[9] = version
     machine.receive_data(bytes(greeting))
-    assert isinstance(machine.error, PeerVersion)
+    assert isinstance(machine.error, PeerVersionMismatch)
     assert f"speaks protocol {version}, this linkgauge speaks 1" in str(machine.error)
-    assert machine.data_to_send() == (preamble(CONTROL_KIND) if end is End.FAR else b"")
+    assert machine.data_to_send() == (encode_preamble(CONTROL_KIND) if end is End.FAR else b"")
 
 
 class TwoEnds(RuleBasedStateMachine):
@@ -377,7 +377,7 @@ class TwoEnds(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ends = {end: Control(end) for end in End}
+        self.ends = {end: ControlStateMachine(end) for end in End}
         self.wire = {end: bytearray() for end in End}
         self.said: dict[End, list[Message]] = {end: [] for end in End}
         self.heard: dict[End, list[Message]] = {end: [] for end in End}
@@ -385,7 +385,7 @@ class TwoEnds(RuleBasedStateMachine):
     @rule(end=st.sampled_from(End), data=st.data())
     def say(self, end: End, data: st.DataObject) -> None:
         """Say anything that is allowed here and now."""
-        allowed = [kind for kind in MESSAGES_OF[end] if self.ends[end].may_send(kind)]
+        allowed = [kind for kind in MESSAGES_BY_SENDER[end] if self.ends[end].may_send(kind)]
         if allowed:
             message = EXAMPLES[data.draw(st.sampled_from(allowed))]
             self.ends[end].send(message)
@@ -432,5 +432,5 @@ def test_errors_of_the_machine_are_all_linkgauges_own() -> None:
     """Whoever catches LinkgaugeError catches everything that a conversation can fail with."""
     assert all(
         issubclass(kind, LinkgaugeError)
-        for kind in (PeerForeign, PeerVersion, LocalProtocolError, RemoteProtocolError)
+        for kind in (PeerNotLinkgauge, PeerVersionMismatch, LocalProtocolError, RemoteProtocolError)
     )

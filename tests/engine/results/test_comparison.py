@@ -5,25 +5,25 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.latency_histogram import Latency
+from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, Workload
-from linkgauge.engine.results.comparison import Figure, compare, difference
-from linkgauge.engine.results.confidence import Steady, steady_of
-from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
+from linkgauge.engine.results.comparison import Figure, compare, compare_estimates
+from linkgauge.engine.results.confidence import Estimate, estimate_mean
+from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 
 
-def measured(mbit_s: float, error: float = 0.5, transactions: int | None = None) -> Measured:
+def measured(mbit_s: float, error: float = 0.5, transactions: int | None = None) -> Measurement:
     """Return ten seconds at a rate that is known with this error."""
     bytes_ = round(mbit_s * 1e6 / 8 * 10)
-    latency = None if transactions is None else Latency(1, 2, 3, 4, 5, 6)
-    steady = Steady(mbit_s * 1e6, error * 1e6, 15.0, 40)
-    return Measured(bytes_, 10 * SECOND_NS, transactions, latency, steady)
+    latency = None if transactions is None else LatencySummary(1, 2, 3, 4, 5, 6)
+    steady = Estimate(mbit_s * 1e6, error * 1e6, 15.0, 40)
+    return Measurement(bytes_, 10 * SECOND_NS, transactions, latency, steady)
 
 
 def summary(
-    out: Measured | None = None,
-    in_: Measured | None = None,
-    total: Measured | None = None,
+    out: Measurement | None = None,
+    in_: Measurement | None = None,
+    total: Measurement | None = None,
     plan: Plan | None = None,
 ) -> Summary:
     """Return a summary with these rates."""
@@ -47,14 +47,14 @@ def test_rates_that_are_apart_are_a_difference_with_its_interval() -> None:
     assert found.high is not None
     assert 0 < found.low < 5.2 < found.high
     assert found.percent == pytest.approx(5.2)
-    assert found.is_shown
+    assert found.is_significant
 
 
 def test_rates_that_may_be_the_same_are_no_difference() -> None:
     """However the numbers look."""
     rate = figures(summary(measured(100.0, 2.0)), summary(measured(103.0, 2.0)))["measured.out.mbit_s"]
     assert rate.difference is not None
-    assert rate.difference.is_shown is False
+    assert rate.difference.is_significant is False
 
 
 def test_what_has_no_interval_is_put_side_by_side_and_nothing_is_claimed() -> None:
@@ -62,11 +62,11 @@ def test_what_has_no_interval_is_put_side_by_side_and_nothing_is_claimed() -> No
     found = figures(summary(measured(100.0)), summary(measured(105.0)))
     for key in ("cpu.near.msec_per_mib", "tcp.rtt_us", "tcp.retransmits"):
         assert found[key].difference is not None
-        assert found[key].difference.is_shown is None
-    old = replace(measured(100.0), steady=None)
+        assert found[key].difference.is_significant is None
+    old = replace(measured(100.0), estimate=None)
     rate = figures(summary(old), summary(measured(105.0)))["measured.out.mbit_s"]
     assert rate.difference is not None
-    assert rate.difference.is_shown is None
+    assert rate.difference.is_significant is None
 
 
 def test_the_total_is_told_where_both_directions_ran_or_none_is_in_common() -> None:
@@ -87,7 +87,7 @@ def test_transactions_are_compared_with_their_times() -> None:
     rate = found["measured.out.transactions_s"]
     assert (rate.first, rate.second) == (100.0, 200.0)
     assert rate.difference is not None
-    assert rate.difference.is_shown
+    assert rate.difference.is_significant
     assert found["measured.out.latency_us.p99"].difference is not None
 
 
@@ -95,17 +95,20 @@ def test_the_settings_that_are_not_the_same_are_named() -> None:
     """A person sees why two runs differ."""
     plain = Plan()
     other = Plan(Settings(Direction.IN, 5, 65_536), block_bytes=4_096, mode=Mode.DISCARD)
-    changed = compare(summary(plan=plain), summary(plan=other)).changed
+    changed = compare(summary(plan=plain), summary(plan=other)).changed_fields
     assert changed == ("direction", "sessions", "window_bytes", "block_bytes", "mode")
-    assert compare(summary(plan=plain), summary(plan=Plan(workload=Workload.RR))).changed == ("workload", "sizes")
-    assert compare(summary(plan=plain), summary(plan=plain)).changed == ()
+    assert compare(summary(plan=plain), summary(plan=Plan(workload=Workload.RR))).changed_fields == (
+        "workload",
+        "sizes",
+    )
+    assert compare(summary(plan=plain), summary(plan=plain)).changed_fields == ()
 
 
 def test_means_of_nothing_have_no_ratio() -> None:
     """And exact ones have an exact one."""
-    nothing, exact = Steady(0.0, 0.0, 9.0, 10), Steady(2.0, 0.0, 9.0, 10)
-    assert difference(nothing, exact) is None
-    found = difference(exact, exact.scaled(2))
+    nothing, exact = Estimate(0.0, 0.0, 9.0, 10), Estimate(2.0, 0.0, 9.0, 10)
+    assert compare_estimates(nothing, exact) is None
+    found = compare_estimates(exact, exact.scaled(2))
     assert found is not None
     assert (found.low, found.percent, found.high) == (100.0, 100.0, 100.0)
 
@@ -115,9 +118,9 @@ def test_runs_that_are_alike_seem_to_differ_about_once_in_twenty() -> None:
     rng = random.Random(5820)  # noqa: S311
     shown = 0
     for _ in range(400):
-        pair = [steady_of([100 + rng.gauss() for _ in range(16)]) for _ in range(2)]
+        pair = [estimate_mean([100 + rng.gauss() for _ in range(16)]) for _ in range(2)]
         assert pair[0] is not None
         assert pair[1] is not None
-        found = difference(pair[0], pair[1])
-        shown += bool(found and found.is_shown)
+        found = compare_estimates(pair[0], pair[1])
+        shown += bool(found and found.is_significant)
     assert 0.01 <= shown / 400 <= 0.10

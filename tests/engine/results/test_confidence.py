@@ -10,7 +10,14 @@ from statistics import NormalDist
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.results.confidence import MIN_INTERVALS, Precision, RateSeries, Steady, steady_of, student_t
+from linkgauge.engine.results.confidence import (
+    MIN_INTERVALS,
+    Estimate,
+    PrecisionTarget,
+    RateSeries,
+    estimate_mean,
+    student_t,
+)
 
 SPAN = 250_000_000
 
@@ -35,14 +42,14 @@ def correlated(rng: random.Random, correlation: float, count: int) -> list[float
 
 def half_width(rates: list[float]) -> float:
     """Return how far the interval of a series reaches."""
-    steady = series_of(rates).steady()
+    steady = series_of(rates).estimate()
     assert steady is not None
     return steady.half_width()
 
 
 def covered(series: Callable[[], list[float]]) -> float:
     """Return how often the interval of such series holds their mean, which is 100."""
-    found = [series_of(series()).steady() for _ in range(200)]
+    found = [series_of(series()).estimate() for _ in range(200)]
     return sum(one is not None and one.low <= 100 <= one.high for one in found) / len(found)
 
 
@@ -113,10 +120,10 @@ def test_the_interval_of_runs_over_an_emulated_link_is_as_wide_as_it_need_be() -
         series = RateSeries()
         for amount, span in each:
             series.add(amount, span)
-        steady = series.steady()
+        steady = series.estimate()
         assert steady is not None
         held += steady.low <= truth <= steady.high
-        widths.append(steady.percent or 0.0)
+        widths.append(steady.half_width_percent or 0.0)
     assert 13 <= held <= 15
     assert sorted(widths)[7] < 0.2
 
@@ -125,9 +132,9 @@ def test_intervals_that_hang_together_give_a_wider_interval_than_such_as_do_not(
     """The same values, once as they came and once shuffled."""
     rng = random.Random(1)  # noqa: S311
     rates = correlated(rng, 0.9, 400)
-    as_they_came = series_of(rates).steady()
+    as_they_came = series_of(rates).estimate()
     rng.shuffle(rates)
-    shuffled = series_of(rates).steady()
+    shuffled = series_of(rates).estimate()
     assert as_they_came is not None
     assert shuffled is not None
     assert as_they_came.half_width() > 1.5 * shuffled.half_width()
@@ -135,27 +142,27 @@ def test_intervals_that_hang_together_give_a_wider_interval_than_such_as_do_not(
 
 def test_a_steady_rate_has_an_interval_of_nothing() -> None:
     """0 is measured."""
-    steady = series_of([94.0] * 20).steady()
+    steady = series_of([94.0] * 20).estimate()
     assert steady is not None
-    assert (steady.low, steady.high, steady.percent) == (94.0, 94.0, 0.0)
+    assert (steady.low, steady.high, steady.half_width_percent) == (94.0, 94.0, 0.0)
 
 
 def test_too_few_intervals_tell_nothing() -> None:
     """None is unknown: there is no interval of everything."""
-    assert series_of([94.0] * (MIN_INTERVALS - 1)).steady() is None
-    assert steady_of([94.0, 95.0]) is None
+    assert series_of([94.0] * (MIN_INTERVALS - 1)).estimate() is None
+    assert estimate_mean([94.0, 95.0]) is None
 
 
 def test_a_rate_is_never_below_nothing_and_nothing_has_no_percentage() -> None:
     """A lower end under 0 is 0."""
-    assert Steady(1.0, 5.0, 9.0, 10).low == 0.0
-    assert Steady(0.0, 0.0, 9.0, 10).percent is None
+    assert Estimate(1.0, 5.0, 9.0, 10).low == 0.0
+    assert Estimate(0.0, 0.0, 9.0, 10).half_width_percent is None
 
 
 def test_another_unit_is_the_same_interval() -> None:
     """Megabits, or transactions of a known size."""
-    steady = Steady(100.0, 2.0, 9.0, 10)
-    assert steady.scaled(1e-3).percent == pytest.approx(steady.percent)
+    steady = Estimate(100.0, 2.0, 9.0, 10)
+    assert steady.scaled(1e-3).half_width_percent == pytest.approx(steady.half_width_percent)
     assert steady.scaled(1e-3).low == pytest.approx(steady.low * 1e-3)
 
 
@@ -163,30 +170,30 @@ def test_another_unit_is_the_same_interval() -> None:
 def test_a_long_series_takes_bounded_memory_and_keeps_its_mean(count: int) -> None:
     """Neighbours are merged; what does not fill a batch yet is still counted by who keeps exact sums."""
     series = series_of([float(number % 7) for number in range(count)])
-    steady = series.steady(mean=3.0)
+    steady = series.estimate(mean=3.0)
     assert steady is not None
     assert steady.mean == 3.0
-    assert steady.intervals == count
+    assert steady.interval_count == count
     assert len(series._bins) < 128
 
 
 def test_silence_at_the_end_can_be_left_out() -> None:
     """A peer that was lost is waited for, and that is not the link's."""
     series = series_of([94.0] * 10 + [0.0] * 5)
-    series.leave_silence_out()
-    steady = series.steady()
+    series.trim_silence()
+    steady = series.estimate()
     assert steady is not None
     assert steady.high == 94.0
 
 
 def test_a_precision_is_reached_when_the_interval_is_narrow_enough_and_not_before_twenty_intervals() -> None:
     """And it does not ask again and again until chance agrees: two looks in a row must."""
-    precision = Precision(1.0)
-    narrow, wide = Steady(100.0, 0.1, 15.0, 19), Steady(100.0, 5.0, 15.0, 20)
+    precision = PrecisionTarget(1.0)
+    narrow, wide = Estimate(100.0, 0.1, 15.0, 19), Estimate(100.0, 5.0, 15.0, 20)
     assert not precision.is_reached(None)
     assert not precision.is_reached(narrow)
     assert not precision.is_reached(wide)
-    assert not precision.is_reached(Steady(100.0, 0.1, 15.0, 21))
-    assert not precision.is_reached(Steady(100.0, 0.1, 15.0, 22))
-    assert not precision.is_reached(Steady(100.0, 0.1, 15.0, 23))
-    assert precision.is_reached(Steady(100.0, 0.1, 15.0, 24))
+    assert not precision.is_reached(Estimate(100.0, 0.1, 15.0, 21))
+    assert not precision.is_reached(Estimate(100.0, 0.1, 15.0, 22))
+    assert not precision.is_reached(Estimate(100.0, 0.1, 15.0, 23))
+    assert precision.is_reached(Estimate(100.0, 0.1, 15.0, 24))

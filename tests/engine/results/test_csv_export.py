@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.errors import PlanError, StoreError
+from linkgauge.engine.model.errors import PlanError, RunLogError
 from linkgauge.engine.model.events import (
     Changed,
     Ended,
     Event,
     Expectation,
-    Expected,
+    ExpectedRate,
     Opened,
     Reason,
     RunEnd,
@@ -23,17 +23,17 @@ from linkgauge.engine.model.events import (
     Started,
     Warned,
 )
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketFacts
-from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, document
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, build_document
 from linkgauge.engine.results.meter import Meter, replay
 
 TICK = SECOND_NS // 4
-HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
 OUT, DUPLEX = Settings(), Settings(Direction.DUPLEX, 2, 65_536)
-GIGABIT = Expected(941_482_000, "documented", "table 1")
+GIGABIT = ExpectedRate(941_482_000, "documented", "table 1")
 
 
 def _started(settings: Settings, expectation: Expectation) -> Started:
@@ -200,7 +200,7 @@ def test_a_disk_that_fills_up_is_one_error_and_closing_is_quiet() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full to stand for a full disk")
     with Path("/dev/full").open("w", encoding="utf-8", newline="") as stream:
-        with pytest.raises(StoreError, match="No space left"):
+        with pytest.raises(RunLogError, match="No space left"):
             CsvWriter(stream, "run.csv")
         with pytest.raises(OSError, match="No space left"):
             stream.close()
@@ -253,7 +253,7 @@ def test_the_rows_add_up_to_the_summary_exactly(events: list[Event]) -> None:
 def test_the_document_has_every_promised_key() -> None:
     """Programs read this one."""
     window = replace(OUT, window_bytes=65_536)
-    facts = SocketFacts(End.NEAR, Direction.OUT, 1, "cubic", 60_000, 1448, True, True, True)
+    facts = SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 60_000, 1448, True, True, True)
     near, far = _simplex()[1:3]
     events = [
         _started(window, Expectation(out=GIGABIT)),
@@ -262,7 +262,7 @@ def test_the_document_has_every_promised_key() -> None:
         *(replace(event, settings=window) for event in (near, far) if isinstance(event, Sampled)),
         Ended(RunEnd(Reason.STOPPED, "by you")),
     ]
-    made = document(replay(events).summary(), run_id="r1", preset="gbe-fd-1500", verdict="short")
+    made = build_document(replay(events).summary(), run_id="r1", preset="gbe-fd-1500", verdict="short")
     rate = {"mbit_s": 941.482, "basis": "documented", "source": "table 1"}
     measured = {
         "bytes": 25 * MIB,
@@ -336,7 +336,7 @@ def test_the_document_has_every_promised_key() -> None:
 
 def test_a_run_that_measured_nothing_is_a_document_of_nulls() -> None:
     """Unknown is null, not zero."""
-    made = document(
+    made = build_document(
         replay([_started(DUPLEX, Expectation())]).summary(), run_id="r", preset="loopback", verdict="none"
     )
     assert made["measured"] == made["expected"] == {"out": None, "in": None, "total": None}
@@ -347,5 +347,5 @@ def test_a_run_that_measured_nothing_is_a_document_of_nulls() -> None:
 def test_a_run_until_it_is_stopped_has_no_duration() -> None:
     """Its warm-up is a second."""
     started = replace(_started(OUT, Expectation()), plan=Plan(duration_ns=None))
-    made = document(replay([started]).summary(), run_id="r", preset="loopback", verdict="none")
+    made = build_document(replay([started]).summary(), run_id="r", preset="loopback", verdict="none")
     assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)

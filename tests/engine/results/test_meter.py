@@ -11,7 +11,7 @@ from linkgauge.engine.model.events import (
     Ended,
     Event,
     Expectation,
-    Expected,
+    ExpectedRate,
     Opened,
     Reason,
     RunEnd,
@@ -19,17 +19,17 @@ from linkgauge.engine.model.events import (
     Started,
     Warned,
 )
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, Workload, sender_of
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.meter import Interval, Meter, replay
-from linkgauge.engine.results.summary import Measured
+from linkgauge.engine.results.summary import Measurement
 
 TICK = SECOND_NS // 4
-HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
 OUT, IN, DUPLEX = Settings(), Settings(Direction.IN), Settings(Direction.DUPLEX)
-E100, E200 = Expected(100_000_000, "documented", "table 1"), Expected(200_000_000, "computed", "the wire")
+E100, E200 = ExpectedRate(100_000_000, "documented", "table 1"), ExpectedRate(200_000_000, "computed", "the wire")
 
 
 def started(settings: Settings = OUT) -> Started:
@@ -113,7 +113,7 @@ def test_a_sample_out_of_order_is_left_out_and_said() -> None:
     good = of_flow(Direction.OUT, End.FAR, 5, 1000)
     feed_all(meter, started(), good, good, replace(good, sample=replace(good.sample, index=6, interval_ns=0)))
     summary = meter.summary()
-    assert summary.out == Measured(1000, TICK)
+    assert summary.out == Measurement(1000, TICK)
     assert summary.warnings == ("a sample of the far end was out of order and is left out",)
 
 
@@ -130,7 +130,7 @@ def test_the_receiver_s_samples_are_the_truth() -> None:
         of_flow(Direction.OUT, End.FAR, 2, 0),
     )
     summary = meter.summary()
-    assert summary.out == Measured(3000, 2 * TICK)
+    assert summary.out == Measurement(3000, 2 * TICK)
     assert summary.in_ is None
     assert summary.total == summary.out
 
@@ -145,7 +145,7 @@ def test_a_duplex_total_has_both_directions_bytes_and_the_sum_of_their_rates() -
         of_flow(Direction.OUT, End.FAR, 0, 300, settings=DUPLEX, interval_ns=TICK * 2),
     )
     summary = meter.summary()
-    assert (summary.out, summary.in_) == (Measured(300, TICK * 2), Measured(700, TICK))
+    assert (summary.out, summary.in_) == (Measurement(300, TICK * 2), Measurement(700, TICK))
     assert summary.total is not None
     assert summary.total.bytes == 1000
     assert summary.total.bit_s == pytest.approx(summary.out.bit_s + summary.in_.bit_s, rel=1e-6)
@@ -161,7 +161,7 @@ def test_stretches_that_follow_each_other_add_their_time() -> None:
         Changed(TICK, IN, Expectation(in_=E200)),
         of_flow(Direction.IN, End.NEAR, 1, 1000, settings=IN),
     )
-    assert meter.summary().total == Measured(2000, 2 * TICK)
+    assert meter.summary().total == Measurement(2000, 2 * TICK)
 
 
 def test_nothing_measured_is_unknown_and_nothing_received_is_nothing() -> None:
@@ -171,7 +171,7 @@ def test_nothing_measured_is_unknown_and_nothing_received_is_nothing() -> None:
     assert meter.summary().out is None
     assert meter.summary().total is None
     meter.feed(sampled(End.FAR, 0))
-    assert meter.summary().out == Measured(0, TICK)
+    assert meter.summary().out == Measurement(0, TICK)
     assert meter.summary().near_cpu.msec_per_mib is None
 
 
@@ -188,9 +188,9 @@ def test_a_change_back_to_earlier_settings_is_a_new_stretch() -> None:
     feed_all(late, started(), *changes, *far)
     feed_all(prompt, started(), far[0], changes[0], far[1], changes[1], far[2])
     assert late.summary() == prompt.summary()
-    stretches = late.summary().stretches
+    stretches = late.summary().periods
     assert [stretch.settings for stretch in stretches] == [OUT, five, OUT]
-    assert [stretch.out for stretch in stretches] == [Measured(count, TICK) for count in (100, 200, 400)]
+    assert [stretch.out for stretch in stretches] == [Measurement(count, TICK) for count in (100, 200, 400)]
 
 
 def test_the_expectation_is_weighted_with_measured_time() -> None:
@@ -205,9 +205,11 @@ def test_the_expectation_is_weighted_with_measured_time() -> None:
         of_flow(Direction.OUT, End.FAR, 3, 1, settings=five, warmup=True),
         of_flow(Direction.OUT, End.FAR, 4, 1, settings=five),
     )
-    assert meter.summary().expectation == Expectation(out=Expected(125_000_000, "computed", "table 1; the wire"))
-    assert meter.expectation(five) == Expectation(out=E200)
-    assert meter.expectation(IN) == Expectation()
+    assert meter.summary().expectation == Expectation(
+        out=ExpectedRate(125_000_000, "computed", "table 1; the wire")
+    )
+    assert meter.expectation_for(five) == Expectation(out=E200)
+    assert meter.expectation_for(IN) == Expectation()
 
 
 def test_a_direction_is_expected_only_where_each_of_its_stretches_has_a_rate() -> None:
@@ -221,7 +223,7 @@ def test_a_direction_is_expected_only_where_each_of_its_stretches_has_a_rate() -
         of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX),
         of_flow(Direction.IN, End.NEAR, 1, 1, settings=DUPLEX),
     )
-    total = Expected(150_000_000, "computed", "table 1; the wire")
+    total = ExpectedRate(150_000_000, "computed", "table 1; the wire")
     assert meter.summary().expectation == Expectation(total=total)
 
 
@@ -292,7 +294,7 @@ def test_tcp_is_unknown_where_no_sender_told() -> None:
 def facts(end: End, number: int, granted: int | None, flow: Direction = Direction.OUT) -> Opened:
     """Return the event of a session that was granted a window."""
     congestion = "cubic" if end is End.NEAR else "bbr"
-    return Opened(SocketFacts(end, flow, number, congestion, granted, 1448, True, True, True))
+    return Opened(SocketInfo(end, flow, number, congestion, granted, 1448, True, True, True))
 
 
 def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
@@ -331,7 +333,7 @@ def test_warnings_are_told_once_in_order_and_not_without_end() -> None:
 def test_a_run_without_its_end_was_cut_off() -> None:
     """The log of a crashed run still makes a summary."""
     meter = replay([started(), of_flow(Direction.OUT, End.FAR, 0, 10)])
-    assert meter.summary().out == Measured(10, TICK)
+    assert meter.summary().out == Measurement(10, TICK)
     assert meter.summary().end.reason is Reason.FAILED
     assert "cut off" in meter.summary().end.detail
     meter.feed(Ended(RunEnd(Reason.COMPLETED, "done")))
@@ -341,7 +343,7 @@ def test_a_run_without_its_end_was_cut_off() -> None:
 def test_an_empty_log_has_a_summary_too() -> None:
     """A run that was killed before its first event is nothing measured, not an error."""
     summary = replay([]).summary()
-    assert (summary.total, summary.expectation, summary.stretches) == (None, Expectation(), ())
+    assert (summary.total, summary.expectation, summary.periods) == (None, Expectation(), ())
 
 
 @pytest.mark.parametrize(
@@ -353,7 +355,7 @@ def test_the_wait_for_a_lost_peer_is_not_measured(reason: Reason, intervals: int
     counts = [250_000, 250_000, 0, 0]
     samples = [of_flow(Direction.IN, End.NEAR, index, count, settings=IN) for index, count in enumerate(counts)]
     feed_all(meter, started(IN), *samples, Ended(RunEnd(reason, "gone")))
-    assert meter.summary().in_ == Measured(500_000, intervals * TICK)
+    assert meter.summary().in_ == Measurement(500_000, intervals * TICK)
 
 
 def test_what_drains_after_a_change_is_shown_and_not_measured() -> None:
@@ -470,7 +472,7 @@ def test_the_intervals_receivers_add_up_to_the_summary(
         interval.received_bytes(flow) or 0
         for interval in intervals
         for flow in interval.flows
-        if (receiver := interval.receiver(flow)) is not None and not receiver.warmup
+        if (receiver := interval.receiver_sample(flow)) is not None and not receiver.warmup
     ]
     total = meter.summary().total
     assert sum(counted) == (total.bytes if total else 0)

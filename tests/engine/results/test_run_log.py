@@ -15,13 +15,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.errors import StoreError
+from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.events import (
     Changed,
     Ended,
     Event,
     Expectation,
-    Expected,
+    ExpectedRate,
     Opened,
     Reason,
     RunEnd,
@@ -29,16 +29,16 @@ from linkgauge.engine.model.events import (
     Started,
     Warned,
 )
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketFacts
+from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id
-from linkgauge.engine.results.summary import Measured
+from linkgauge.engine.results.summary import Measurement
 
 TICK = SECOND_NS // 4
-HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
 STARTED = Started("2026-11-21T01:15:30Z", "db-02:5820", HOST, HOST, Plan(), Expectation())
 ENDED = Ended(RunEnd(Reason.COMPLETED, "the time is up"))
 DEADLINE_S = 20
@@ -50,7 +50,7 @@ def _sampled(index: int, bytes_: int = 1000, end: End = End.FAR) -> Sampled:
 
 
 def _every_kind() -> list[Event]:
-    facts = SocketFacts(End.NEAR, Direction.OUT, 1, "cubic", 60_000, 1448, True, True, None)
+    facts = SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 60_000, 1448, True, True, None)
     settings = Settings(Direction.DUPLEX, 5, 65_536)
     cores = (CoreTimes(1, 2, 3, 4, 5),)
     session = SessionSample(Direction.IN, 5, 2**60, 1, 2, 3, 4, 5, 6, 7)
@@ -58,7 +58,7 @@ def _every_kind() -> list[Event]:
         STARTED,
         Opened(facts),
         _sampled(0),
-        Changed(TICK, settings, Expectation(total=Expected(10**9, "computed", "the wire"))),
+        Changed(TICK, settings, Expectation(total=ExpectedRate(10**9, "computed", "the wire"))),
         Sampled(Sample(End.NEAR, 1, 2 * TICK, TICK, (session,), cores, 9), settings, True),
         Warned("the window is smaller than asked for: 60 KiB, not 64 KiB – “granted”"),
         ENDED,
@@ -84,7 +84,7 @@ def test_what_was_told_is_read_back_as_it_was(log: RunLog) -> None:
     """Every kind of event, in order, and what came out of the run."""
     _keep(log, "r1", *_every_kind(), document={"schema": 1, "run_id": "r1"})
     assert list(log.events("r1")) == _every_kind()
-    (row,) = log.runs()
+    (row,) = log.list_runs()
     assert (row.run_id, row.preset, row.peer, row.label) == ("r1", "gbe-fd-1500", "db-02:5820", None)
     assert (row.reason, row.detail, row.verdict) == (Reason.COMPLETED, "the time is up", "pass")
     assert (row.started_utc, row.document) == ("2026-11-21T01:15:30Z", {"schema": 1, "run_id": "r1"})
@@ -104,7 +104,7 @@ def test_runs_are_listed_with_the_newest_first(log: RunLog) -> None:
     """Also those of which nothing is known yet."""
     for run_id in ("b", "a", "c"):
         _keep(log, run_id)
-    assert [row.run_id for row in log.runs()] == ["c", "a", "b"]
+    assert [row.run_id for row in log.list_runs()] == ["c", "a", "b"]
 
 
 def test_a_long_run_is_read_in_order(log: RunLog) -> None:
@@ -123,7 +123,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
         _keep(log, run_id)
     assert log.find("20261122").run_id == "20261122-000000-aaaa"
     assert log.find("20261121-011530-k3f").run_id == "20261121-011530-k3f"
-    with pytest.raises(StoreError, match="2 runs begin with 20261121: 20261121-011530-k3f, 2026"):
+    with pytest.raises(RunLogError, match="2 runs begin with 20261121: 20261121-011530-k3f, 2026"):
         log.find("20261121")
 
 
@@ -131,7 +131,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
 def test_a_run_that_does_not_exist_is_said_with_the_remedy(log: RunLog, text: str) -> None:
     """Nothing in the text is a pattern, and nothing of it drives a terminal."""
     _keep(log, "20261121-011530-k3f9")
-    with pytest.raises(StoreError, match=r"there is no run .*`linkgauge runs list` shows them") as raised:
+    with pytest.raises(RunLogError, match=r"there is no run .*`linkgauge runs list` shows them") as raised:
         log.find(text)
     assert str(raised.value).isprintable()
     assert len(str(raised.value)) < 300
@@ -143,18 +143,18 @@ def test_a_deleted_run_is_gone_with_its_events(log: RunLog) -> None:
     _keep(log, "r1", *_every_kind(), document={})
     _keep(log, "r2", *_every_kind(), document={})
     log.delete("r1")
-    assert [row.run_id for row in log.runs()] == ["r2"]
+    assert [row.run_id for row in log.list_runs()] == ["r2"]
     assert list(log.events("r1")) == []
     assert len(list(log.events("r2"))) == len(_every_kind())
-    with pytest.raises(StoreError, match="there is no run 'r1'"):
+    with pytest.raises(RunLogError, match="there is no run 'r1'"):
         log.delete("r1")
 
 
 def test_a_run_that_goes_on_is_not_deleted(log: RunLog) -> None:
     """Its process still lives: this one."""
     _keep(log, "r1", STARTED)
-    assert log.runs()[0].is_running
-    with pytest.raises(StoreError, match="still goes on; stop it first"):
+    assert log.list_runs()[0].is_running
+    with pytest.raises(RunLogError, match="still goes on; stop it first"):
         log.delete("r1")
 
 
@@ -165,7 +165,7 @@ def test_nothing_is_taken_of_a_run_that_has_finished(log: RunLog) -> None:
     log.add("r2", Warned("stray"))
     log.finish("r2", "pass", {})
     assert len(list(log.events("r1"))) == len(_every_kind())
-    assert [row.run_id for row in log.runs()] == ["r1"]
+    assert [row.run_id for row in log.list_runs()] == ["r1"]
     assert log.problem is None
 
 
@@ -179,16 +179,16 @@ def test_text_that_could_not_be_read_back_is_made_to_fit(log: RunLog) -> None:
     assert isinstance(warned, Warned)
     assert warned.text == "x" * 4000
     assert cleaned == Warned("��[2J")
-    assert (log.runs()[0].preset, log.runs()[0].peer, log.runs()[0].label) == ("p�", "h�:1", "�")
+    assert (log.list_runs()[0].preset, log.list_runs()[0].peer, log.list_runs()[0].label) == ("p�", "h�:1", "�")
 
 
 def test_reading_leaves_no_trace_where_there_is_no_log(tmp_path: Path) -> None:
     """Who only lists runs makes no directory."""
     place = tmp_path / "data"
     with RunLog.open(place, create=False) as log:
-        assert log.runs() == []
+        assert log.list_runs() == []
         assert list(log.events("r1")) == []
-        with pytest.raises(StoreError, match="there is no run"):
+        with pytest.raises(RunLogError, match="there is no run"):
             log.find("r1")
     assert not place.exists()
 
@@ -242,7 +242,7 @@ def test_a_file_that_is_no_run_log_is_told_and_left_alone(
     path = tmp_path / "runs.sqlite3"
     spoil(path)
     before = path.read_bytes() if path.is_file() else b""
-    with pytest.raises(StoreError, match=says) as raised:
+    with pytest.raises(RunLogError, match=says) as raised:
         RunLog.open(tmp_path, create=create)
     assert str(path) in str(raised.value)
     assert (path.read_bytes() if path.is_file() else b"") == before
@@ -251,9 +251,9 @@ def test_a_file_that_is_no_run_log_is_told_and_left_alone(
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     """A file is in its place."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"file/data: Not a directory; make it writable, or choose another"):
+    with pytest.raises(RunLogError, match=r"file/data: Not a directory; make it writable, or choose another"):
         RunLog.open(tmp_path / "file" / "data")
-    with pytest.raises(StoreError, match="Not a directory"):
+    with pytest.raises(RunLogError, match="Not a directory"):
         RunLog.open(tmp_path / "file" / "data", create=False)
 
 
@@ -281,9 +281,9 @@ def read_only() -> Iterator[Path]:
 
 def test_a_read_only_directory_is_told(read_only: Path) -> None:
     """The run goes on without its log; whoever opens it decides that."""
-    with pytest.raises(StoreError, match="writable, or choose another data directory"):
+    with pytest.raises(RunLogError, match="writable, or choose another data directory"):
         RunLog.open(read_only)
-    with pytest.raises(StoreError, match="make it writable, or choose another data directory"):
+    with pytest.raises(RunLogError, match="make it writable, or choose another data directory"):
         RunLog.open(read_only / "missing")
 
 
@@ -296,7 +296,7 @@ def test_a_damaged_event_is_told_with_the_remedy(log: RunLog) -> None:
         connection.commit()
     events = log.events("r1")
     assert next(events) == STARTED
-    with pytest.raises(StoreError, match=r"damaged at event 1: .*`linkgauge runs delete r1` takes it away"):
+    with pytest.raises(RunLogError, match=r"damaged at event 1: .*`linkgauge runs delete r1` takes it away"):
         next(events)
 
 
@@ -382,10 +382,10 @@ from pathlib import Path
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.model.events import *
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.samples import *
 
-host = HostFacts("a", "Linux", 2, "linkgauge", "uvloop")
+host = HostInfo("a", "Linux", 2, "linkgauge", "uvloop")
 with RunLog.open(Path(sys.argv[1])) as log:
     run_id = sys.argv[2]
     log.begin(run_id, "loopback", "h:1")
@@ -416,8 +416,8 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
             assert (row.reason, row.verdict, row.document) == (None, None, None)
             summary = replay(log.events("r1")).summary()
             log.delete("r1")
-            assert log.runs() == []
-    assert summary.out == Measured(40 * 7, 400)
+            assert log.list_runs() == []
+    assert summary.out == Measurement(40 * 7, 400)
     assert "cut off" in summary.end.detail
 
 
@@ -429,9 +429,9 @@ def test_several_processes_write_into_one_log_at_once(tmp_path: Path) -> None:
             assert child.communicate(timeout=DEADLINE_S) == ("written\n", None)
             assert child.returncode == 0
     with RunLog.open(tmp_path) as log:
-        assert sorted(row.run_id for row in log.runs()) == ["r0", "r1", "r2", "r3"]
-        for row in log.runs():
-            assert replay(log.events(row.run_id)).summary().out == Measured(200 * 7, 2000)
+        assert sorted(row.run_id for row in log.list_runs()) == ["r0", "r1", "r2", "r3"]
+        for row in log.list_runs():
+            assert replay(log.events(row.run_id)).summary().out == Measurement(200 * 7, 2000)
             assert row.reason is Reason.COMPLETED
 
 

@@ -8,10 +8,10 @@ from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Workload
 from linkgauge.engine.model.serialization import decode, encode
-from linkgauge.engine.results.confidence import Steady
-from linkgauge.engine.results.saturation import best, knees
-from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
-from linkgauge.engine.results.sweep import MAX_POINTS, Cell, Point, Sweep
+from linkgauge.engine.results.confidence import Estimate
+from linkgauge.engine.results.saturation import find_best, find_saturation_points
+from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
+from linkgauge.engine.results.sweep import MAX_POINTS, Sweep, SweepPoint, SweepResult
 
 K = 1024
 WINDOWS = (16 * K, 32 * K, 64 * K, 128 * K, 256 * K)
@@ -23,19 +23,19 @@ def sweep(**more: object) -> Sweep:
     return Sweep("sweep-a", "db-02", Plan(duration_ns=SECOND_NS), **(axes | more))
 
 
-def cell(point: Point, mbit_s: float, error: float = 0.5) -> Cell:
+def cell(point: SweepPoint, mbit_s: float, error: float = 0.5) -> SweepResult:
     """Return a cell whose rate is known with this error."""
-    steady = Steady(mbit_s * 1e6, error * 1e6, 15.0, 24)
-    measured = Measured(round(mbit_s * 1e6 / 8), SECOND_NS, steady=steady)
+    steady = Estimate(mbit_s * 1e6, error * 1e6, 15.0, 24)
+    measured = Measurement(round(mbit_s * 1e6 / 8), SECOND_NS, estimate=steady)
     cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
     end = RunEnd(Reason.COMPLETED, "")
-    summary = Summary(point.plan(Plan()), measured, None, measured, Expectation(), (), cpu, cpu, tcp, (), end)
-    return Cell(point, f"run-{point.sessions}-{point.window_bytes}", summary)
+    summary = Summary(point.to_plan(Plan()), measured, None, measured, Expectation(), (), cpu, cpu, tcp, (), end)
+    return SweepResult(point, f"run-{point.sessions}-{point.window_bytes}", summary)
 
 
-def line(rate: Callable[[int], float], error: float = 0.5) -> list[Cell]:
+def line(rate: Callable[[int], float], error: float = 0.5) -> list[SweepResult]:
     """Return a cell for each window, with a rate that follows from it."""
-    return [cell(Point(Direction.OUT, 1, window, K), rate(window), error) for window in WINDOWS]
+    return [cell(SweepPoint(Direction.OUT, 1, window, K), rate(window), error) for window in WINDOWS]
 
 
 def test_a_sweep_has_every_combination_once_in_an_order_that_its_name_gives() -> None:
@@ -44,15 +44,15 @@ def test_a_sweep_has_every_combination_once_in_an_order_that_its_name_gives() ->
     assert len(points) == len(set(points)) == 10
     assert points == sweep().points
     assert [point.window_bytes for point in points] != sorted(point.window_bytes or 0 for point in points)
-    assert sweep().varied == ("sessions", "window_bytes")
+    assert sweep().varied_axes == ("sessions", "window_bytes")
 
 
 def test_a_point_is_a_plan_and_a_plan_a_point() -> None:
     """So that kept runs are found again."""
-    point = Point(Direction.IN, 5, None, 512)
-    plan = point.plan(Plan(duration_ns=SECOND_NS))
+    point = SweepPoint(Direction.IN, 5, None, 512)
+    plan = point.to_plan(Plan(duration_ns=SECOND_NS))
     assert plan.block_bytes == 512
-    assert Point.of(plan) == point
+    assert SweepPoint.from_plan(plan) == point
 
 
 def test_a_definition_is_kept_and_read_again() -> None:
@@ -86,25 +86,25 @@ def test_what_cannot_be_swept_is_refused_before_the_first_run(more: dict[str, ob
 
 def test_the_knee_is_where_more_brings_nothing() -> None:
     """A rate that follows the window up to 64K, and is the line's beyond it."""
-    (knee,) = knees(line(lambda window: min(100.0, window / K * 100 / 64)))
+    (knee,) = find_saturation_points(line(lambda window: min(100.0, window / K * 100 / 64)))
     assert (knee.axis, knee.value, knee.is_first, knee.is_last) == ("window_bytes", 64 * K, False, False)
-    assert knee.at_most_percent is not None
-    assert 0 < knee.at_most_percent < 5
+    assert knee.max_gain_percent is not None
+    assert 0 < knee.max_gain_percent < 5
 
 
 def test_a_rate_that_still_grows_has_its_knee_at_the_end_and_a_flat_one_at_the_beginning() -> None:
     """Both are told apart from a knee between."""
-    (growing,) = knees(line(lambda window: window / K))
+    (growing,) = find_saturation_points(line(lambda window: window / K))
     assert growing.is_last
-    assert growing.at_most_percent is None
-    (flat,) = knees(line(lambda _window: 100.0))
+    assert growing.max_gain_percent is None
+    (flat,) = find_saturation_points(line(lambda _window: 100.0))
     assert flat.is_first
     assert flat.value == 16 * K
 
 
 def test_a_hair_more_is_no_gain_however_sure_it_is() -> None:
     """Half a percent, known exactly."""
-    (knee,) = knees(line(lambda window: 100.0 + window / (512 * K), error=0.0))
+    (knee,) = find_saturation_points(line(lambda window: 100.0 + window / (512 * K), error=0.0))
     assert knee.is_first
 
 
@@ -113,32 +113,32 @@ def test_noise_does_not_move_the_knee() -> None:
     rng = random.Random(5820)  # noqa: S311
     moved = 0
     for _ in range(100):
-        (knee,) = knees(line(lambda _window: rng.gauss(100.0, 2.0), error=2.0))
+        (knee,) = find_saturation_points(line(lambda _window: rng.gauss(100.0, 2.0), error=2.0))
         moved += not knee.is_first
     assert moved <= 5
 
 
 def test_too_few_values_or_rates_that_nobody_knows_have_no_knee() -> None:
     """Nothing is claimed of them; neither is a window that is left to the kernel a place on the axis."""
-    assert knees(line(float)[:2]) == []
-    assert knees(line(lambda _window: 100.0, error=60.0)) == []
-    auto = [cell(Point(Direction.OUT, 1, None, K), 100.0), *line(lambda _window: 100.0)[:2]]
-    assert knees(auto) == []
+    assert find_saturation_points(line(float)[:2]) == []
+    assert find_saturation_points(line(lambda _window: 100.0, error=60.0)) == []
+    auto = [cell(SweepPoint(Direction.OUT, 1, None, K), 100.0), *line(lambda _window: 100.0)[:2]]
+    assert find_saturation_points(auto) == []
 
 
 def test_the_best_is_told_with_those_that_may_be_as_fast_and_the_most_modest_of_them() -> None:
     """Fewer sessions before a smaller window."""
     cells = line(lambda window: min(100.0, window / K))
-    cells += [cell(Point(Direction.OUT, 5, window, K), 100.2) for window in WINDOWS]
-    found = best(cells)
+    cells += [cell(SweepPoint(Direction.OUT, 5, window, K), 100.2) for window in WINDOWS]
+    found = find_best(cells)
     assert found is not None
     assert found.fastest.bit_s == pytest.approx(100.2e6)
-    assert len(found.alike) == 7
-    assert found.modest.point == Point(Direction.OUT, 1, 128 * K, K)
-    assert best([]) is None
+    assert len(found.equivalent) == 7
+    assert found.least_demanding.point == SweepPoint(Direction.OUT, 1, 128 * K, K)
+    assert find_best([]) is None
 
 
 def test_a_sweep_of_transactions_is_the_bases_affair() -> None:
     """The axes are settings; what is carried is the base plan's."""
     base = Plan(workload=Workload.RR, duration_ns=SECOND_NS)
-    assert Point(Direction.OUT, 2, None, 64).plan(base).workload is Workload.RR
+    assert SweepPoint(Direction.OUT, 2, None, 64).to_plan(base).workload is Workload.RR

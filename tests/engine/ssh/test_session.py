@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerError, PeerUnreachable
 from linkgauge.engine.model.events import Reason
-from linkgauge.engine.model.peer import Peer, Ssh
+from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.ssh.askpass import asking
-from linkgauge.engine.ssh.data_path import find_way
-from linkgauge.engine.ssh.session import ssh_far_end
+from linkgauge.engine.ssh.askpass import serve_askpass
+from linkgauge.engine.ssh.data_path import find_data_path
+from linkgauge.engine.ssh.session import open_ssh_far_end
 
 pytestmark = pytest.mark.anyio
 
@@ -48,22 +48,22 @@ def carrier(folder: Path, *first: str) -> Peer:
     ]
     program.write_text("\n".join([*lines, ""]))
     program.chmod(0o755)
-    return Peer("db-02", ssh=Ssh(command=str(program)))
+    return Peer("db-02", ssh=SshSettings(command=str(program)))
 
 
 async def test_the_engine_travels_and_one_login_carries_several_runs(
     tmp_path: Path, record: Callable[..., Any]
 ) -> None:
     """Where sshd tells no addresses it listens on all of them. A far end that has gone is told as such."""
-    async with asyncio.timeout(DEADLINE_S), ssh_far_end(carrier(tmp_path)) as far:
+    async with asyncio.timeout(DEADLINE_S), open_ssh_far_end(carrier(tmp_path)) as far:
         assert far.is_up
-        assert not far.way.is_through
+        assert not far.data_path.is_through_ssh
         for recorded in (await record(PLAN, far), await record(PLAN, far)):
             assert recorded.end.reason is Reason.COMPLETED
             assert recorded.started.peer == "ssh://db-02"
             assert recorded.started.far.event_loop == "asyncio"
     with pytest.raises(PeerUnreachable, match="ssh has ended"):
-        far.open_link()
+        far.open_control()
 
 
 async def test_a_login_that_prints_without_end_is_given_up(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_a_login_that_prints_without_end_is_given_up(tmp_path: Path) -> No
     peer = carrier(tmp_path, "while echo welcome to this host; do :; done")
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(PeerError, match="prints too much"):
-            async with ssh_far_end(peer):
+            async with open_ssh_far_end(peer):
                 pytest.fail("it cannot be up")
 
 
@@ -80,7 +80,7 @@ async def test_a_far_end_that_says_nonsense_is_not_understood(tmp_path: Path) ->
     peer = carrier(tmp_path, "echo linkgauge-far up nonsense; exec sleep 60")
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(PeerError, match="cannot be understood"):
-            async with ssh_far_end(peer):
+            async with open_ssh_far_end(peer):
                 pytest.fail("it cannot be up")
 
 
@@ -90,7 +90,7 @@ async def test_leaving_in_the_middle_of_a_login_leaves_nothing(tmp_path: Path) -
     peer = carrier(tmp_path, f"echo > {shlex.quote(str(begun))}; exec sleep 60")
 
     async def log_in() -> None:
-        async with ssh_far_end(peer):
+        async with open_ssh_far_end(peer):
             pytest.fail("it cannot be up")
 
     async with asyncio.timeout(DEADLINE_S):
@@ -112,10 +112,10 @@ async def test_a_data_port_that_never_answers_is_given_up_with_what_to_do() -> N
             client = stack.enter_context(socket.socket())
             client.setblocking(False)
             client.connect_ex(listener.getsockname())
-        peer, port = Peer("db-02", ssh=Ssh()), listener.getsockname()[1]
+        peer, port = Peer("db-02", ssh=SshSettings()), listener.getsockname()[1]
         async with asyncio.timeout(DEADLINE_S):
             with pytest.raises(PeerUnreachable, match=rf"TCP port {port} in 5 s \(tried 127.0.0.1\).*--via-ssh"):
-                await find_way(peer, {"hostname": "127.0.0.1"}, None, (None, port))
+                await find_data_path(peer, {"hostname": "127.0.0.1"}, None, (None, port))
 
 
 async def test_what_ssh_asks_is_answered_by_whoever_is_asked() -> None:
@@ -126,7 +126,7 @@ async def test_what_ssh_asks_is_answered_by_whoever_is_asked() -> None:
         asked.append(question)
         return "open sesame" if "passphrase" in question else None
 
-    async with asyncio.timeout(DEADLINE_S), asking(ask) as environment:
+    async with asyncio.timeout(DEADLINE_S), serve_askpass(ask) as environment:
         said: list[tuple[bytes, int | None]] = []
         for question in ("Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"):
             process = await asyncio.create_subprocess_exec(

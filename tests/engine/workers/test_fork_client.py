@@ -13,8 +13,8 @@ from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, End, Plan, Settings
 from linkgauge.engine.near.run import Run, open_run
-from linkgauge.engine.workers.fork_client import Hold
-from linkgauge.engine.workers.pool import Pool
+from linkgauge.engine.workers.fork_client import ForkServerLease
+from linkgauge.engine.workers.pool import WorkerPool
 
 from ..child_processes import children_of, starters_of, workers_of
 
@@ -37,7 +37,7 @@ async def until_no_workers() -> None:
 
 async def test_both_ends_of_a_process_share_one_and_the_last_to_let_go_ends_it(far_end: Peer, record: Any) -> None:
     """Before a run, in it and after it: one starter, as long as there is an endpoint; then none."""
-    async with Hold():
+    async with ForkServerLease():
         seen: set[tuple[int, ...]] = set()
 
         def act(_run: Run, event: Event) -> None:
@@ -55,7 +55,7 @@ async def test_nothing_is_left_of_one_that_nobody_asked_for_anything() -> None:
     """Whether it had come up or not."""
     before = children_of(ME)
     for wait_s in (0.0, 0.02, 0.6):
-        async with asyncio.timeout(DEADLINE_S), Hold():
+        async with asyncio.timeout(DEADLINE_S), ForkServerLease():
             await asyncio.sleep(wait_s)
         assert children_of(ME) == before
 
@@ -101,16 +101,16 @@ def heard(_: Any) -> None:
 
 async def test_a_worker_that_cannot_be_forked_says_why() -> None:
     """A starter that may open nothing more: the reason in words, and nothing is left behind."""
-    async with asyncio.timeout(DEADLINE_S), Hold() as hold:
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease() as hold:
         with pytest.raises(WorkerError, match=r"could not be asked for: .*Bad file descriptor"):
             await hold.start(-1, -1, 0)
         (starter,) = starters_of(ME)
         resource.prlimit(starter, resource.RLIMIT_NOFILE, (4, 1_024))
         with pytest.raises(WorkerError, match="a worker process could not be forked: Too many open files"):
-            async with Pool(End.NEAR, Plan(), heard, heard):
+            async with WorkerPool(End.NEAR, Plan(), heard, heard):
                 pass
         resource.prlimit(starter, resource.RLIMIT_NOFILE, (256, 1_024))
-        async with Pool(End.NEAR, Plan(), heard, heard):
+        async with WorkerPool(End.NEAR, Plan(), heard, heard):
             assert len(workers_of(ME)) == 1
     assert starters_of(ME) == []
 
@@ -118,14 +118,14 @@ async def test_a_worker_that_cannot_be_forked_says_why() -> None:
 async def test_a_starter_that_cannot_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """No interpreter there any more, as after an update: an error for who needs a worker, and no other."""
     monkeypatch.setattr("sys.executable", "/no/such/python")
-    async with asyncio.timeout(DEADLINE_S), Hold():
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
         with pytest.raises(WorkerError, match=r"no worker process could be started: .*No such file"):
-            async with Pool(End.NEAR, Plan(), heard, heard):
+            async with WorkerPool(End.NEAR, Plan(), heard, heard):
                 pass
     monkeypatch.setattr("sys.executable", "/bin/false")
-    async with asyncio.timeout(DEADLINE_S), Hold():
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
         with pytest.raises(WorkerError, match="the process that starts workers has ended: status 1"):
-            async with Pool(End.NEAR, Plan(), heard, heard):
+            async with WorkerPool(End.NEAR, Plan(), heard, heard):
                 pass
 
 
@@ -133,12 +133,12 @@ async def test_a_starter_that_never_answers_is_not_waited_for_for_ever(monkeypat
     """A machine that does not get round to it: an error after the deadline, and nothing is left."""
     monkeypatch.setattr("linkgauge.engine.workers.pool.START_DEADLINE_S", 0.3)
     before = children_of(ME)
-    async with asyncio.timeout(DEADLINE_S), Hold():
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
         while not starters_of(ME):  # noqa: ASYNC110 - only looking tells of another process
             await asyncio.sleep(0.001)
         os.kill(starters_of(ME)[0], signal.SIGSTOP)
         with pytest.raises(WorkerError, match=r"no worker process could be started in 0\.3 s"):
-            async with Pool(End.NEAR, Plan(), heard, heard):
+            async with WorkerPool(End.NEAR, Plan(), heard, heard):
                 pass
     assert children_of(ME) == before
 
@@ -152,6 +152,6 @@ async def test_one_more_pipe_than_there_may_be_is_an_error_and_no_wait(monkeypat
     async with asyncio.timeout(DEADLINE_S):
         with monkeypatch.context() as patched:
             patched.setattr("linkgauge.engine.workers.fork_client.os.pipe", none_left)
-            async with Hold() as hold:
+            async with ForkServerLease() as hold:
                 with pytest.raises(WorkerError, match=r"no worker process could be started: .*Too many open files"):
                     await hold.start(0, 0, 0)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TypeVar
 
 import pytest
-from linkgauge.engine.workers.ipc import Channel, Message
+from linkgauge.engine.workers.ipc import WorkerChannel, WorkerMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -24,11 +24,11 @@ class Side:
     """One end of a channel and what it has heard."""
 
     def __init__(self, sock: socket.socket) -> None:
-        self.heard: asyncio.Queue[tuple[Message, int | None]] = asyncio.Queue()
+        self.heard: asyncio.Queue[tuple[WorkerMessage, int | None]] = asyncio.Queue()
         self.ended = asyncio.Event()
-        self.channel = Channel(sock, lambda message, fd: self.heard.put_nowait((message, fd)), self.ended.set)
+        self.channel = WorkerChannel(sock, lambda message, fd: self.heard.put_nowait((message, fd)), self.ended.set)
 
-    async def next(self) -> tuple[Message, int | None]:
+    async def next(self) -> tuple[WorkerMessage, int | None]:
         """Return what is heard next."""
         return await soon(self.heard.get())
 
@@ -183,15 +183,15 @@ async def test_closing_gives_back_what_is_still_queued() -> None:
 async def test_whoever_closes_while_listening_hears_no_more() -> None:
     """A message that ends a worker is its last, and no descriptor behind it is left open."""
     ours, theirs = socket.socketpair()
-    heard: list[Message] = []
+    heard: list[WorkerMessage] = []
     heard_one = asyncio.Event()
 
-    def hear(message: Message, _fd: int | None) -> None:
+    def hear(message: WorkerMessage, _fd: int | None) -> None:
         heard.append(message)
         channel.close()
         heard_one.set()
 
-    channel = Channel(ours, hear, heard_one.set)
+    channel = WorkerChannel(ours, hear, heard_one.set)
     with theirs, socket.socket() as extra:
         theirs.sendall(b'{"a":1,"fd":false}\n{"b":2,"fd":false}\n')
         socket.send_fds(theirs, [b'{"c":3,"fd":true}\n'], [extra.fileno()])

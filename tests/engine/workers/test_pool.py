@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import WorkerError
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
-from linkgauge.engine.workers.pool import Pool
+from linkgauge.engine.workers.pool import WorkerPool
 
 from ..child_processes import children_of
 
@@ -27,13 +27,13 @@ async def test_a_session_that_comes_while_the_run_ends_leaves_no_worker_behind(t
         """Take what a worker says."""
 
     async with asyncio.timeout(30):
-        async with Pool(End.FAR, Plan(Settings(), workers=2), heard, heard) as pool:
+        async with WorkerPool(End.FAR, Plan(Settings(), workers=2), heard, heard) as pool:
             command = {"command": "open", "generation": 0}
-            late = asyncio.create_task(pool.command(Direction.IN, 1, command))
+            late = asyncio.create_task(pool.send_command(Direction.IN, 1, command))
             for _ in range(turns):
                 await asyncio.sleep(0)
         with pytest.raises(WorkerError, match="the run is over"):
             await late
         with pytest.raises(WorkerError, match="the run is over"):
-            await pool.command(Direction.IN, 1, command)
+            await pool.send_command(Direction.IN, 1, command)
     assert children_of(os.getpid()) == before

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.metering.shared_counters import slot_of
+from linkgauge.engine.metering.shared_counters import slot_index
 from linkgauge.engine.model.errors import DecodeError, PlanError, RemoteProtocolError
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
-from linkgauge.engine.model.latency_histogram import BUCKETS, latency_of
+from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import (
     MAX_SESSIONS,
@@ -29,7 +29,7 @@ from linkgauge.engine.protocol.messages import TOKEN_BYTES, Report
 from linkgauge.engine.protocol.preamble import DataHello
 from linkgauge.engine.results.accumulators import ProbeSum
 from linkgauge.engine.results.csv_export import CsvWriter
-from linkgauge.engine.results.json_document import document
+from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 
 Recorder = Callable[..., Any]
@@ -51,8 +51,8 @@ def test_a_probe_goes_beside_a_stream_only(workload: Workload) -> None:
 
 def test_the_probe_has_a_slot_that_no_session_has() -> None:
     """Its counts are added to nobody's."""
-    slots = {slot_of(flow, number) for flow in Direction.DUPLEX.flows for number in range(1, MAX_SESSIONS + 1)}
-    assert slot_of(Direction.OUT, PROBE_SESSION) not in slots
+    slots = {slot_index(flow, number) for flow in Direction.DUPLEX.flows for number in range(1, MAX_SESSIONS + 1)}
+    assert slot_index(Direction.OUT, PROBE_SESSION) not in slots
 
 
 def test_a_probe_connection_says_so_and_only_the_near_end_asks() -> None:
@@ -70,12 +70,12 @@ def test_a_far_end_that_tells_of_a_probe_is_refused() -> None:
         Report(sample)
 
 
-@given(st.lists(st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 1_000), max_size=8), max_size=6))
+@given(st.lists(st.dictionaries(st.integers(0, BUCKET_COUNT - 1), st.integers(1, 1_000), max_size=8), max_size=6))
 def test_what_a_probe_found_adds_up(intervals: list[dict[int, int]]) -> None:
     """The count is the histogram's sum, and percentiles are those of all intervals together."""
     sums, whole = ProbeSum(), dict[int, int]()
     for counts in intervals:
-        sums.loaded(probe_sample(*sorted(counts.items())))
+        sums.add_loaded(probe_sample(*sorted(counts.items())))
         for bucket, count in counts.items():
             whole[bucket] = whole.get(bucket, 0) + count
     found = sums.summary
@@ -86,7 +86,7 @@ def test_what_a_probe_found_adds_up(intervals: list[dict[int, int]]) -> None:
     assert found.idle is None
     assert found.loaded is not None
     assert found.loaded.transactions == sum(whole.values())
-    assert found.loaded.latency == latency_of(whole)
+    assert found.loaded.latency == summarize_latency(whole)
     assert found.loaded.span_ns == len(intervals) * SECOND_NS // 4
 
 
@@ -98,7 +98,10 @@ async def test_a_probe_tells_latency_before_and_under_load_and_is_no_payload(
     """Through changes of everything; the near end alone tells of it, and nothing measured has it in it."""
     settings = Settings(Direction.DUPLEX)
     plan = Plan(settings, duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10, probe=True)
-    changes = {2: settings.changed(direction=Direction.IN), 5: settings.changed(sessions=2, window_bytes=65_536)}
+    changes = {
+        2: settings.with_changes(direction=Direction.IN),
+        5: settings.with_changes(sessions=2, window_bytes=65_536),
+    }
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index in changes:
@@ -129,7 +132,7 @@ def _check_told(events: list[Event]) -> None:
     assert summary.probe.loaded is not None
     assert summary.total is not None
     assert summary.total.transactions is None
-    told = document(summary, run_id="r", preset=None, verdict="none")
+    told = build_document(summary, run_id="r", preset=None, verdict="none")
     assert told["plan"]["probe"] is True
     idle = told["latency"]["idle_us"]
     assert idle["min"] <= idle["p50"] <= idle["max"]
@@ -150,6 +153,6 @@ async def test_a_run_without_a_probe_tells_no_latency_of_one(far_end: Peer, reco
     """Unknown is null, and no row has a percentile."""
     recorded = await record(Plan(duration_ns=SECOND_NS // 2), far_end)
     assert recorded.started.idle is None
-    told = document(replay(recorded.events).summary(), run_id="r", preset=None, verdict="none")
+    told = build_document(replay(recorded.events).summary(), run_id="r", preset=None, verdict="none")
     assert told["latency"] is None
     assert told["plan"]["probe"] is False

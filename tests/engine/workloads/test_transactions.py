@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.metering.shared_counters import Counters, Field, latency_base
+from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, histogram_offset
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
-from linkgauge.engine.model.latency_histogram import BUCKETS
+from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, Workload
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.auth import Tickets
-from linkgauge.engine.results.json_document import document
+from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.workloads import connect_request_response as connects
-from linkgauge.engine.workloads.connect_request_response import ConnectAnswerer, ConnectAsker, listen_beside
-from linkgauge.engine.workloads.readiness import readiness
-from linkgauge.engine.workloads.session import Payload, Place, Supplies
-from linkgauge.engine.workloads.session_handshake import Opening, meet
+from linkgauge.engine.workloads.connect_request_response import CrrRequester, CrrResponder, open_listener
+from linkgauge.engine.workloads.readiness import create_poller
+from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
+from linkgauge.engine.workloads.session_handshake import SessionConfig, negotiate_listener
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def test_who_asks_counts_transactions_and_the_bytes_of_their_answers(
             parts = [s for one in asked for s in one.sessions if (s.direction, s.session) == (flow, number)]
             transactions = sum(part.transactions or 0 for part in parts)
             assert transactions > 0, (flow, number)
-            arrived = sum(part.bytes for part in parts) / plan.sizes[1]
+            arrived = sum(part.bytes for part in parts) / plan.transaction_sizes[1]
             if workload is Workload.FETCH:  # its bytes are counted as they come, and read a moment earlier
                 between = max(4, transactions // 20)  # a busy machine makes that moment long
                 assert transactions - between <= arrived < transactions + between, (flow, number)
@@ -83,7 +83,7 @@ async def test_counts_and_percentiles_of_a_run_agree_everywhere(
     assert summary.total
     assert summary.total.transactions == (summary.out.transactions or 0) + (summary.in_.transactions or 0)
     assert summary.near_cpu.msec_per_transaction
-    measured = document(summary, run_id="r", preset="", verdict="none")["measured"]["total"]
+    measured = build_document(summary, run_id="r", preset="", verdict="none")["measured"]["total"]
     percentiles = [measured["latency_us"][name] for name in ("min", "p50", "p90", "p99", "p99_9", "max")]
     assert percentiles == sorted(percentiles)
     assert percentiles[0] > 0
@@ -177,30 +177,30 @@ class Pair:
     """Both sides of one crr session in this process."""
 
     def __init__(self) -> None:
-        self.counters = Counters.create()
+        self.counters = SharedCounters.create()
         self.payload = Payload(65_536)
-        self.readiness = readiness()
+        self.readiness = create_poller()
         self.lost: list[str] = []
         buffer, requests = memoryview(bytearray(65_536)), memoryview(os.urandom(64))
-        supplies = Supplies(self.payload, buffer, Mode.COPY, requests, self.readiness, 64, 8_192)
+        supplies = WorkerResources(self.payload, buffer, Mode.COPY, requests, self.readiness, 64, 8_192)
         with socket.create_server(("127.0.0.1", 0)) as anchor:
             near = socket.create_connection(anchor.getsockname())
             far, _ = anchor.accept()
-        self.listener = listen_beside(far)
+        self.listener = open_listener(far)
         near.setblocking(False)
         far.setblocking(False)
         self.near = near
-        place = Place(self.counters, 1, 0, self.lost.append)
-        self.answerer = ConnectAnswerer(far, place, supplies, self.listener, Tickets(SECRET))
+        place = SessionContext(self.counters, 1, 0, self.lost.append)
+        self.answerer = CrrResponder(far, place, supplies, self.listener, Tickets(SECRET))
         address = self.listener.getsockname()
-        place = Place(self.counters, 0, 0, self.lost.append)
-        self.asker = ConnectAsker(near, place, supplies, address, Tickets(SECRET), (None, SocketOptions()))
+        place = SessionContext(self.counters, 0, 0, self.lost.append)
+        self.asker = CrrRequester(near, place, supplies, address, Tickets(SECRET), (None, SocketOptions()))
 
     @property
     def transactions(self) -> int:
         """How many transactions the asking side counted."""
-        first = latency_base(0)
-        return sum(self.counters.words[first : first + BUCKETS])
+        first = histogram_offset(0)
+        return sum(self.counters.words[first : first + BUCKET_COUNT])
 
     async def until(self, transactions: int) -> None:
         """Wait until so many are counted."""
@@ -235,7 +235,7 @@ async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is
         assert sockets_open() <= before + 2  # the transaction under way has two ends
         pair.asker.close()
         words = pair.counters.words
-        asked, answered = words[Field.BYTES], words[16 + Field.BYTES]
+        asked, answered = words[CounterField.BYTES], words[16 + CounterField.BYTES]
         assert asked == pair.transactions * 8_192
         assert asked <= answered <= asked + 8_192
     finally:
@@ -251,7 +251,7 @@ async def test_a_pair_that_is_no_longer_alone_goes_on_without_its_thread() -> No
         pair.asker.start(is_alone=True)
         async with asyncio.timeout(20):
             await pair.until(50)
-            pair.asker.share()
+            pair.asker.share_worker()
             while threading.active_count() > threads:  # noqa: ASYNC110 - only looking tells
                 await asyncio.sleep(0.01)
             await pair.until(pair.transactions + 50)
@@ -350,7 +350,9 @@ async def test_a_port_that_cannot_be_reached_is_told_by_the_end_that_listens_the
     with near, far:
         near.setblocking(False)
         far.setblocking(False)
-        answering = asyncio.create_task(meet(near, Opening(End.NEAR, Workload.CRR, SocketOptions()), message))
+        answering = asyncio.create_task(
+            negotiate_listener(near, SessionConfig(End.NEAR, Workload.CRR, SocketOptions()), message)
+        )
         async with asyncio.timeout(10):
             await asyncio.get_running_loop().sock_recv(far, 2)
             far.close()
@@ -367,7 +369,7 @@ async def test_an_asking_end_that_is_refused_says_so() -> None:
     with near, far:
         near.setblocking(False)
         far.send(port.to_bytes(2, "big"))
-        opening = Opening(End.NEAR, Workload.CRR, SocketOptions())
+        opening = SessionConfig(End.NEAR, Workload.CRR, SocketOptions())
         async with asyncio.timeout(10):
             with pytest.raises(OSError, match=r"near end cannot connect .*refused.*--direction in"):
-                await meet(near, opening, {"direction": "out", "window_bytes": None})
+                await negotiate_listener(near, opening, {"direction": "out", "window_bytes": None})

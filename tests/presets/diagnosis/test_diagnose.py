@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.host_info import NicFacts, TcpFacts
+from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Workload
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.serialization import decode
@@ -23,15 +23,15 @@ from linkgauge.presets.diagnosis.evidence import (
     LinkEvidence,
     link_evidence,
 )
-from linkgauge.presets.diagnosis.finding import CODES, Finding
-from linkgauge.presets.wire import PLAIN, Variant
+from linkgauge.presets.diagnosis.finding import FINDING_CODES, Finding
+from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
-NIC = NicFacts("eth0", "device", "ixgbe", 1_000_000_000, "full", 1_500, tso=True, gso=True, gro=True)
+NIC = NicInfo("eth0", "device", "ixgbe", 1_000_000_000, "full", 1_500, tso=True, gso=True, gro=True)
 IDLE = (CoreLoad(0.05, 0.05, 0.0, 0.0), CoreLoad(0.1, 0.05, 0.05, 0.0), CoreLoad(0.1, 0.0, 0.0, 0.0))
 FULL = (CoreLoad(0.2, 0.6, 0.19, 0.0), *IDLE[1:])
-TCP = TcpFacts(212_992, 212_992, 6_291_456, 4_194_304, window_scaling=True, timestamps=True, congestion="cubic")
-LINK = link_evidence(load_catalog().find("gbe-fd-1500"), PLAIN)
+TCP = TcpSysctls(212_992, 212_992, 6_291_456, 4_194_304, window_scaling=True, timestamps=True, congestion="cubic")
+LINK = link_evidence(load_catalog().find("gbe-fd-1500"), DEFAULT_VARIANT)
 WANTED_BIT_S = 948e6
 
 
@@ -195,7 +195,7 @@ def test_a_larger_window_is_asked_for_after_the_kernel_lets_it() -> None:
 def test_a_remedy_is_a_command_of_the_ends_own_system(system: str, remedy: str) -> None:
     """Nobody is told to type what does not exist there."""
     evidence = run(150, rwnd_limited=0.8, min_rtt_us=10_000, rtt_us=10_500)
-    small = replace(evidence.far, system=system, tcp=TcpFacts(tcp_rmem_max_bytes=262_144))
+    small = replace(evidence.far, system=system, tcp=TcpSysctls(tcp_rmem_max_bytes=262_144))
     assert first(replace(evidence, far=small)).remedy == remedy
 
 
@@ -246,7 +246,7 @@ def test_each_cause_is_told_by_its_own_signs(flow: dict[str, Any], ends: dict[st
 def test_offloads_that_are_off_are_the_reason_where_packets_are_many() -> None:
     """At 10 Gb/s a core is full of single packets."""
     nic = replace(NIC, tso=False, line_rate_bit_s=10_000_000_000)
-    link = link_evidence(load_catalog().find("10gbe-1500"), PLAIN)
+    link = link_evidence(load_catalog().find("10gbe-1500"), DEFAULT_VARIANT)
     evidence = run(
         4_000,
         expected_bit_s=9.4e9,
@@ -260,9 +260,9 @@ def test_offloads_that_are_off_are_the_reason_where_packets_are_many() -> None:
 
 def test_a_core_that_is_full_of_anothers_cut_packets_is_that_ends_offloads() -> None:
     """On one host a receiver's core has the sender's packets one by one, and its cores are the sender's."""
-    link = link_evidence(load_catalog().find("10gbe-1500"), PLAIN)
+    link = link_evidence(load_catalog().find("10gbe-1500"), DEFAULT_VARIANT)
     cut, whole = (
-        NicFacts(name, "virtual", "veth", tso=on, gso=on) for name, on in (("near0", False), ("far0", True))
+        NicInfo(name, "virtual", "veth", tso=on, gso=on) for name, on in (("near0", False), ("far0", True))
     )
     evidence = run(
         4_000,
@@ -333,7 +333,7 @@ def test_transactions_wait_for_round_trips_where_no_core_is_full(workload: Workl
 @pytest.mark.parametrize("cores", [IDLE, FULL], ids=["idle", "full"])
 def test_no_core_is_called_full_that_is_not_and_none_idle_that_is_full(cores: tuple[CoreLoad, ...]) -> None:
     """Other processes may fill one, of which TCP did not wait: then it is told how full, and not that none is."""
-    loopback = link_evidence(load_catalog().find("loopback"), PLAIN)
+    loopback = link_evidence(load_catalog().find("loopback"), DEFAULT_VARIANT)
     evidence = run(20_000, expected_bit_s=None, link=loopback, near={"cores": cores}, far={"cores": cores})
     finding = first(replace(evidence, far=replace(evidence.far, hostname=evidence.near.hostname)))
     assert finding.code == "unexplained"
@@ -364,7 +364,7 @@ def test_a_links_options_are_part_of_what_should_be_there() -> None:
     found = link_evidence(preset, Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=9_000))
     assert (found.line_rate_bit_s, found.mtu_bytes, found.timestamps) == (2_500_000_000, 9_000, True)
     assert (found.payload_bytes, found.wire_bytes) == (8_948, 9_038)
-    assert link_evidence(load_catalog().find("loopback"), PLAIN).payload_bytes is None
+    assert link_evidence(load_catalog().find("loopback"), DEFAULT_VARIANT).payload_bytes is None
 
 
 SHARES = st.none() | st.floats(0, 1)
@@ -390,7 +390,7 @@ COUNTS = st.none() | st.integers(0, 2**62)
             {
                 "cores": st.sampled_from([(), IDLE, FULL]),
                 "nic": st.sampled_from([None, NIC, replace(NIC, tso=False, mtu_bytes=576)]),
-                "tcp": st.sampled_from([None, TCP, TcpFacts()]),
+                "tcp": st.sampled_from([None, TCP, TcpSysctls()]),
                 "counts": st.sampled_from([None, NicCounts(2**40, 2**40, 20, 20, 20)]),
                 "busiest_worker": SHARES,
             }
@@ -403,7 +403,9 @@ def test_whatever_was_measured_has_findings_whose_shares_make_sense(evidence: Ev
     assert findings
     ranks = [one.rank for one in findings]
     assert ranks == sorted(ranks, reverse=True)
-    assert all(one.code in CODES and 0 < one.confidence <= 1 and one.text and one.remedy for one in findings)
+    assert all(
+        one.code in FINDING_CODES and 0 < one.confidence <= 1 and one.text and one.remedy for one in findings
+    )
     shares = [one.share for one in findings if one.share is not None and one.code != "sessions-few"]
     assert all(0 <= share <= 1 for share in shares)
     assert sum(shares) <= 1.001

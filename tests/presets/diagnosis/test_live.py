@@ -3,18 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
-from linkgauge.engine.model.events import Changed, Expectation, Expected, Opened, Sampled, Started
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Sampled, Started
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, NicCounts, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketFacts
-from linkgauge.presets.diagnosis.collect import Gatherer
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.presets.diagnosis.collect import EvidenceCollector
 from linkgauge.presets.diagnosis.finding import Finding
-from linkgauge.presets.diagnosis.live import Steady, Watch
+from linkgauge.presets.diagnosis.live import LiveDiagnosis, StableFindings
 
 QUARTER_NS = SECOND_NS // 4
-HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
-EXPECTED = Expectation(out=Expected(100_000_000, "computed", "the wire model"))
+HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+EXPECTED = Expectation(out=ExpectedRate(100_000_000, "computed", "the wire model"))
 SENT: dict[str, Any] = {
     "retransmits": 1,
     "rtt_us": 2_000,
@@ -47,7 +47,9 @@ def sampled(
     return Sampled(sample, settings or Settings(), warmup)
 
 
-def fed(watch: Watch | Gatherer, first: int, last: int, settings: Settings | None = None, **more: Any) -> None:
+def fed(
+    watch: LiveDiagnosis | EvidenceCollector, first: int, last: int, settings: Settings | None = None, **more: Any
+) -> None:
     """Feed the intervals of both ends."""
     for index in range(first, last):
         for end in End:
@@ -56,11 +58,11 @@ def fed(watch: Watch | Gatherer, first: int, last: int, settings: Settings | Non
 
 def test_shares_of_time_are_means_over_the_sessions() -> None:
     """Two sessions of 200 ms busy in 250 are busy for four fifths of the time."""
-    gatherer = Gatherer()
+    gatherer = EvidenceCollector()
     gatherer.feed(started())
-    gatherer.feed(Opened(SocketFacts(End.NEAR, Direction.OUT, 1, "cubic", 57_344, 1_448, True, True, True)))
+    gatherer.feed(Opened(SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 57_344, 1_448, True, True, True)))
     fed(gatherer, 0, 8)
-    evidence = gatherer.evidence()
+    evidence = gatherer.period_evidence()
     assert evidence is not None
     (flow,) = evidence.flows
     assert (flow.busy, flow.rwnd_limited, flow.sndbuf_limited) == (0.8, 0.6, 0.0)
@@ -76,42 +78,42 @@ def test_shares_of_time_are_means_over_the_sessions() -> None:
 
 def test_warm_up_is_left_out_and_too_little_is_nothing() -> None:
     """Less than half a second of both ends says nothing."""
-    gatherer = Gatherer()
-    assert gatherer.evidence() is gatherer.recent() is None
+    gatherer = EvidenceCollector()
+    assert gatherer.period_evidence() is gatherer.recent_evidence() is None
     gatherer.feed(started())
     fed(gatherer, 0, 4, warmup=True)
     fed(gatherer, 4, 5)
-    assert gatherer.evidence() is gatherer.recent() is None
+    assert gatherer.period_evidence() is gatherer.recent_evidence() is None
     fed(gatherer, 5, 6)
-    assert gatherer.evidence() is not None
+    assert gatherer.period_evidence() is not None
 
 
 def test_a_change_that_comes_last_leaves_the_stretch_before_it() -> None:
     """What was measured for a moment under the new settings is no evidence yet; late samples are no part of it."""
-    gatherer = Gatherer()
+    gatherer = EvidenceCollector()
     gatherer.feed(started())
     fed(gatherer, 0, 8)
     five = Settings(sessions=5)
     gatherer.feed(Changed(2 * SECOND_NS, five, Expectation()))
     fed(gatherer, 8, 9, five)
     fed(gatherer, 8, 12)
-    evidence = gatherer.evidence()
+    evidence = gatherer.period_evidence()
     assert evidence is not None
     assert evidence.sessions == 1
-    assert gatherer.recent() is None
+    assert gatherer.recent_evidence() is None
     fed(gatherer, 12, 16, five)
-    evidence = gatherer.evidence()
+    evidence = gatherer.period_evidence()
     assert evidence is not None
     assert (evidence.sessions, evidence.expected_bit_s) == (5, None)
 
 
 def test_the_recent_past_is_three_seconds() -> None:
     """What limited before is not what limits now."""
-    watch = Gatherer()
+    watch = EvidenceCollector()
     watch.feed(started())
     fed(watch, 0, 40)
     fed(watch, 40, 52, rwnd_limited_us=0)
-    recent, whole = watch.recent(), watch.evidence()
+    recent, whole = watch.recent_evidence(), watch.period_evidence()
     assert recent is not None
     assert whole is not None
     assert recent.flows[0].rwnd_limited == 0
@@ -120,11 +122,11 @@ def test_the_recent_past_is_three_seconds() -> None:
 
 def test_what_no_such_link_carries_is_the_one_finding() -> None:
     """Not that nothing limits: the preset is another link's."""
-    watch = Watch()
-    bound = Expectation(out=Expected(10_000_000, "documented", "a table", most_bit_s=9_400_000))
+    watch = LiveDiagnosis()
+    bound = Expectation(out=ExpectedRate(10_000_000, "documented", "a table", most_bit_s=9_400_000))
     watch.feed(replace(started(), expectation=bound))
     fed(watch, 0, 8)
-    (finding,) = watch.whole
+    (finding,) = watch.final_findings
     assert (finding.code, finding.share) == ("another-link", None)
     assert finding.evidence == "50 Mb/s came through, and its wire carries 9.4 Mb/s at most"
     assert "check auto" in finding.remedy
@@ -137,29 +139,29 @@ def finding(code: Any, share: float = 1.0, evidence: str = "") -> Finding:
 
 def test_what_is_shown_changes_only_when_it_has_stayed() -> None:
     """A flutter of a second changes no reason; its numbers are always the newest."""
-    steady = Steady()
+    steady = StableFindings()
     loss, slow = finding("loss"), finding("path-slow")
-    assert steady.show(0, (loss,))[0].code == "loss"
-    assert steady.show(1 * SECOND_NS, (slow, finding("loss", 0.4, "newer")))[0].evidence == "newer"
-    assert steady.show(2 * SECOND_NS, (loss,))[0].code == "loss"
+    assert steady.update(0, (loss,))[0].code == "loss"
+    assert steady.update(1 * SECOND_NS, (slow, finding("loss", 0.4, "newer")))[0].evidence == "newer"
+    assert steady.update(2 * SECOND_NS, (loss,))[0].code == "loss"
     for second in (3, 4):
-        assert steady.show(second * SECOND_NS, (slow,))[0].code == "loss"
-    assert steady.show(5 * SECOND_NS, (slow,))[0].code == "path-slow"
+        assert steady.update(second * SECOND_NS, (slow,))[0].code == "loss"
+    assert steady.update(5 * SECOND_NS, (slow,))[0].code == "path-slow"
 
 
 def test_a_run_is_watched_once_a_second_and_forgets_with_a_change() -> None:
     """While it settles after a change there is nothing to say."""
-    watch = Watch()
-    assert watch.now == watch.whole == ()
+    watch = LiveDiagnosis()
+    assert watch.current_findings == watch.final_findings == ()
     watch.feed(started())
     fed(watch, 0, 8)
-    found = watch.now
+    found = watch.current_findings
     assert found[0].share is not None
     fed(watch, 8, 10, rwnd_limited_us=0)
-    assert watch.now is found
+    assert watch.current_findings is found
     fed(watch, 10, 13, rwnd_limited_us=0)
-    assert watch.now is not found
+    assert watch.current_findings is not found
     watch.feed(Changed(13 * QUARTER_NS, Settings(sessions=5), EXPECTED))
     fed(watch, 13, 18, Settings(sessions=5), warmup=True)
-    assert watch.now == ()
-    assert watch.whole[0].share is not None
+    assert watch.current_findings == ()
+    assert watch.final_findings[0].share is not None

@@ -1,7 +1,7 @@
 """What terminals without the screen's characters get instead: one cell for one cell."""
 
 import pytest
-from linkgauge.tui.rendering.charset import Plainer, table_for
+from linkgauge.tui.rendering.charset import CharacterFilter, translation_table
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
@@ -24,14 +24,14 @@ def test_characters_change_only_where_a_terminal_cannot_show_them(
     environment: dict[str, str], changes: bool
 ) -> None:
     """The Linux console's font has few, a locale says when there is no UTF-8."""
-    assert (table_for(environment) is not None) == changes
+    assert (translation_table(environment) is not None) == changes
 
 
 def test_without_utf_8_everything_is_ascii_and_stays_in_its_place() -> None:
     """Also what nobody thought of; a wide character takes its two cells."""
-    table = table_for({"LANG": "de_DE.ISO-8859-1"})
+    table = translation_table({"LANG": "de_DE.ISO-8859-1"})
     assert table is not None
-    (plain,) = Plainer(table).apply([Segment(SHOWN)], Color(0, 0, 0))
+    (plain,) = CharacterFilter(table).apply([Segment(SHOWN)], Color(0, 0, 0))
     assert plain.text.isascii()
     assert len(plain.text) == cell_len(SHOWN)
     assert plain.text.startswith('+- out > -+ #"=|')
@@ -39,17 +39,17 @@ def test_without_utf_8_everything_is_ascii_and_stays_in_its_place() -> None:
 
 def test_marks_stay_apart_without_utf_8() -> None:
     """A pass, a short and a fail are three characters."""
-    table = table_for({"LANG": "C.ISO-8859-1"})
+    table = translation_table({"LANG": "C.ISO-8859-1"})
     assert table is not None
-    (plain,) = Plainer(table).apply([Segment("✓▼✗●○")], Color(0, 0, 0))
+    (plain,) = CharacterFilter(table).apply([Segment("✓▼✗●○")], Color(0, 0, 0))
     assert len(set(plain.text)) == 5
 
 
 def test_the_console_gets_what_its_font_has() -> None:
     """Every character of code page 437."""
-    table = table_for({"TERM": "linux"})
+    table = translation_table({"TERM": "linux"})
     assert table is not None
     shown = SHOWN.replace("あ", "").replace("\u00a0", " ")
-    (plain,) = Plainer(table).apply([Segment(shown)], Color(0, 0, 0))
+    (plain,) = CharacterFilter(table).apply([Segment(shown)], Color(0, 0, 0))
     marks = "▼○•↔→"  # in the font's first 32 places, which Python's codec leaves to control characters
     assert all(c in marks or c.encode("cp437") for c in plain.text)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.tui.rendering import diff_compositor as thrifty
-from linkgauge.tui.rendering.screen_diff import Frames
+from linkgauge.tui.rendering.screen_diff import ScreenDiff
 from textual._compositor import ChopsUpdate, LayoutUpdate  # what the terminal gets
 from textual.widget import Widget
 
@@ -17,25 +17,25 @@ class Seen:
     """A terminal that takes what the app would send it, frame by frame."""
 
     def __init__(self, app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.frames = Frames(app.console._color_system)
+        self.frames = ScreenDiff(app.console._color_system)
         self.partial = 0
-        display = thrifty.ThriftyApp._display
+        display = thrifty.DiffApp._display
 
         def take(this: Any, screen: Any, update: Any) -> None:
             if isinstance(update, ChopsUpdate | LayoutUpdate):
                 self.partial += isinstance(update, ChopsUpdate)
-                self.frames.fit(*this.size)
-                thrifty.take(self.frames, update)
+                self.frames.resize(*this.size)
+                thrifty.apply_update(self.frames, update)
             display(this, screen, update)
 
-        monkeypatch.setattr(thrifty.ThriftyApp, "_display", take)
+        monkeypatch.setattr(thrifty.DiffApp, "_display", take)
 
     def lines(self) -> list[tuple[str, tuple[Any, ...]]]:
         """Return what would stand there."""
         return lines_of(self.frames)
 
 
-def lines_of(frames: Frames) -> list[tuple[str, tuple[Any, ...]]]:
+def lines_of(frames: ScreenDiff) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the text of each line, and the pens of its cells."""
     return [("".join(text), tuple(pens)) for text, pens in zip(frames._texts, frames._pens, strict=True)]
 
@@ -44,9 +44,9 @@ def whole(app: Any) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the lines of the screen as they are when all of it is rendered anew."""
     for widget in app.screen.query("*"):
         widget._styles_cache.clear()
-    frames = Frames(app.console._color_system)
-    frames.fit(*app.size)
-    thrifty.take(frames, app.screen._compositor.render_full_update())
+    frames = ScreenDiff(app.console._color_system)
+    frames.resize(*app.size)
+    thrifty.apply_update(frames, app.screen._compositor.render_full_update())
     return lines_of(frames)
 
 

@@ -4,7 +4,7 @@ import random
 
 import pyte
 import pytest
-from linkgauge.tui.rendering.screen_diff import Frames, pen_of
+from linkgauge.tui.rendering.screen_diff import ScreenDiff, sgr_style
 from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.segment import Segment
@@ -27,15 +27,15 @@ class Terminal:
     def __init__(self) -> None:
         self.screen = pyte.Screen(*SIZE)
         self.stream = pyte.Stream(self.screen)
-        self.frames = Frames(ColorSystem.TRUECOLOR)
-        self.frames.fit(*SIZE)
+        self.frames = ScreenDiff(ColorSystem.TRUECOLOR)
+        self.frames.resize(*SIZE)
 
     def draw(self, x: int, y: int, *parts: tuple[str, Style | None]) -> str:
         """Put a line, and write what is new; return what was written."""
         segments = [Segment(text, style) for text, style in parts]
         length = sum(cell_len(text) for text, _ in parts)
         self.frames.put(x, y, segments, (x, x + length))
-        written = self.frames.changes()
+        written = self.frames.render_changes()
         self.stream.feed(written)
         return written
 
@@ -53,16 +53,16 @@ def test_many_small_changes_show_what_one_whole_frame_would(seed: int) -> None:
     """Whatever was there before: text, colours, wide characters over narrow ones and the other way round."""
     chance = random.Random(seed)  # noqa: S311
     step_by_step, at_once = Terminal(), Terminal()
-    at_once.frames.changes()
+    at_once.frames.render_changes()
     for _ in range(60):
         parts = [(chance.choice(WORDS), chance.choice(STYLES)) for _ in range(chance.randint(1, 4))]
         x, y = chance.randrange(10), chance.randrange(SIZE[1])
         step_by_step.draw(x, y, *parts)
         for row in (step_by_step, at_once):
             row.frames.put(x, y, [Segment(*part) for part in parts], (0, SIZE[0]))
-    step_by_step.stream.feed(step_by_step.frames.changes())
-    at_once.frames.forget()
-    at_once.stream.feed(at_once.frames.changes())
+    step_by_step.stream.feed(step_by_step.frames.render_changes())
+    at_once.frames.invalidate()
+    at_once.stream.feed(at_once.frames.render_changes())
     assert shown(step_by_step.screen) == shown(at_once.screen)
 
 
@@ -101,31 +101,31 @@ def test_another_size_and_a_terminal_that_was_used_by_others_is_drawn_whole() ->
     terminal = Terminal()
     terminal.draw(0, 0, ("text", None))
     terminal.screen.reset()
-    terminal.frames.forget()
-    terminal.stream.feed(terminal.frames.changes())
+    terminal.frames.invalidate()
+    terminal.stream.feed(terminal.frames.render_changes())
     assert terminal.screen.display[0].startswith("text")
-    terminal.frames.fit(20, 3)
-    assert terminal.frames.changes().count("H") == 3
+    terminal.frames.resize(20, 3)
+    assert terminal.frames.render_changes().count("H") == 3
 
 
 def test_only_what_is_within_is_taken() -> None:
     """A line that was rendered whole, of which only a part is to be drawn; and lines that are not there."""
-    frames = Frames(None)
-    frames.fit(10, 1)
-    frames.changes()
+    frames = ScreenDiff(None)
+    frames.resize(10, 1)
+    frames.render_changes()
     frames.put(2, 0, [Segment("abcdef")], (4, 6))
     frames.put(8, 0, [Segment("xyz")], (0, 99))
     frames.put(0, 7, [Segment("nowhere")], (0, 99))
     screen = pyte.Screen(10, 1)
-    pyte.Stream(screen).feed(frames.changes())
+    pyte.Stream(screen).feed(frames.render_changes())
     assert screen.display[0] == "    cd  xy"
 
 
 def test_a_terminal_of_few_colours_is_told_few() -> None:
     """And one that has none, none: attributes stay."""
     style = Style.parse("bold #ff8800 on #001122")
-    assert pen_of(style, ColorSystem.STANDARD).after(None).count(";") <= 4
-    assert pen_of(style, None).after(None) == "\x1b[0;1m"
-    assert pen_of(style, ColorSystem.TRUECOLOR) is pen_of(
+    assert sgr_style(style, ColorSystem.STANDARD).sgr_from(None).count(";") <= 4
+    assert sgr_style(style, None).sgr_from(None) == "\x1b[0;1m"
+    assert sgr_style(style, ColorSystem.TRUECOLOR) is sgr_style(
         Style.parse("#ff8800 bold on #001122"), ColorSystem.TRUECOLOR
     )

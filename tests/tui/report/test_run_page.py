@@ -12,7 +12,7 @@ from linkgauge.engine.model.events import Warned
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.report.run_page import MOST_RUNS, report
+from linkgauge.tui.report.run_page import MAX_RUNS, render_report
 from linkgauge.tui.services.exports import export_runs
 
 FIRST, SHORT, CHANGED, LOST = (
@@ -68,7 +68,7 @@ class Page(HTMLParser):
 
 def page_of(kept: RunLog, *run_ids: str) -> Page:
     """Return the page of runs."""
-    return Page(report(kept, [kept.find(run_id) for run_id in run_ids]))
+    return Page(render_report(kept, [kept.find(run_id) for run_id in run_ids]))
 
 
 def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, kept: RunLog) -> None:
@@ -95,7 +95,7 @@ def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, kept: RunLog
 def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, kept: RunLog) -> None:
     """References stay within the page; ids are unique in it, also with several plots."""
     rows = [kept.find(run_id) for run_id in (FIRST, SHORT)]
-    made = report(kept, rows)
+    made = render_report(kept, rows)
     page = Page(made)
     assert {"script", "img", "link", "iframe"}.isdisjoint(page.tags)
     assert all(one.startswith("#") for one in page.fetched)
@@ -103,7 +103,7 @@ def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, kept: Ru
     assert "url(http" not in made
     assert "@import" not in made
     assert "default-src 'none'" in made
-    assert report(kept, rows) == made
+    assert render_report(kept, rows) == made
 
 
 def test_a_report_says_why_a_run_is_not_faster(world: Any, kept: RunLog) -> None:
@@ -131,7 +131,7 @@ def test_no_text_of_a_run_is_more_than_text(world: Any, kept: RunLog, tmp_path: 
         script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan(duration_ns=2 * SECOND_NS))
         script.emit(Warned(evil))
         script.run_for(8, 9e8)
-        script.change(Settings(Direction.DUPLEX, 2, 65_536))
+        script.change_settings(Settings(Direction.DUPLEX, 2, 65_536))
         script.run_for(8, 7e8)
         script.end(detail=evil)
         log.begin("r1", '"><img src=x>', evil, label=evil)
@@ -172,7 +172,7 @@ def test_the_command_writes_a_report(
     assert "HTML file" in capsys.readouterr().err
     assert run_command_line(["runs", "report", "nonsense", "--html", str(there)]) == 2
     assert [path.name for path in tmp_path.iterdir() if "report" in path.name] == ["report.html"]
-    assert MOST_RUNS == 8
+    assert MAX_RUNS == 8
 
 
 def test_the_app_has_reports_made_by_another_process(world: Any, kept: RunLog, tmp_path: Path) -> None:

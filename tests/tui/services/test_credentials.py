@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.access import Access, Key, KeyProblem
+from linkgauge.engine.model.access import Access, InvalidKeyError, SharedKey
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import LOOPBACK, Peer
-from linkgauge.tui.services.credentials import key_of_environment, read_fingerprint, read_key_file, with_access
+from linkgauge.tui.services.credentials import key_from_environment, read_fingerprint, read_key_file, with_access
 
 DB = Peer("db-02")
 SHA = "ab" * 32
@@ -37,7 +37,7 @@ def key_of(peer: Peer) -> str | None:
 def test_a_key_file_that_others_can_read_is_refused_with_what_to_do(tmp_path: Path, mode: int) -> None:
     """It names the file and the command that mends it."""
     path = write(tmp_path / "key", "a-key-of-this-test\n", mode)
-    with pytest.raises(KeyProblem, match=rf"can be read by others .*mode {mode:o}.*: chmod 600 {path}"):
+    with pytest.raises(InvalidKeyError, match=rf"can be read by others .*mode {mode:o}.*: chmod 600 {path}"):
         read_key_file(path)
 
 
@@ -47,7 +47,7 @@ def test_what_a_service_manager_lends_is_read_with_the_permissions_it_has(
     """Its folder is the service's alone; no other folder is."""
     path = write(tmp_path / "key", "a-key-of-this-test", 0o440)
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "other"))
-    with pytest.raises(KeyProblem):
+    with pytest.raises(InvalidKeyError):
         read_key_file(path)
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
     assert read_key_file(path).reveal() == "a-key-of-this-test"
@@ -58,22 +58,22 @@ def test_what_a_service_manager_lends_is_read_with_the_permissions_it_has(
 )
 def test_a_key_file_without_a_key_in_it_is_refused(tmp_path: Path, text: str, words: str) -> None:
     """What was in it is not repeated."""
-    with pytest.raises(KeyProblem, match=words):
+    with pytest.raises(InvalidKeyError, match=words):
         read_key_file(write(tmp_path / "key", text))
-    with pytest.raises(KeyProblem, match=r"cannot be read: No such file"):
+    with pytest.raises(InvalidKeyError, match=r"cannot be read: No such file"):
         read_key_file(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe" * 20)
     (tmp_path / "bytes").chmod(0o600)
-    with pytest.raises(KeyProblem, match="is not text"):
+    with pytest.raises(InvalidKeyError, match="is not text"):
         read_key_file(tmp_path / "bytes")
 
 
 def test_an_empty_variable_is_none_and_a_wrong_one_is_named() -> None:
     """Its value is not repeated."""
-    assert key_of_environment({}) is None
-    assert key_of_environment({"LINKGAUGE_KEY": " "}) is None
-    with pytest.raises(KeyProblem, match=r"^LINKGAUGE_KEY: a key is") as caught:
-        key_of_environment({"LINKGAUGE_KEY": "tiny-secret"})
+    assert key_from_environment({}) is None
+    assert key_from_environment({"LINKGAUGE_KEY": " "}) is None
+    with pytest.raises(InvalidKeyError, match=r"^LINKGAUGE_KEY: a key is") as caught:
+        key_from_environment({"LINKGAUGE_KEY": "tiny-secret"})
     assert "tiny-secret" not in str(caught.value)
 
 
@@ -96,7 +96,7 @@ def test_loopback_and_a_peer_that_has_its_key_are_left_alone(config: Path, monke
     """The embedded endpoint asks for none."""
     monkeypatch.setenv("LINKGAUGE_KEY", "key-of-the-environment")
     assert with_access(LOOPBACK) is LOOPBACK
-    given = DB.with_key(Key("a-key-of-this-test"))
+    given = DB.with_key(SharedKey("a-key-of-this-test"))
     assert with_access(given) is given
 
 
@@ -118,19 +118,19 @@ def test_a_line_of_the_keys_file_may_pin_a_certificate(config: Path) -> None:
 def test_a_wrong_line_of_the_keys_file_is_named(config: Path, line: str) -> None:
     """By file and line, whatever peer was asked for."""
     path = write(config / "keys", f"* any-peers-own-key-1\n{line}\n")
-    with pytest.raises(KeyProblem, match=rf"{path}, line 2: "):
+    with pytest.raises(InvalidKeyError, match=rf"{path}, line 2: "):
         with_access(DB)
 
 
 def test_the_keys_file_is_held_to_the_same_permissions(config: Path) -> None:
     """It has every key in it."""
     write(config / "keys", "* any-peers-own-key-1\n", 0o644)
-    with pytest.raises(KeyProblem, match="chmod 600"):
+    with pytest.raises(InvalidKeyError, match="chmod 600"):
         with_access(DB)
 
 
 def test_a_key_does_not_show_in_what_is_printed_of_a_peer() -> None:
     """Logs and errors may show a peer."""
-    peer = DB.with_key(Key("a-key-of-this-test"))
+    peer = DB.with_key(SharedKey("a-key-of-this-test"))
     assert "a-key" not in f"{peer!r} {peer} {peer.access!r}"
     assert peer == DB

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.results.run_log import RunRow
+from linkgauge.engine.results.run_log import RunRecord
 from linkgauge.tui.screens.dialogs.ask import AskScreen
 from linkgauge.tui.screens.run.cockpit import CockpitScreen
 from linkgauge.tui.services.known_peers import known_peers, read_ssh_config, recent_peers, ssh_hosts
@@ -25,9 +25,9 @@ Host "unended
 """
 
 
-def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunRow:
+def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunRecord:
     """Return a run of the log."""
-    return RunRow("id", "gbe-fd-1500", peer, None, f"{day}T10:00:00Z", None, None, verdict, None, False)
+    return RunRecord("id", "gbe-fd-1500", peer, None, f"{day}T10:00:00Z", None, None, verdict, None, False)
 
 
 def test_hosts_of_ssh_are_those_that_are_no_patterns() -> None:
@@ -39,7 +39,7 @@ def test_hosts_of_ssh_are_those_that_are_no_patterns() -> None:
 def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
     """This machine and what is no peer are left out."""
     rows = [row("db-02:5820", "short"), row("loopback"), row("db-02:5820"), row("a b:x:y"), row("db-03", None)]
-    assert [(one.text, one.known_from) for one in recent_peers(rows)] == [
+    assert [(one.text, one.source) for one in recent_peers(rows)] == [
         ("db-02:5820", "2026-11-21, ▼ SHORT"),
         ("db-03", "2026-11-21"),
     ]
@@ -49,7 +49,7 @@ def test_what_ssh_knows_comes_last_and_is_not_asked() -> None:
     """To ask it, something would have to be started there; a host that a run was made with is there already."""
     found = known_peers([row("ssh://web-07"), row("db-03")], CONFIG)
     assert [one.text for one in found] == ["loopback", "ssh://web-07", "db-03", "ssh://db-02", "ssh://jump"]
-    assert [one.text for one in found if one.can_be_asked] == ["db-03"]
+    assert [one.text for one in found if one.can_query] == ["db-03"]
 
 
 def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Pat
 class Kept:
     """A history of these runs, which is all the picker asks for."""
 
-    def __init__(self, *rows: RunRow) -> None:
+    def __init__(self, *rows: RunRecord) -> None:
         self._rows = rows
 
-    def runs(self) -> tuple[RunRow, ...]:
+    def list_runs(self) -> tuple[RunRecord, ...]:
         """Return them."""
         return self._rows
 
@@ -89,7 +89,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
         await cockpit.press("enter")
         await cockpit.end()
         assert isinstance(cockpit.app.screen, CockpitScreen)
-        assert cockpit.app.cockpit.desk.peer == Peer("db-02", 5820)
+        assert cockpit.app.cockpit.state.peer == Peer("db-02", 5820)
 
 
 @pytest.mark.anyio
@@ -105,4 +105,4 @@ async def test_a_peer_that_does_not_answer_is_told_and_can_be_chosen_all_the_sam
         assert "✗ db-02:5820" in cockpit.text()
         assert screen.query_one(OptionList).option_count == 2
         await cockpit.press("up", "enter")
-        assert cockpit.app.cockpit.desk.peer == Peer("db-02", 5820)
+        assert cockpit.app.cockpit.state.peer == Peer("db-02", 5820)

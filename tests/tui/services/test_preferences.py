@@ -4,27 +4,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.errors import NotKept
-from linkgauge.tui.cli.user_settings import kept_pass_mark
+from linkgauge.engine.model.errors import PreferencesNotSaved
+from linkgauge.tui.cli.user_settings import read_pass_mark
 from linkgauge.tui.services.preferences import (
     FILE_NAME,
-    NOTHING_KEPT,
+    NO_SAVED_PREFERENCES,
     THEMES,
     Preferences,
-    keep_preferences,
     read_preferences,
+    save_preferences,
 )
-from linkgauge.tui.text.numbers import Unit
+from linkgauge.tui.text.numbers import RateUnit
 
-SET = Preferences("monochrome", Unit.MIB, 2.5, 90.0)
+SET = Preferences("monochrome", RateUnit.MIB, 2.5, 90.0)
 
 
 def test_what_is_kept_is_read_again_and_no_file_is_no_problem(tmp_path: Path) -> None:
     """The folder is made with the first file; nothing else is left in it."""
     folder = tmp_path / "config"
-    assert read_preferences(folder) == NOTHING_KEPT
-    assert keep_preferences(folder, Preferences()) is None
-    assert keep_preferences(folder, SET) is None
+    assert read_preferences(folder) == NO_SAVED_PREFERENCES
+    assert save_preferences(folder, Preferences()) is None
+    assert save_preferences(folder, SET) is None
     assert read_preferences(folder).preferences == SET
     assert [path.name for path in folder.iterdir()] == [FILE_NAME]
 
@@ -63,7 +63,7 @@ def test_what_is_wrong_is_told_with_file_and_name_and_the_rest_is_used(
     assert found.preferences == read
     for number in (1, 2):
         path.write_bytes(text.encode(errors="surrogateescape"))
-        aside = keep_preferences(tmp_path, SET)
+        aside = save_preferences(tmp_path, SET)
         assert aside is not None
         assert aside == tmp_path / f"{FILE_NAME}.bad-{number}"
         assert aside.read_bytes() == text.encode(errors="surrogateescape")
@@ -74,7 +74,7 @@ def test_a_file_that_is_linked_to_stays_linked_to(tmp_path: Path) -> None:
     """As people have it who keep such files elsewhere."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / FILE_NAME).symlink_to(tmp_path / "elsewhere" / "mine.toml")
-    keep_preferences(tmp_path, SET)
+    save_preferences(tmp_path, SET)
     assert (tmp_path / FILE_NAME).is_symlink()
     assert read_preferences(tmp_path).preferences == SET
 
@@ -82,8 +82,8 @@ def test_a_file_that_is_linked_to_stays_linked_to(tmp_path: Path) -> None:
 def test_what_cannot_be_kept_is_told_with_its_place(tmp_path: Path) -> None:
     """Here a file stands where the folder should be."""
     (tmp_path / "config").write_text("")
-    with pytest.raises(NotKept, match=r"config/settings.toml: .*(exists|directory)"):
-        keep_preferences(tmp_path / "config", SET)
+    with pytest.raises(PreferencesNotSaved, match=r"config/settings.toml: .*(exists|directory)"):
+        save_preferences(tmp_path / "config", SET)
 
 
 def test_a_check_goes_by_the_kept_pass_mark_and_says_so(
@@ -91,9 +91,9 @@ def test_a_check_goes_by_the_kept_pass_mark_and_says_so(
 ) -> None:
     """So the app and a script say the same of a link; the usual mark is no news."""
     monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
-    assert (kept_pass_mark(), capsys.readouterr().err) == (95.0, "")
-    keep_preferences(tmp_path, SET)
-    assert kept_pass_mark() == 90.0
+    assert (read_pass_mark(), capsys.readouterr().err) == (95.0, "")
+    save_preferences(tmp_path, SET)
+    assert read_pass_mark() == 90.0
     assert "the pass mark is 90 %, as kept in" in capsys.readouterr().err
 
 
@@ -111,17 +111,17 @@ async def test_settings_are_in_force_at_once_and_kept_when_the_screen_is_left(wo
         assert cockpit.app.theme == "monochrome"
         await cockpit.press("tab", "enter", "down", "enter", "tab", "1", "0", "tab", "1", "2", "0")
         assert "✗ 120 % is not possible" in cockpit.text()
-        assert cockpit.app.cockpit.desk.pass_percent == 12
+        assert cockpit.app.cockpit.state.pass_percent == 12
         await cockpit.press("backspace", "backspace", "backspace", "9", "0")
         assert "is not possible" not in cockpit.text()
-        assert cockpit.app.cockpit.pace.refresh_hz == 10
+        assert cockpit.app.cockpit.pacer.refresh_hz == 10
         await cockpit.press("escape")
         assert "throughput, MiB/s over s" in cockpit.text()
         assert "good" in cockpit.text()
         await cockpit.press("space")
         await cockpit.end()
         assert world.script.marks[-1] == 90
-    assert read_preferences(tmp_path).preferences == Preferences("monochrome", Unit.MIB, 10, 90)
+    assert read_preferences(tmp_path).preferences == Preferences("monochrome", RateUnit.MIB, 10, 90)
 
 
 @pytest.mark.anyio

@@ -32,7 +32,7 @@ def keep_run(world: Any, data_dir: Path, *, preset: str = "10gbe-fd-1500", ended
     found = world.catalog.find(preset if preset in {p.id for p in world.catalog.presets} else "loopback")
     script = world.script_of(found, Plan(Settings(window_bytes=262_144), duration_ns=20 * SECOND_NS))
     script.run_for(40, 6.9e9)
-    script.change(script.settings.changed(sessions=5))
+    script.change_settings(script.settings.with_changes(sessions=5))
     script.run_for(40, 9.38e9)
     if ended:
         script.end()
@@ -59,7 +59,7 @@ def test_a_run_becomes_a_preset_with_the_link_of_the_runs_own(world: Any, tmp_pa
     mine = catalog.find("uplink")
     assert mine.link == catalog.find("10gbe-fd-1500").link
     assert mine.suggested_window_bytes == 262_144
-    assert [(rate.flow, rate.sessions, round((mine.bit_s(rate) or 0) / 1e9)) for rate in mine.rates] == [
+    assert [(rate.flow, rate.sessions, round((mine.rate_bit_s(rate) or 0) / 1e9)) for rate in mine.rates] == [
         ("out", 1, 7),
         ("out", 5, 9),
     ]

@@ -12,7 +12,7 @@ from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.services.run_session import conduct, open_log
+from linkgauge.tui.services.run_session import open_run_log, open_run_session
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,7 @@ async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tm
         seen = 0
         async with (
             asyncio.timeout(DEADLINE_S),
-            conduct(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as conducted,
+            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as conducted,
         ):
             rows = 0
             async for event in conducted:
@@ -47,14 +47,14 @@ async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tm
 
 async def test_settings_change_while_it_runs_and_the_expectation_with_them(tmp_path: Path) -> None:
     """The preset tells what to expect under the new settings."""
-    async with asyncio.timeout(DEADLINE_S), conduct(ENDLESS, PRESET, LOOPBACK, log=None) as conducted:
+    async with asyncio.timeout(DEADLINE_S), open_run_session(ENDLESS, PRESET, LOOPBACK, log=None) as conducted:
         wanted = Settings(Direction.DUPLEX, 2)
         samples = 0
         async for event in conducted:
             if isinstance(event, Sampled):
                 samples += 1
                 if samples == 4:
-                    conducted.change(wanted)
+                    conducted.change_settings(wanted)
                 elif samples == 30:
                     conducted.stop()
             if isinstance(event, Changed):
@@ -62,7 +62,7 @@ async def test_settings_change_while_it_runs_and_the_expectation_with_them(tmp_p
                 assert event.expectation.total is not None
                 assert event.expectation.out is None
         assert conducted.outcome is not None
-        assert [part.settings.direction for part in conducted.outcome.summary.stretches] == [
+        assert [part.settings.direction for part in conducted.outcome.summary.periods] == [
             Direction.OUT,
             Direction.DUPLEX,
         ]
@@ -72,7 +72,7 @@ async def test_settings_change_while_it_runs_and_the_expectation_with_them(tmp_p
 async def test_a_block_that_is_left_early_ends_the_run_in_order(tmp_path: Path) -> None:
     """The last samples are taken in, and the log has the end."""
     with RunLog.open(tmp_path) as log:
-        async with asyncio.timeout(DEADLINE_S), conduct(ENDLESS, PRESET, LOOPBACK, log=log) as conducted:
+        async with asyncio.timeout(DEADLINE_S), open_run_session(ENDLESS, PRESET, LOOPBACK, log=log) as conducted:
             async for event in conducted:
                 if isinstance(event, Started):
                     break
@@ -90,7 +90,7 @@ async def test_an_abandoned_run_is_closed_in_the_log_with_what_was_measured(tmp_
 
     async def abandon(log: RunLog) -> None:
         samples = 0
-        async with conduct(ENDLESS, PRESET, LOOPBACK, log=log) as conducted:
+        async with open_run_session(ENDLESS, PRESET, LOOPBACK, log=log) as conducted:
             async for event in conducted:
                 samples += isinstance(event, Sampled)
                 if samples == 8:
@@ -101,7 +101,7 @@ async def test_an_abandoned_run_is_closed_in_the_log_with_what_was_measured(tmp_
     with RunLog.open(tmp_path) as log:
         with pytest.raises(ZeroDivisionError):
             await asyncio.wait_for(abandon(log), DEADLINE_S)
-        [row] = log.runs()
+        [row] = log.list_runs()
         events = list(log.events(row.run_id))
     assert isinstance(events[-1], Ended)
     assert row.reason is (Reason.INTERRUPTED if stopped else Reason.FAILED)
@@ -122,7 +122,10 @@ async def test_a_csv_that_can_no_longer_be_written_becomes_a_notice_and_the_run_
     reader = threading.Thread(target=read_the_header)
     reader.start()
     with RunLog.open(tmp_path / "data") as log:
-        async with asyncio.timeout(DEADLINE_S), conduct(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as conducted:
+        async with (
+            asyncio.timeout(DEADLINE_S),
+            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as conducted,
+        ):
             await asyncio.to_thread(reader.join)
             async for _event in conducted:
                 pass
@@ -136,14 +139,14 @@ async def test_a_csv_path_is_looked_at_before_anything_is_started(tmp_path: Path
     """No endpoint is started, and no peer is connected to, for a run that could not be written."""
     peer = Peer("host.invalid")
     with pytest.raises(PlanError, match="CSV file"):
-        async with conduct(BRIEF, PRESET, peer, log=None, csv=tmp_path / "no" / "rows.csv"):
+        async with open_run_session(BRIEF, PRESET, peer, log=None, csv=tmp_path / "no" / "rows.csv"):
             raise AssertionError("the run must not start")
 
 
 async def test_an_endpoint_that_the_caller_has_is_used_for_loopback() -> None:
     """The app keeps one for all its runs. This one is none, and that is found out."""
     with pytest.raises(Exception, match=r"127\.0\.0\.1:1") as caught:
-        async with conduct(BRIEF, None, LOOPBACK, log=None, embedded=Peer("127.0.0.1", 1)):
+        async with open_run_session(BRIEF, None, LOOPBACK, log=None, far_end=Peer("127.0.0.1", 1)):
             raise AssertionError("the run must not start")
     assert not isinstance(caught.value, WorkerError)
 
@@ -155,7 +158,7 @@ def test_a_log_that_cannot_be_opened_is_told_and_done_without(
     (tmp_path / "file").touch()
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path / "file"))
     told: list[str] = []
-    assert open_log(told.append) is None
+    assert open_run_log(told.append) is None
     assert "not kept" in told[0]
     assert str(tmp_path / "file") in told[0]
 
@@ -169,7 +172,7 @@ async def test_a_run_ends_when_its_mean_is_known_well_enough_or_its_time_is_up(
     plan = plan if not is_reached else ENDLESS
     async with (
         asyncio.timeout(DEADLINE_S),
-        conduct(plan, PRESET, LOOPBACK, log=None, until_percent=percent) as conducted,
+        open_run_session(plan, PRESET, LOOPBACK, log=None, target_ci_percent=percent) as conducted,
     ):
         async for _event in conducted:
             pass

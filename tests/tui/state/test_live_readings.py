@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.tui.state.instrument_values import Leg, Point, leg_averages
-from linkgauge.tui.state.live_readings import Board
-from linkgauge.tui.state.plot_columns import columns
-from linkgauge.tui.state.setting_steps import DURATION_STEPS, SESSION_STEPS, WINDOW_STEPS, next_duration, stepped
+from linkgauge.tui.state.instrument_values import PlotPeriod, PlotPoint, period_averages
+from linkgauge.tui.state.live_readings import LiveReadings
+from linkgauge.tui.state.plot_columns import plot_columns
+from linkgauge.tui.state.setting_steps import DURATION_STEPS, SESSION_STEPS, WINDOW_STEPS, next_duration, next_step
 
 
-def play(world: Any, plan: Plan, drive: Any, preset: str = "10gbe-fd-1500") -> Board:
+def play(world: Any, plan: Plan, drive: Any, preset: str = "10gbe-fd-1500") -> LiveReadings:
     """Feed a board with everything that a script emits."""
     app = world.app(preset, plan=plan)
     script = world.script_of(app.cockpit.preset, plan)
     drive(script)
-    board = Board(plan)
+    board = LiveReadings(plan)
     while not script.queue.empty():
         board.feed(script.queue.get_nowait())
     return board
@@ -24,7 +24,7 @@ def play(world: Any, plan: Plan, drive: Any, preset: str = "10gbe-fd-1500") -> B
 
 def test_before_the_first_sample_everything_is_unknown() -> None:
     """Unknown is None, never zero."""
-    board = Board(Plan())
+    board = LiveReadings(Plan())
     assert board.flow(Direction.OUT).bit_s is None
     assert board.cpu(End.NEAR).host_percent is None
     assert board.session_rows() == ()
@@ -54,7 +54,7 @@ def test_duplex_adds_both_directions_up_and_judges_the_total(world: Any) -> None
         (Direction.IN, 1),
         (Direction.IN, 2),
     ]
-    assert len(board.legs[0].points[Direction.DUPLEX]) == 8
+    assert len(board.periods[0].points[Direction.DUPLEX]) == 8
 
 
 def test_a_row_has_the_receivers_rate_and_the_senders_tcp(world: Any) -> None:
@@ -87,17 +87,17 @@ def test_a_change_starts_a_new_leg_and_leaves_a_mark(world: Any) -> None:
     def drive(script: Any) -> None:
         script.run_for(8, 7e9)
         late = Settings()
-        script.change(Settings(sessions=5))
+        script.change_settings(Settings(sessions=5))
         script.settings, now = late, script.settings
         script.run_for(1, 1e9)
         script.settings = now
         script.run_for(8, 9e9)
 
     board = play(world, Plan(), drive)
-    assert [mark.label for mark in board.marks] == ["5\u00a0sessions"]
-    assert [leg.settings.sessions for leg in board.legs] == [1, 5]
-    assert board.legs[0].until_s == board.legs[1].from_s == 2.0
-    assert all(point.bit_s > 8e9 for point in board.legs[1].points[Direction.OUT])
+    assert [mark.label for mark in board.change_marks] == ["5\u00a0sessions"]
+    assert [leg.settings.sessions for leg in board.periods] == [1, 5]
+    assert board.periods[0].until_s == board.periods[1].from_s == 2.0
+    assert all(point.bit_s > 8e9 for point in board.periods[1].points[Direction.OUT])
     assert board.flow(Direction.OUT).bit_s == pytest.approx(9e9, rel=0.02)
 
 
@@ -106,35 +106,37 @@ def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
     plan = Plan()
     script = world.script_of(world.app(plan=plan).cockpit.preset, plan)
     script.run_for(12, 4e9)
-    script.change(Settings(sessions=5))
+    script.change_settings(Settings(sessions=5))
     script.run_for(12, 9e9)
-    script.change(Settings(sessions=8))
+    script.change_settings(Settings(sessions=8))
     script.run_for(1, 9e9)
-    board, meter = Board(plan), script.meter
+    board, meter = LiveReadings(plan), script.meter
     while not script.queue.empty():
         event = script.queue.get_nowait()
         board.feed(event)
         meter.feed(event)
-    before, after, unknown = leg_averages(board.legs, meter.summary())
+    before, after, unknown = period_averages(board.periods, meter.summary())
     assert (before, after) == (pytest.approx(4e9, rel=0.02), pytest.approx(9e9, rel=0.02))
     assert unknown is None
-    assert leg_averages(board.legs, None) == [None, None, None]
+    assert period_averages(board.periods, None) == [None, None, None]
 
 
 def test_the_plot_has_what_is_known_of_each_column() -> None:
     """Several points in a column are averaged, a long one fills several, and a leg's first column is its own."""
-    before = Leg(0.0, Settings(), Expectation(), {Direction.OUT: [Point(1.0, 4.0, True), Point(1.5, 2.0, False)]})
-    after = Leg(1.5, Settings(sessions=5), Expectation(), {Direction.OUT: [Point(4.0, 8.0, False)]})
-    drawn = columns([before, after], 8.0, 8)
+    before = PlotPeriod(
+        0.0, Settings(), Expectation(), {Direction.OUT: [PlotPoint(1.0, 4.0, True), PlotPoint(1.5, 2.0, False)]}
+    )
+    after = PlotPeriod(1.5, Settings(sessions=5), Expectation(), {Direction.OUT: [PlotPoint(4.0, 8.0, False)]})
+    drawn = plot_columns([before, after], 8.0, 8)
     assert [None if one is None else one.rates[0][1] for one in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
     assert [one.warmup for one in drawn if one] == [True, False, False, False]
-    assert [one.rates[0][1] for one in columns([before], 2.0, 1) if one] == [3.0]
+    assert [one.rates[0][1] for one in plot_columns([before], 2.0, 1) if one] == [3.0]
 
 
 def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
     """An hour takes no more memory than a plot can show; its time span stays whole."""
     board = play(world, Plan(duration_ns=None), lambda script: script.run_for(5_000, 7e9))
-    points = board.legs[0].points[Direction.OUT]
+    points = board.periods[0].points[Direction.OUT]
     assert len(points) <= 1_600
     assert points[-1].at_s == 1_250.0
     assert points == sorted(points, key=lambda point: point.at_s)
@@ -154,8 +156,8 @@ def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
 )
 def test_steps_go_to_the_next_one_and_stop_at_the_ends(steps: Any, value: Any, up: Any, down: Any) -> None:
     """Also from a value that is no step."""
-    assert stepped(steps, value, 1) == up
-    assert stepped(steps, value, -1) == down
+    assert next_step(steps, value, 1) == up
+    assert next_step(steps, value, -1) == down
 
 
 def test_durations_go_around() -> None:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, RunEnd, Sampled, Started
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.results.comparison import Difference, Figure
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.text.comparison import difference_words, figure_name, value_words
+from linkgauge.tui.text.comparison import difference_words, figure_name, figure_value_words
 
 ONE = Settings()
-HOST = HostFacts("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_figures_are_named_and_valued_in_their_own_units() -> None:
     assert difference_words(cpu) == "5.0 points more (no interval)"
     latency = Figure("measured.in.latency_us.p99", "ns", 1_500.0, None)
     assert figure_name(latency) == "in p99"
-    shown = [value_words(latency, second=second) for second in (False, True)]
+    shown = [figure_value_words(latency, second=second) for second in (False, True)]
     assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in shown] == ["1.50 µs", "–"]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.tui.text.language import language
+from linkgauge.tui.text.language import resolve_language
 
 
 @pytest.mark.parametrize(
@@ -20,17 +20,17 @@ from linkgauge.tui.text.language import language
 )
 def test_the_locale_says_which_language_presets_are_named_in(environment: dict[str, str], named_in: str) -> None:
     """The first of LC_ALL, LC_MESSAGES and LANG that is set counts; an empty one is not set."""
-    assert language(None, environment) == named_in
+    assert resolve_language(None, environment) == named_in
 
 
 @pytest.mark.parametrize(("asked", "named_in"), [("en", "en"), ("ja", "ja"), ("JA", "ja")])
 def test_a_language_that_is_asked_for_goes_before_the_locale(asked: str, named_in: str) -> None:
     """In letters of any size."""
-    assert language(asked, {"LC_ALL": "ja_JP.UTF-8"}) == named_in
+    assert resolve_language(asked, {"LC_ALL": "ja_JP.UTF-8"}) == named_in
 
 
 @pytest.mark.parametrize("asked", ["", "de", "ja_JP"])
 def test_a_language_without_names_is_refused(asked: str) -> None:
     """With those that there are."""
     with pytest.raises(PlanError, match="en or ja"):
-        language(asked, {})
+        resolve_language(asked, {})

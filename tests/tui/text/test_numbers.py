@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Expected, Reason
+from linkgauge.engine.model.events import ExpectedRate, Reason
 from linkgauge.engine.model.plan import Direction, Plan, Settings, Workload
 from linkgauge.tui.text import numbers as words
 
@@ -44,7 +44,7 @@ def test_a_rate_of_given_width_keeps_its_unit_in_place() -> None:
 )
 def test_a_rate_in_mib_counts_1048576_bytes(bit_s: float | None, text: str) -> None:
     """MiB/s are binary, as in the table of words."""
-    assert spaced(words.with_unit(bit_s, words.Unit.MIB)) == text
+    assert spaced(words.rate_with_unit(bit_s, words.RateUnit.MIB)) == text
 
 
 def test_percents_keep_their_width_and_unknown_is_a_dash() -> None:
@@ -115,26 +115,26 @@ def test_counts_and_costs_have_their_units() -> None:
     """Singular and plural, groups of three, unknown is a dash."""
     assert spaced(words.sessions(1)) == "1 session"
     assert spaced(words.sessions(5)) == "5 sessions"
-    assert spaced(words.many(1_000, "segment")) == "1 000 segments"
+    assert spaced(words.quantity(1_000, "segment")) == "1 000 segments"
     assert spaced(words.count(None)) == "–"
-    assert spaced(words.cost(0.314)) == "0.31 ms/MiB"
-    assert spaced(words.cost(None)) == "– ms/MiB"
+    assert spaced(words.cpu_cost(0.314)) == "0.31 ms/MiB"
+    assert spaced(words.cpu_cost(None)) == "– ms/MiB"
 
 
 def test_a_change_names_what_changed_and_nothing_else() -> None:
     """The words beside the vertical line in the plot."""
     before = Settings()
-    assert words.change(before, before) == ""
-    assert spaced(words.change(before, before.changed(sessions=5))) == "5 sessions"
+    assert words.settings_change(before, before) == ""
+    assert spaced(words.settings_change(before, before.with_changes(sessions=5))) == "5 sessions"
     after = Settings(Direction.DUPLEX, 2, 57_344)
-    assert spaced(words.change(before, after)) == "duplex, 2 sessions, window 56K"
+    assert spaced(words.settings_change(before, after)) == "duplex, 2 sessions, window 56K"
     assert spaced(words.settings(after)) == "duplex, 2 sessions, window 56K"
 
 
 def test_an_expected_rate_says_where_it_comes_from() -> None:
     """Documented or computed, and by whom."""
-    assert words.expected(None) == "nothing to expect"
-    text = words.expected(Expected(9_415_000_000, "documented", "AIX table 1"))
+    assert words.expected_rate(None) == "nothing to expect"
+    text = words.expected_rate(ExpectedRate(9_415_000_000, "documented", "AIX table 1"))
     assert spaced(text) == "9 415 Mb/s (documented: AIX table 1)"
 
 
@@ -147,7 +147,7 @@ def test_every_reason_and_verdict_has_words() -> None:
 
 def test_text_of_a_peer_cannot_steer_the_terminal() -> None:
     """Control characters, escape sequences and text direction marks become spaces."""
-    assert words.plain("db\x1b[31m-02\n\u202eevil") == "db [31m-02  evil"
+    assert words.sanitize("db\x1b[31m-02\n\u202eevil") == "db [31m-02  evil"
 
 
 @pytest.mark.parametrize(

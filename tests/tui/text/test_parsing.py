@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.peer import Peer, Ssh
+from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.tui.text import parsing as parse
 
@@ -97,7 +97,7 @@ def test_peers_are_hosts_with_or_without_a_port(text: str, expected: Peer) -> No
 
 def test_a_peer_may_be_one_that_ssh_starts() -> None:
     """Its port is ssh's own."""
-    assert parse.peer("SSH://me@db-02:2222") == Peer("db-02", ssh=Ssh("me", 2222))
+    assert parse.peer("SSH://me@db-02:2222") == Peer("db-02", ssh=SshSettings("me", 2222))
 
 
 @pytest.mark.parametrize(

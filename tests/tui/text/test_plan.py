@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import Mode, Plan, SocketOptions, Workload
-from linkgauge.tui.text.plan import carried
+from linkgauge.tui.text.plan import non_default_options_text
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,7 @@ from linkgauge.tui.text.plan import carried
 )
 def test_what_is_not_as_always_is_said(plan: Plan, said: str) -> None:
     """Nothing of what a stream of 1M blocks is carried with anyway."""
-    assert carried(plan).replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ") == said
+    assert (
+        non_default_options_text(plan).replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+        == said
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import Plan
-from linkgauge.tui.text.plan import cores
+from linkgauge.tui.text.plan import core_affinity_text
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from linkgauge.tui.text.plan import cores
 )
 def test_cores_are_told_by_end(near: tuple[int, ...] | None, far: tuple[int, ...] | None, words: str) -> None:
     """Ascending, a row of them as a range; nothing where the kernel chooses."""
-    assert cores(Plan(near_cores=near, far_cores=far)).replace("\N{NO-BREAK SPACE}", " ") == words
+    assert core_affinity_text(Plan(near_cores=near, far_cores=far)).replace("\N{NO-BREAK SPACE}", " ") == words

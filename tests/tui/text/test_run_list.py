@@ -1,13 +1,15 @@
 """Which of the kept runs a filter leaves."""
 
 import pytest
-from linkgauge.engine.results.run_log import RunRow
-from linkgauge.tui.text.run_list import KeptRun, RowFilter
+from linkgauge.engine.results.run_log import RunRecord
+from linkgauge.tui.text.run_list import RunFilter, SearchableRun
 
 
-def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRow:
+def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRecord:
     """Return a run of which only the words matter here."""
-    return RunRow(run_id, preset, peer, label, "2026-11-21T01:46:29Z", None, None, verdict, None, is_running=False)
+    return RunRecord(
+        run_id, preset, peer, label, "2026-11-21T01:46:29Z", None, None, verdict, None, is_running=False
+    )
 
 
 ROWS = [
@@ -20,17 +22,17 @@ ROWS = [
 @pytest.mark.parametrize(
     ("wanted", "left"),
     [
-        (RowFilter(), ["r3", "r2", "r1"]),
-        (RowFilter(preset="gbe"), ["r3", "r2"]),
-        (RowFilter(peer="db-0", verdict="short"), ["r2"]),
-        (RowFilter(label="AFTER"), ["r2"]),
-        (RowFilter(verdict="none"), []),
-        (RowFilter(peer=""), ["r3", "r2", "r1"]),
+        (RunFilter(), ["r3", "r2", "r1"]),
+        (RunFilter(preset="gbe"), ["r3", "r2"]),
+        (RunFilter(peer="db-0", verdict="short"), ["r2"]),
+        (RunFilter(label="AFTER"), ["r2"]),
+        (RunFilter(verdict="none"), []),
+        (RunFilter(peer=""), ["r3", "r2", "r1"]),
     ],
 )
-def test_a_filter_leaves_what_has_all_of_it(wanted: RowFilter, left: list[str]) -> None:
+def test_a_filter_leaves_what_has_all_of_it(wanted: RunFilter, left: list[str]) -> None:
     """Letters of any size; the order stays."""
-    assert [one.run_id for one in wanted.of(ROWS)] == left
+    assert [one.run_id for one in wanted.apply(ROWS)] == left
 
 
 @pytest.mark.parametrize(
@@ -47,4 +49,4 @@ def test_a_filter_leaves_what_has_all_of_it(wanted: RowFilter, left: list[str]) 
 )
 def test_every_word_must_be_somewhere(text: str, left: list[str]) -> None:
     """Or in the part that is named before a colon."""
-    assert [one.run_id for one in ROWS if KeptRun(one).has(text)] == left
+    assert [one.run_id for one in ROWS if SearchableRun(one).matches(text)] == left

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.errors import PlanError, StoreError
-from linkgauge.engine.model.events import Expectation, Expected, Reason, RunEnd
+from linkgauge.engine.model.errors import PlanError, RunLogError
+from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
-from linkgauge.engine.results.confidence import Steady
-from linkgauge.engine.results.saturation import Knee
-from linkgauge.engine.results.summary import CpuSummary, Measured, Summary, TcpSummary
-from linkgauge.engine.results.sweep import Cell, Point, Sweep
+from linkgauge.engine.results.confidence import Estimate
+from linkgauge.engine.results.saturation import SaturationPoint
+from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
+from linkgauge.engine.results.sweep import Sweep, SweepPoint, SweepResult
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.report.sweep_page import check_report_path, write_report
+from linkgauge.tui.report.sweep_page import check_report_path, write_sweep_report
 from linkgauge.tui.screens.sweep.sweep import SweepScreen
-from linkgauge.tui.services.sweeps import find_sweep, keep_sweep
+from linkgauge.tui.services.sweeps import find_sweep, save_sweep
 from linkgauge.tui.text import parsing as ranges
-from linkgauge.tui.text.sweep import COLUMNS, grids, knee_words
+from linkgauge.tui.text.sweep import CSV_COLUMNS, grids, saturation_words
 
 K = 1024
 DEADLINE_S = 50.0
@@ -74,21 +74,24 @@ SWEEP = Sweep(
     (16 * K, 32 * K, 64 * K),
     (K,),
 )
-AT = Point(Direction.OUT, 2, 32 * K, K)
+AT = SweepPoint(Direction.OUT, 2, 32 * K, K)
 
 
 @pytest.mark.parametrize(
     ("knee", "said"),
     [
-        (Knee("window_bytes", AT, 32 * K, 0.8, is_first=False), "beyond 32K nothing is gained (at most 0.8 %)"),
-        (Knee("window_bytes", AT, 16 * K, 0.8, is_first=True), "from 16K on it makes no difference"),
-        (Knee("window_bytes", AT, 64 * K, None, is_first=False), "still gains; try more"),
-        (Knee("window_bytes", AT, 32 * K, 20.0, is_first=False), "give --seconds more"),
+        (
+            SaturationPoint("window_bytes", AT, 32 * K, 0.8, is_first=False),
+            "beyond 32K nothing is gained (at most 0.8 %)",
+        ),
+        (SaturationPoint("window_bytes", AT, 16 * K, 0.8, is_first=True), "from 16K on it makes no difference"),
+        (SaturationPoint("window_bytes", AT, 64 * K, None, is_first=False), "still gains; try more"),
+        (SaturationPoint("window_bytes", AT, 32 * K, 20.0, is_first=False), "give --seconds more"),
     ],
 )
-def test_a_knee_is_a_sentence_that_says_no_more_than_is_known(knee: Knee, said: str) -> None:
+def test_a_knee_is_a_sentence_that_says_no_more_than_is_known(knee: SaturationPoint, said: str) -> None:
     """With the other settings it was found under."""
-    words = knee_words(SWEEP, knee).replace("\N{NO-BREAK SPACE}", " ")
+    words = saturation_words(SWEEP, knee).replace("\N{NO-BREAK SPACE}", " ")
     assert said in words
     assert words.startswith("window (out, 2 sessions): ")
 
@@ -104,12 +107,12 @@ def test_a_sweep_is_kept_with_what_its_link_is_had_with(tmp_path: Path, monkeypa
     """Gone on with, it is held against the same; one that was kept without options has none."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     link = Variant(ip=6, mtu_bytes=9_000, tunnel="vxlan", timestamps=True)
-    keep_sweep(SWEEP, link)
+    save_sweep(SWEEP, link)
     assert find_sweep("sweep-a") == (SWEEP, link)
     path = tmp_path / "sweeps" / "sweep-a.json"
     kept = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**kept, "link_options": {**kept["link_options"], "ip": True}}), encoding="utf-8")
-    with pytest.raises(StoreError, match="one of 4, 6"):
+    with pytest.raises(RunLogError, match="one of 4, 6"):
         find_sweep("sweep-a")
     del kept["link_options"]
     path.write_text(json.dumps(kept), encoding="utf-8")
@@ -141,7 +144,7 @@ def test_a_figure_of_a_document_is_a_sweep(tmp_path: Path, monkeypatch: pytest.M
     from linkgauge.tui.cli import sweep_runner as sweep_run
 
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-    asked: list[sweep_run.Asked] = []
+    asked: list[sweep_run.SweepJob] = []
     monkeypatch.setattr(sweep_run, "run_sweep", lambda one: asked.append(one) or 0)
     assert run_command_line(["sweep", "db-02", "--figure", "hp-1", "--seconds", "2"]) == 0
     (one,) = asked
@@ -152,18 +155,18 @@ def test_a_figure_of_a_document_is_a_sweep(tmp_path: Path, monkeypatch: pytest.M
     assert len(one.sweep.points) == 24
 
 
-def cells() -> list[Cell]:
+def cells() -> list[SweepResult]:
     """Return a cell for each point of the sweep, the wider window the faster."""
-    found: list[Cell] = []
+    found: list[SweepResult] = []
     for point in SWEEP.points:
-        steady = Steady((point.window_bytes or 0) * 1e3, 1e4, 15.0, 24)
-        measured = Measured(round(steady.mean / 8), SECOND_NS, steady=steady)
+        steady = Estimate((point.window_bytes or 0) * 1e3, 1e4, 15.0, 24)
+        measured = Measurement(round(steady.mean / 8), SECOND_NS, estimate=steady)
         cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
         end = RunEnd(Reason.COMPLETED, "")
-        expected = Expectation(out=Expected(94_000_000, "computed", "the wire model"))
-        plan = point.plan(SWEEP.base)
+        expected = Expectation(out=ExpectedRate(94_000_000, "computed", "the wire model"))
+        plan = point.to_plan(SWEEP.base)
         summary = Summary(plan, measured, None, measured, expected, (), cpu, cpu, tcp, (), end)
-        found.append(Cell(point, f"run-{len(found)}", summary))
+        found.append(SweepResult(point, f"run-{len(found)}", summary))
     return found
 
 
@@ -174,7 +177,7 @@ def test_a_sweep_on_the_screen(snap_compare: Any, world: Any, size: tuple[int, i
     measured = [cell for cell in cells() if cell.point.direction is Direction.OUT][:5]
 
     async def shown(pilot: Any) -> None:
-        screen = SweepScreen(sweep, None, None, preset=None, peer=LOOPBACK, cells=measured, starts=False)
+        screen = SweepScreen(sweep, None, None, preset=None, peer=LOOPBACK, cells=measured, autostart=False)
         await pilot.app.push_screen(screen)
         await pilot.pause()
 
@@ -185,7 +188,7 @@ def test_a_report_is_a_page_that_needs_nothing_else(tmp_path: Path) -> None:
     """Plots as SVG inside it, every run in a table, and a peer's name as text."""
     path = tmp_path / "sweep.html"
     evil = replace(SWEEP, peer="<script>alert(1)</script>")
-    write_report(path, evil, cells())
+    write_sweep_report(path, evil, cells())
     page = path.read_text(encoding="utf-8")
     assert page.count("<svg") == 4  # lines and a heat map for each direction
     assert page.count("<tr>") == 13
@@ -243,5 +246,5 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tmp_path: Path, environmen
     assert whole["axes"]["window_bytes"] == [64 * K, 128 * K]
     with rows.open(encoding="utf-8", newline="") as stream:
         header, *lines = csv.reader(stream)
-    assert tuple(header) == COLUMNS
+    assert tuple(header) == CSV_COLUMNS
     assert [line[1] for line in lines] == [cell["run_id"] for cell in whole["cells"]]

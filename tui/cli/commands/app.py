@@ -5,9 +5,9 @@ from typing import Annotated, Final
 
 import typer
 
-from ....engine.model.errors import UsageProblem
+from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
-from ...text.language import language
+from ...text.language import resolve_language
 from .. import options as given
 from ..options import SshOptions
 
@@ -22,7 +22,7 @@ def open_app(
     ] = None,
     lang: given.LangOption = None,
     *,
-    asked: given.PlanOptions,
+    plan_options: given.PlanOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
     as_json: given.JsonOption = False,
@@ -33,18 +33,18 @@ def open_app(
     """
     # stdin too: an app whose keys come from a file or from nowhere cannot be stopped.
     is_app = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
-    plan = asked.plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
-    wanted = LOOPBACK if peer is None else access.peer(peer)
-    wanted, named_in = ssh.of(wanted), language(lang)
+    plan = plan_options.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
+    wanted = LOOPBACK if peer is None else access.parse_peer(peer)
+    wanted, named_in = ssh.apply_to(wanted), resolve_language(lang)
     if is_app:
         from ..terminal_app import run_app
 
         return run_app(wanted, preset, named_in, plan)
     if peer is not None:
-        raise UsageProblem(
+        raise UsageError(
             f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
         )
     from ..preset_option import find_preset
-    from ..run_test import Test, run_test
+    from ..run_test import TestJob, run_test
 
-    return run_test(Test(plan, find_preset(preset or "loopback"), wanted, as_json=as_json))
+    return run_test(TestJob(plan, find_preset(preset or "loopback"), wanted, as_json=as_json))

@@ -6,7 +6,7 @@ import typer
 
 from ...text import parsing as parse
 from .. import options as given
-from ..output import PROGRAM, emit_json, emit_rich, say
+from ..output import PROGRAM, emit_json, emit_rich, print_stderr
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ....engine.results.ceiling import Ceiling, CeilingRate
 
 
-def add_to(app: typer.Typer) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("ceiling")(ceiling)
 
@@ -29,16 +29,16 @@ def ceiling(
 
     Measured once and kept, until the kernel or the cores are others. Both ends run on this machine.
     """
-    from ....engine.results.ceiling import keep_ceiling, load_ceiling
+    from ....engine.results.ceiling import load_ceiling, save_ceiling
     from ...services.config import data_dir
 
     duration_ns = parse.duration_ns(seconds)
     found = None if again else load_ceiling(data_dir())
     if found is None:
         found = _measured(10.0 if duration_ns is None else duration_ns / 1e9)
-        keep_ceiling(data_dir(), found)
+        save_ceiling(data_dir(), found)
     elif not as_json:
-        say(f"measured at {found.measured_utc}; {PROGRAM} ceiling --again measures anew")
+        print_stderr(f"measured at {found.measured_utc}; {PROGRAM} ceiling --again measures anew")
     if as_json:
         emit_json(_document(found))
     else:
@@ -52,7 +52,7 @@ def _measured(seconds: float) -> "Ceiling":
     from ...text import numbers as fmt
 
     def tell(rate: "CeilingRate") -> None:
-        say(f"{rate.mode}, {fmt.sessions(rate.sessions)}: {fmt.rate(rate.bit_s)}")
+        print_stderr(f"{rate.mode}, {fmt.sessions(rate.sessions)}: {fmt.rate(rate.bit_s)}")
 
     return run(measure_ceiling(seconds, tell))
 
@@ -64,7 +64,9 @@ def _parts(found: "Ceiling") -> "list[RenderableType]":
     from ...text import numbers as fmt
 
     machine = found.machine
-    words = f"{fmt.plain(machine.hostname)}, {fmt.plain(machine.system)}, {fmt.many(machine.cores, 'core')}"
+    words = (
+        f"{fmt.sanitize(machine.hostname)}, {fmt.sanitize(machine.system)}, {fmt.quantity(machine.cores, 'core')}"
+    )
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("mode")
     for name in ("sessions", "Mb/s", "95 % from", "to"):
@@ -79,11 +81,11 @@ def _parts(found: "Ceiling") -> "list[RenderableType]":
 
 
 def _document(found: "Ceiling") -> dict[str, Any]:
-    from ....engine.results.json_document import SCHEMA, short
+    from ....engine.results.json_document import DOCUMENT_VERSION, round_figure
 
     machine = found.machine
     return {
-        "schema": SCHEMA,
+        "schema": DOCUMENT_VERSION,
         "hostname": machine.hostname,
         "system": machine.system,
         "cores": machine.cores,
@@ -93,10 +95,10 @@ def _document(found: "Ceiling") -> dict[str, Any]:
             {
                 "mode": rate.mode.value,
                 "sessions": rate.sessions,
-                "mbit_s": short(rate.bit_s / 1e6),
+                "mbit_s": round_figure(rate.bit_s / 1e6),
                 "ci95_mbit_s": None
                 if rate.low_bit_s is None or rate.high_bit_s is None
-                else [short(rate.low_bit_s / 1e6), short(rate.high_bit_s / 1e6)],
+                else [round_figure(rate.low_bit_s / 1e6), round_figure(rate.high_bit_s / 1e6)],
             }
             for rate in found.rates
         ],

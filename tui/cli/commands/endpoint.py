@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from ....engine.model.errors import UsageProblem
+from ....engine.model.errors import UsageError
 from ....engine.model.peer import DEFAULT_PORT
 from ...text import parsing as parse
 from .. import options as given
@@ -100,20 +100,20 @@ def endpoint(
     """
     if stdio is not None:
         return _serve_ssh(stdio)
-    from ..endpoint_service import LimitChoice, Service
+    from ..endpoint_service import EndpointConfig, LimitSources
 
     if open_ and key_file is not None:
-        raise UsageProblem("give --key-file or --open, not both")
+        raise UsageError("give --key-file or --open, not both")
     if (tls_cert is None) != (tls_key is None):
-        raise UsageProblem("give --tls-cert and --tls-key together")
-    choice = LimitChoice(
+        raise UsageError("give --tls-cert and --tls-key together")
+    choice = LimitSources(
         None if limits is None else str(limits), tuple(limit or ()), tuple(allow or ()), tuple(deny or ())
     )
     if show_limits:
         from ..endpoint_service import show_limits as show
 
         return show(choice, as_json=as_json)
-    service = Service(
+    service = EndpointConfig(
         bind,
         parse.listening_port(port),
         None if key_file is None else str(key_file),
@@ -124,11 +124,11 @@ def endpoint(
         log_as_json=log_json,
     )
     if not ui:
-        return service.start_anew()
+        return service.exec_endpoint()
     if as_json or log_json:
-        raise UsageProblem("--ui has the terminal for itself: it goes with neither --json nor --log-json")
+        raise UsageError("--ui has the terminal for itself: it goes with neither --json nor --log-json")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise UsageProblem("--ui needs a terminal for its screen; without one: linkgauge endpoint")
+        raise UsageError("--ui needs a terminal for its screen; without one: linkgauge endpoint")
     from ..endpoint_screen import serve_on_screen
 
     return serve_on_screen(service)
@@ -140,6 +140,6 @@ def _serve_ssh(protocol: int) -> int:
     from ....engine.ssh.remote_main import main
 
     if protocol != PROTOCOL_VERSION:
-        raise UsageProblem(f"this linkgauge speaks protocol {PROTOCOL_VERSION}, not {protocol}")
+        raise UsageError(f"this linkgauge speaks protocol {PROTOCOL_VERSION}, not {protocol}")
     main()
     return 0

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ....engine.model.errors import UsageProblem
+from ....engine.model.errors import UsageError
 from .. import options as given
-from ..output import PROGRAM, emit_json, emit_line, say
+from ..output import PROGRAM, emit_json, emit_line, print_stderr
 
 if TYPE_CHECKING:
     from ....engine.lab.link_spec import LabLink
@@ -18,7 +18,7 @@ _CLEAN: Final = "clean"
 _FAULTS: Final = "What is wrong with the link, on purpose"
 
 
-def add_to(app: typer.Typer) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("lab")(lab)
 
@@ -66,16 +66,16 @@ def lab(
         return _clean(as_json=as_json)
     from ....engine.control.handshake import KEY_VARIABLE
     from ....engine.lab.builder import open_lab
-    from ....presets.lab_link import Faults, link_plan
-    from ..user_settings import told_catalog
+    from ....presets.lab_link import Faults, plan_lab_link
+    from ..user_settings import load_catalog_with_warnings
 
-    found = told_catalog().find(preset)
-    link = link_plan(found, Faults(wrong_mtu, slow, delay, loss, seed))
+    found = load_catalog_with_warnings().find(preset)
+    link = plan_lab_link(found, Faults(wrong_mtu, slow, delay, loss, seed))
     _look_at(check=check, shell=shell, as_json=as_json, preset=preset)
     with open_lab(link) as built:
-        say(_described(link, built.peer))
+        print_stderr(_described(link, built.peer))
         for note in built.notes:
-            say(note)
+            print_stderr(note)
         if shell:
             command = more or [os.environ.get("SHELL") or "/bin/sh"]
         else:
@@ -89,11 +89,11 @@ def lab(
 def _look_at(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:
     """Refuse what does not go together, before anything is built."""
     if check and shell:
-        raise UsageProblem("give --check or --shell, not both")
+        raise UsageError("give --check or --shell, not both")
     if as_json and not check:
-        raise UsageProblem("--json goes with --check, or with lab clean")
+        raise UsageError("--json goes with --check, or with lab clean")
     if not (check or shell or (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise UsageProblem(f"the app needs a terminal; without one: {PROGRAM} lab {preset} --check")
+        raise UsageError(f"the app needs a terminal; without one: {PROGRAM} lab {preset} --check")
 
 
 def _described(link: "LabLink", peer: "Peer") -> str:
@@ -108,9 +108,9 @@ def _described(link: "LabLink", peer: "Peer") -> str:
 
 
 def _clean(*, as_json: bool) -> int:
-    from ....engine.lab.cleanup import end_orphans
+    from ....engine.lab.cleanup import terminate_orphans
 
-    ended = end_orphans()
+    ended = terminate_orphans()
     if as_json:
         emit_json({"ended_processes": ended})
     else:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from ...text.language import language
+from ...text.language import resolve_language
 from .. import options as given
 from ..command_groups import DefaultGroup
-from ..output import PROGRAM, emit_json, emit_line, emit_rich, say
+from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
 
 app = typer.Typer(
     cls=DefaultGroup,
@@ -25,12 +25,12 @@ def add_commands() -> None:
 
 def list_presets(*, lang: given.LangOption = None, as_json: given.JsonOption = False) -> int:
     """List every preset with the rate it expects of one direction and of both. This is the default."""
-    from ..user_settings import told_catalog
+    from ..user_settings import load_catalog_with_warnings
 
-    named_in = language(lang)
-    catalog = told_catalog()
+    named_in = resolve_language(lang)
+    catalog = load_catalog_with_warnings()
     if as_json:
-        from ....presets.expectation import as_json as preset_json
+        from ....presets.expectation import preset_json
 
         emit_json([preset_json(preset) for preset in catalog.presets])
     else:
@@ -48,21 +48,21 @@ def show_preset(
     as_json: given.JsonOption = False,
 ) -> int:
     """Show all that is known about one preset: link, expectations, the document's own numbers."""
-    from ....presets.expectation import check_wire
-    from ..user_settings import told_catalog
+    from ....presets.expectation import check_wire_model
+    from ..user_settings import load_catalog_with_warnings
 
-    named_in, variant = language(lang), link.variant()
-    found = told_catalog().find(preset)
-    check_wire(found, variant)
+    named_in, variant = resolve_language(lang), link.to_variant()
+    found = load_catalog_with_warnings().find(preset)
+    check_wire_model(found, variant)
     if as_json:
-        from ....presets.expectation import as_json as preset_json
+        from ....presets.expectation import preset_json
 
         emit_json(preset_json(found, variant))
     else:
-        from ....presets.sheet import sheet
+        from ....presets.sheet import build_sheet
         from ...rendering.preset_sheet import sheet_parts
 
-        emit_rich(*sheet_parts(sheet(found, variant, named_in)))
+        emit_rich(*sheet_parts(build_sheet(found, variant, named_in)))
     return 0
 
 
@@ -88,12 +88,12 @@ def new_preset(
 
     made = make_preset(name, from_run, force=force)
     for notice in made.notices:
-        say(notice)
+        print_stderr(notice)
     if as_json:
         emit_json({"id": name, "path": str(made.path)})
     else:
         emit_line(str(made.path))
-        say(f"to hold the link against it: {PROGRAM} {made.check}")
+        print_stderr(f"to hold the link against it: {PROGRAM} {made.check_command}")
     return 0
 
 

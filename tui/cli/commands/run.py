@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ....engine.model.labels import checked_label
+from ....engine.model.labels import validate_label
 from ....engine.model.peer import Peer
 from ...text import parsing as parse
 from .. import options as given
@@ -16,7 +16,7 @@ def check(
     preset: Annotated[str, typer.Argument(metavar="PRESET", show_default=False, help="A preset's id, or auto.")],
     peer: given.PeerArgument,
     *,
-    asked: given.TestOptions,
+    test_options: given.TestOptions,
     link: given.LinkOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
@@ -26,7 +26,16 @@ def check(
     as_json: given.JsonOption = False,
 ) -> int:
     """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
-    return _test(asked, preset, link, ssh.of(access.peer(peer)), pass_mark, csv, label=label, as_json=as_json)
+    return _test(
+        test_options,
+        preset,
+        link,
+        ssh.apply_to(access.parse_peer(peer)),
+        pass_mark,
+        csv,
+        label=label,
+        as_json=as_json,
+    )
 
 
 def run(
@@ -38,7 +47,7 @@ def run(
             metavar="ID", show_default="nothing to expect", help="The preset to hold it against, or auto."
         ),
     ] = None,
-    asked: given.TestOptions,
+    test_options: given.TestOptions,
     link: given.LinkOptions,
     access: given.AccessOptions,
     ssh: SshOptions,
@@ -48,7 +57,16 @@ def run(
     as_json: given.JsonOption = False,
 ) -> int:
     """Test a link without a preset, or with one."""
-    return _test(asked, preset, link, ssh.of(access.peer(peer)), pass_mark, csv, label=label, as_json=as_json)
+    return _test(
+        test_options,
+        preset,
+        link,
+        ssh.apply_to(access.parse_peer(peer)),
+        pass_mark,
+        csv,
+        label=label,
+        as_json=as_json,
+    )
 
 
 def _test(
@@ -64,20 +82,20 @@ def _test(
 ) -> int:
     """Look at everything that was asked for before anything is begun, then test."""
     from ..preset_option import find_preset
-    from ..run_test import Test, run_test
-    from ..user_settings import kept_pass_mark
+    from ..run_test import TestJob, run_test
+    from ..user_settings import read_pass_mark
 
-    plan, variant = asked.plan(), link.variant()
+    plan, variant = asked.to_plan(), link.to_variant()
     return run_test(
-        Test(
+        TestJob(
             plan,
             find_preset(preset_id),
             peer,
-            kept_pass_mark() if pass_mark is None else parse.pass_percent(pass_mark),
+            read_pass_mark() if pass_mark is None else parse.pass_percent(pass_mark),
             csv=csv,
             as_json=as_json,
             variant=variant,
-            label=checked_label(label),
-            until_percent=asked.until_percent(),
+            label=validate_label(label),
+            target_ci_percent=asked.target_ci_percent(),
         )
     )

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ....engine.model.errors import UsageProblem
-from ...services.run_log_access import find_run, kept_runs
+from ....engine.model.errors import UsageError
+from ...services.run_log_access import find_run, open_run_list
 from .. import options as given
 from ..command_groups import DefaultGroup
-from ..output import discard_stdout, emit_json, emit_line, emit_rich, say
+from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr
 
 if TYPE_CHECKING:
-    from ....engine.results.run_log import RunLog, RunRow
+    from ....engine.results.run_log import RunLog, RunRecord
 
 app = typer.Typer(
     cls=DefaultGroup,
@@ -55,12 +55,12 @@ def list_runs(
     as_json: given.JsonOption = False,
 ) -> int:
     """List the runs that are kept, the newest first. This is the default."""
-    from ...text.run_list import RowFilter
+    from ...text.run_list import RunFilter
 
-    wanted = RowFilter(preset, peer, verdict, label)
-    with kept_runs() as log:
-        kept = log.runs()
-    rows = wanted.of(kept)
+    wanted = RunFilter(preset, peer, verdict, label)
+    with open_run_list() as log:
+        kept = log.list_runs()
+    rows = wanted.apply(kept)
     if as_json:
         from ..render.run_list import row_json
 
@@ -70,21 +70,23 @@ def list_runs(
 
         emit_rich(run_list(rows))
     else:
-        say("no run is kept yet" if not kept else f"none of the {len(kept)} runs that are kept has all of that")
+        print_stderr(
+            "no run is kept yet" if not kept else f"none of the {len(kept)} runs that are kept has all of that"
+        )
     return 0
 
 
 @app.command("show")
 def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
     """Show a run's summary again."""
-    from ...services.stored_run import stored_run
+    from ...services.stored_run import load_stored_run
 
-    with kept_runs() as log:
-        outcome = stored_run(log, find_run(log, run)).outcome
+    with open_run_list() as log:
+        outcome = load_stored_run(log, find_run(log, run)).outcome
     if as_json:
         emit_json(outcome.document)
     else:
-        from ...text.numbers import plain
+        from ...text.numbers import sanitize
         from ..render.summary import summary_parts
 
         emit_line(outcome.run_id)
@@ -99,7 +101,7 @@ def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
         )
         for name in ("label", "note", "group"):
             if outcome.document[name]:
-                emit_line(f"  {name:<7}  {plain(outcome.document[name])}")
+                emit_line(f"  {name:<7}  {sanitize(outcome.document[name])}")
     return 0
 
 
@@ -109,11 +111,11 @@ def label_run(
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The label; '' takes it away.")],
 ) -> int:
     """Give a run a label, to find it by."""
-    with kept_runs() as log:
+    with open_run_list() as log:
         row = find_run(log, run)
         log.set_label(row.run_id, text)
         named = log.find(row.run_id).label
-    say(f"run {row.run_id} has the label {named!r}" if named else f"run {row.run_id} has no label")
+    print_stderr(f"run {row.run_id} has the label {named!r}" if named else f"run {row.run_id} has no label")
     return 0
 
 
@@ -123,11 +125,11 @@ def note_run(
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The note; '' takes it away.")],
 ) -> int:
     """Keep a note with a run: what was changed, what the ticket is."""
-    with kept_runs() as log:
+    with open_run_list() as log:
         row = find_run(log, run)
         log.set_note(row.run_id, text)
         noted = log.find(row.run_id).note
-    say(f"the note is kept with run {row.run_id}" if noted else f"run {row.run_id} has no note")
+    print_stderr(f"the note is kept with run {row.run_id}" if noted else f"run {row.run_id} has no note")
     return 0
 
 
@@ -145,15 +147,15 @@ def compare_runs(
     In brackets is the 95 % confidence interval of a difference of rates.
     """
     if len(runs) < 2:
-        raise UsageProblem("name two runs or more to compare; `linkgauge runs list` shows them")
-    from ..render.comparison import compared_json, compared_parts, compared_runs
+        raise UsageError("name two runs or more to compare; `linkgauge runs list` shows them")
+    from ..render.comparison import compare_with_first, comparison_parts, comparisons_json
 
-    with kept_runs() as log:
-        found = compared_runs(log, [find_run(log, run) for run in runs])
+    with open_run_list() as log:
+        found = compare_with_first(log, [find_run(log, run) for run in runs])
     if as_json:
-        emit_json(compared_json(found))
+        emit_json(comparisons_json(found))
     else:
-        emit_rich(*compared_parts(found))
+        emit_rich(*comparison_parts(found))
     return 0
 
 
@@ -172,13 +174,13 @@ def export_runs(
 ) -> int:
     """Write a run, or all of them, as rows of CSV."""
     if as_json and csv is not None:
-        raise UsageProblem("--csv and --json are two exports: ask for one of them")
-    with kept_runs() as log:
-        rows = sorted(log.runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
+        raise UsageError("--csv and --json are two exports: ask for one of them")
+    with open_run_list() as log:
+        rows = sorted(log.list_runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
         if as_json:
-            from ...services.stored_run import stored_run
+            from ...services.stored_run import load_stored_run
 
-            documents = [stored_run(log, row).outcome.document for row in rows]
+            documents = [load_stored_run(log, row).outcome.document for row in rows]
             emit_json(documents if run == "all" else documents[0])
         else:
             _export_rows(log, rows, csv)
@@ -195,12 +197,12 @@ def report_runs(
     html: Annotated[Path, typer.Option("--html", metavar="FILE", show_default=False, help="Where the page goes.")],
 ) -> int:
     """Write runs as one HTML page, with plots, for a ticket or a mail."""
-    with kept_runs() as log:
+    with open_run_list() as log:
         rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
-        from ...report.file import write_report
+        from ...report.file import write_run_report
 
-        write_report(log, rows, html)
-    say(f"the report of {len(rows)} run{'' if len(rows) == 1 else 's'} is in {html}")
+        write_run_report(log, rows, html)
+    print_stderr(f"the report of {len(rows)} run{'' if len(rows) == 1 else 's'} is in {html}")
     return 0
 
 
@@ -211,42 +213,42 @@ def delete_run(
     yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
 ) -> int:
     """Delete a run from the run log. On a terminal it asks first."""
-    with kept_runs() as log:
+    with open_run_list() as log:
         row = find_run(log, run)
         if not (yes or _is_meant(row)):
-            say(f"run {row.run_id} is kept")
+            print_stderr(f"run {row.run_id} is kept")
             return 0
         log.delete(row.run_id)
-    say(f"run {row.run_id} is deleted")
+    print_stderr(f"run {row.run_id} is deleted")
     return 0
 
 
-def _is_meant(row: "RunRow") -> bool:
+def _is_meant(row: "RunRecord") -> bool:
     """Ask a person on a terminal, with the run's line of the list; a script has said what it wants."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
-    from ...text.numbers import plain
+    from ...text.numbers import sanitize
 
     held_against = f", preset {row.preset}" if row.preset else ""
     what = f"run {row.run_id} of {row.started_utc or 'an unknown time'}, peer {row.peer}{held_against}"
-    sys.stderr.write(f"Delete {plain(what)}? [y/N] ")
+    sys.stderr.write(f"Delete {sanitize(what)}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _export_rows(log: "RunLog", rows: "list[RunRow]", path: Path | None) -> None:
-    from ....engine.model.errors import StoreError
+def _export_rows(log: "RunLog", rows: "list[RunRecord]", path: Path | None) -> None:
+    from ....engine.model.errors import RunLogError
     from ....engine.results.csv_export import CsvWriter
 
     try:
         writer = CsvWriter(sys.stdout, "stdout") if path is None else CsvWriter.create(path)
         for row in rows:
             writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
-    except StoreError as error:
+    except RunLogError as error:
         if path is not None or not isinstance(error.__cause__, BrokenPipeError):
             raise
         discard_stdout()
         return
     if path is not None:
         writer.close()
-        say(f"{len(rows)} run{'' if len(rows) == 1 else 's'} written to {path}")
+        print_stderr(f"{len(rows)} run{'' if len(rows) == 1 else 's'} written to {path}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ....engine.model.errors import UsageProblem
+from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
 from .. import options as given
 from ..options import SshOptions
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ....presets.catalog import Catalog
     from ....presets.preset import Preset
     from ....presets.wire import Variant
-    from ...services.sweeps import SweepAsked
+    from ...services.sweeps import SweepRequest
 
 _SECONDS: Final = "3"
 _AXES: Final = "What is tried"
 
 
-def add_to(app: typer.Typer) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("sweep")(given.with_options(sweep))
 
@@ -84,26 +84,26 @@ def sweep(
     Tells the fastest settings, the most modest that are as fast, and from where on more brings nothing: by the
     intervals of the rates, not by their noise. Ctrl-C keeps what was measured.
     """
-    from ...services.sweeps import SweepAsked
-    from ..preset_option import check_link, find_preset
-    from ..sweep_runner import Asked, run_sweep
-    from ..user_settings import told_catalog
+    from ...services.sweeps import SweepRequest
+    from ..preset_option import check_link_options, find_preset
+    from ..sweep_runner import SweepJob, run_sweep
+    from ..user_settings import load_catalog_with_warnings
 
-    catalog, variant = told_catalog(), link.variant()
+    catalog, variant = load_catalog_with_warnings(), link.to_variant()
     page = None if report is None else _report_path(report)
     typed = (window, sessions, message_size, direction, figure, preset)
     if resume is not None:
         if any(one is not None for one in typed) or link != given.LinkOptions():
-            raise UsageProblem("a sweep that is gone on with has its axes already: leave them away with --resume")
+            raise UsageError("a sweep that is gone on with has its axes already: leave them away with --resume")
         asked, variant = _kept(resume, peer)
         found = find_preset(asked.preset, catalog)
     else:
         if peer is None:
-            raise UsageProblem("name the PEER to sweep against, or --resume GROUP")
-        asked, found = _begun(catalog, peer, preset, SweepAsked(*typed[:-1], seconds, congestion, mode))
-        check_link(found, variant)
-    wanted = ssh.of(access.peer(asked.peer))
-    return run_sweep(Asked(asked, found, wanted, variant, csv=csv, report=page, as_json=as_json))
+            raise UsageError("name the PEER to sweep against, or --resume GROUP")
+        asked, found = _begun(catalog, peer, preset, SweepRequest(*typed[:-1], seconds, congestion, mode))
+        check_link_options(found, variant)
+    wanted = ssh.apply_to(access.parse_peer(asked.peer))
+    return run_sweep(SweepJob(asked, found, wanted, variant, csv=csv, report=page, as_json=as_json))
 
 
 def _report_path(path: Path) -> Path:
@@ -121,12 +121,12 @@ def _kept(group: str, peer: str | None) -> "tuple[Sweep, Variant]":
 
 
 def _begun(
-    catalog: "Catalog", peer: str, preset: str | None, asked: "SweepAsked"
+    catalog: "Catalog", peer: str, preset: str | None, asked: "SweepRequest"
 ) -> "tuple[Sweep, Preset | Catalog | None]":
     """Return the definition of a new sweep, and its preset; for `auto` all of them, to pick from."""
     from ..preset_option import find_preset
 
     chosen = find_preset(preset, catalog)
     named = preset if chosen is not catalog else None
-    sweep = asked.sweep(catalog, peer, named)
+    sweep = asked.build_sweep(catalog, peer, named)
     return sweep, catalog if chosen is catalog else find_preset(sweep.preset, catalog)

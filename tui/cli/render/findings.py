@@ -8,15 +8,17 @@ from ....presets.diagnosis.finding import Finding
 from ...text import numbers as fmt
 
 
-def why_part(findings: tuple[Finding, ...]) -> Padding:
+def findings_part(findings: tuple[Finding, ...]) -> Padding:
     """Return the findings, the one that explains most first."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True, min_width=7)
     grid.add_column(no_wrap=True, justify="right")
     grid.add_column(overflow="fold")
     for number, one in enumerate(findings):
-        grid.add_row("why" if number == 0 else "", fmt.of_gap(one.share), Text(fmt.plain(one.text), "bold"))
-        grid.add_row("", "", Text(fmt.plain(one.evidence)))
+        grid.add_row(
+            "why" if number == 0 else "", fmt.share_of_gap(one.share), Text(fmt.sanitize(one.text), "bold")
+        )
+        grid.add_row("", "", Text(fmt.sanitize(one.evidence)))
         if one.code != "at-expected":
-            grid.add_row("", "", Text.assemble(("do ", "bold"), fmt.plain(one.remedy)))
+            grid.add_row("", "", Text.assemble(("do ", "bold"), fmt.sanitize(one.remedy)))
     return Padding(grid, (0, 0, 0, 2), expand=False)

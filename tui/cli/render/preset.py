@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from ....engine.model.events import Expected
+from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import Direction, Settings
-from ....presets.expectation import expectation
+from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
 from ...text import numbers as fmt
 
@@ -20,17 +20,17 @@ def preset_list(presets: Sequence[Preset], language: str = "en") -> Table:
     table.add_column("duplex\nMb/s", justify="right", no_wrap=True)
     table.add_column("from", no_wrap=True)
     for preset in presets:
-        outward = expectation(preset, Settings(Direction.OUT)).out
-        both = expectation(preset, Settings(Direction.DUPLEX)).total
+        outward = find_expectation(preset, Settings(Direction.OUT)).out
+        both = find_expectation(preset, Settings(Direction.DUPLEX)).total
         table.add_row(
-            preset.id, fmt.plain(preset.name_in(language)), _mbit(outward), _mbit(both), _basis(outward or both)
+            preset.id, fmt.sanitize(preset.name_in(language)), _mbit(outward), _mbit(both), _basis(outward or both)
         )
     return table
 
 
-def _mbit(expected: Expected | None) -> str:
+def _mbit(expected: ExpectedRate | None) -> str:
     return fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s)
 
 
-def _basis(expected: Expected | None) -> str:
+def _basis(expected: ExpectedRate | None) -> str:
     return fmt.UNKNOWN if expected is None else expected.basis

@@ -5,12 +5,12 @@ from typing import Any
 
 from rich.table import Table
 
-from ....engine.results.run_log import RunRow
+from ....engine.results.run_log import RunRecord
 from ...text import numbers as fmt
-from ...text.run_list import ended_text, run_line
+from ...text.run_list import run_end_text, run_line
 
 
-def row_json(row: RunRow) -> dict[str, Any]:
+def row_json(row: RunRecord) -> dict[str, Any]:
     """Return a line of the list for programs."""
     return {
         "run_id": row.run_id,
@@ -27,7 +27,7 @@ def row_json(row: RunRow) -> dict[str, Any]:
     }
 
 
-def run_list(rows: Sequence[RunRow]) -> Table:
+def run_list(rows: Sequence[RunRecord]) -> Table:
     """Return the table of `runs list`; labels and groups have a column where there are any."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("run", "preset", "peer"):
@@ -42,10 +42,10 @@ def run_list(rows: Sequence[RunRow]) -> Table:
         table.add_row(
             row.run_id,
             row.preset or fmt.UNKNOWN,
-            fmt.plain(row.peer),
+            fmt.sanitize(row.peer),
             fmt.mbit(run_line(row).bit_s),
             fmt.UNKNOWN if row.verdict is None else fmt.verdict(row.verdict),
-            ended_text(row),
-            *(fmt.plain(getattr(row, name) or "") for name in words),
+            run_end_text(row),
+            *(fmt.sanitize(getattr(row, name) or "") for name in words),
         )
     return table

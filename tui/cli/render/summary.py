@@ -8,16 +8,24 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ....engine.model.events import Expectation, Expected, Started
-from ....engine.model.latency_histogram import Latency
+from ....engine.model.events import Expectation, ExpectedRate, Started
+from ....engine.model.latency_histogram import LatencySummary
 from ....engine.model.plan import SECOND_NS, Direction, Workload
-from ....engine.results.confidence import Steady
-from ....engine.results.summary import CpuSummary, Measured, Probed, ProbeSummary, Stretch, Summary, TcpSummary
+from ....engine.results.confidence import Estimate
+from ....engine.results.summary import (
+    CpuSummary,
+    Measurement,
+    Period,
+    ProbeResult,
+    ProbeSummary,
+    Summary,
+    TcpSummary,
+)
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ...text import numbers as fmt
-from ...text.plan import cores
-from .findings import why_part
+from ...text.plan import core_affinity_text
+from .findings import findings_part
 
 _STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
@@ -38,7 +46,7 @@ def summary_parts(
     yield _verdict(verdict)
     yield Text()
     if findings:
-        yield why_part(findings)
+        yield findings_part(findings)
         yield Text()
     yield _what(summary, preset_id, started)
     yield Text()
@@ -52,9 +60,9 @@ def summary_parts(
         if summary.probe is not None:
             yield Text()
             yield _under_load(summary.probe)
-        if len(summary.stretches) > 1:
+        if len(summary.periods) > 1:
             yield Text()
-            yield _stretches(summary.stretches, pass_percent)
+            yield _stretches(summary.periods, pass_percent)
         yield Text()
         yield _cpu(summary.near_cpu, summary.far_cpu, summary.plan.workload)
     yield Text()
@@ -80,20 +88,20 @@ def _indent(table: Table) -> Padding:
 def _warmup(summary: Summary) -> str:
     """Return the warm-up; where it was to be found out, how long the rates took to settle."""
     if not summary.plan.warmup_auto:
-        return fmt.duration(summary.plan.settle_ns)
-    found_ns = summary.stretches[0].warmup_ns if summary.stretches else None
-    return "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f}{fmt.GROUP}s, found"
+        return fmt.duration(summary.plan.effective_warmup_ns)
+    found_ns = summary.periods[0].warmup_ns if summary.periods else None
+    return "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f}{fmt.NBSP}s, found"
 
 
 def _what(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
     grid, plan = _grid(), summary.plan
     grid.add_row("preset", preset_id or "none")
     if started is not None:
-        grid.add_row("near", fmt.plain(started.near.hostname))
-        grid.add_row("far", f"{fmt.plain(started.far.hostname)} ({fmt.plain(started.peer)})")
+        grid.add_row("near", fmt.sanitize(started.near.hostname))
+        grid.add_row("far", f"{fmt.sanitize(started.far.hostname)} ({fmt.sanitize(started.peer)})")
     how_long = fmt.duration(plan.duration_ns)
     words = f"{fmt.workload(plan)}, {fmt.settings(plan.settings)}, {how_long}"
-    kept = cores(plan)
+    kept = core_affinity_text(plan)
     grid.add_row("plan", f"{words} (warm-up {_warmup(summary)}){kept and f', {kept}'}")
     return _indent(grid)
 
@@ -141,15 +149,15 @@ def _under_load(probe: ProbeSummary) -> Padding:
     return _indent(table)
 
 
-def _probed_cells(probed: Probed | None) -> tuple[str, ...]:
+def _probed_cells(probed: ProbeResult | None) -> tuple[str, ...]:
     if probed is None:
         return (fmt.UNKNOWN,) * 8
     rtt_ns = None if probed.rtt_us is None else probed.rtt_us * 1_000
-    asked = f"{fmt.count(probed.transactions)} in {probed.span_ns / SECOND_NS:.1f}{fmt.GROUP}s"
+    asked = f"{fmt.count(probed.transactions)} in {probed.span_ns / SECOND_NS:.1f}{fmt.NBSP}s"
     return (*latency_cells(probed.latency), fmt.latency(rtt_ns), asked)
 
 
-def latency_cells(latency: Latency | None) -> tuple[str, ...]:
+def latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:
     """Return the shortest, four percentiles and the longest, as text."""
     if latency is None:
         return (fmt.UNKNOWN,) * 6
@@ -166,42 +174,42 @@ def latency_cells(latency: Latency | None) -> tuple[str, ...]:
     )
 
 
-def _rate_cells(measured: Measured, expected: Expected | None, mark: float) -> tuple[str, ...]:
+def _rate_cells(measured: Measurement, expected: ExpectedRate | None, mark: float) -> tuple[str, ...]:
     bit_s = measured.bit_s
     return (
         fmt.mbit(bit_s),
-        sure(measured.steady),
-        fmt.in_units(bit_s, fmt.Unit.MIB),
+        margin_cell(measured.estimate),
+        fmt.rate_in_unit(bit_s, fmt.RateUnit.MIB),
         fmt.payload(measured.bytes),
         fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s),
         share_text(bit_s, expected, mark),
-        "nothing to expect" if expected is None else f"{expected.basis}: {fmt.plain(expected.source)}",
+        "nothing to expect" if expected is None else f"{expected.basis}: {fmt.sanitize(expected.source)}",
     )
 
 
-def sure(steady: Steady | None) -> str:
+def margin_cell(steady: Estimate | None) -> str:
     """Return how sure a rate is: half of its 95 % interval, in percent of it."""
-    percent = None if steady is None else steady.percent
-    return fmt.UNKNOWN if percent is None else fmt.give_or_take(percent).removeprefix("±")
+    percent = None if steady is None else steady.half_width_percent
+    return fmt.UNKNOWN if percent is None else fmt.margin_of_error(percent).removeprefix("±")
 
 
-def share_text(bit_s: float, expected: Expected | None, mark: float) -> str:
+def share_text(bit_s: float, expected: ExpectedRate | None, mark: float) -> str:
     """Return a rate in percent of what is expected; a percentage of nothing is nothing."""
     share = fmt.share(bit_s, None if expected is None else expected.bit_s)
     return fmt.UNKNOWN if share is None else fmt.percent(share, mark=mark)
 
 
-def _stretches(stretches: tuple[Stretch, ...], mark: float) -> Padding:
+def _stretches(stretches: tuple[Period, ...], mark: float) -> Padding:
     table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "of expected")
     for number, stretch in enumerate(stretches, start=1):
         rates: list[str] = []
         for one in (stretch.out, stretch.in_):
-            rates += [fmt.UNKNOWN] * 2 if one is None else [fmt.mbit(one.bit_s), sure(one.steady)]
+            rates += [fmt.UNKNOWN] * 2 if one is None else [fmt.mbit(one.bit_s), margin_cell(one.estimate)]
         table.add_row(f"{number}. {fmt.settings(stretch.settings)}", *rates, _stretch_share(stretch, mark))
     return _indent(table)
 
 
-def _stretch_share(stretch: Stretch, mark: float) -> str:
+def _stretch_share(stretch: Period, mark: float) -> str:
     expected: Expectation = stretch.expectation
     parts = [one for one in (stretch.out, stretch.in_) if one is not None]
     if not parts:
@@ -217,7 +225,9 @@ def _cpu(near: CpuSummary, far: CpuSummary, workload: Workload) -> Padding:
             fmt.percent(cpu.host_percent),
             fmt.percent(cpu.hottest_core_percent),
             fmt.percent(cpu.process_percent),
-            fmt.cost(cpu.msec_per_mib) if workload.is_streaming else fmt.transaction_cost(cpu.msec_per_transaction),
+            fmt.cpu_cost(cpu.msec_per_mib)
+            if workload.is_bulk
+            else fmt.transaction_cpu_cost(cpu.msec_per_transaction),
         )
     return _indent(table)
 
@@ -226,8 +236,8 @@ def _rest(summary: Summary) -> Padding:
     grid = _grid()
     grid.add_row("tcp", tcp_text(summary.tcp))
     for warning in summary.warnings:
-        grid.add_row(Text("! note", "bold yellow"), fmt.plain(warning))
-    why, detail = fmt.reason(summary.end.reason), fmt.plain(summary.end.detail)
+        grid.add_row(Text("! note", "bold yellow"), fmt.sanitize(warning))
+    why, detail = fmt.reason(summary.end.reason), fmt.sanitize(summary.end.detail)
     grid.add_row("ended", detail if detail.startswith(why) else f"{why}: {detail}".removesuffix(": "))
     return _indent(grid)
 
@@ -235,14 +245,14 @@ def _rest(summary: Summary) -> Padding:
 def tcp_text(tcp: TcpSummary) -> str:
     """Return what TCP did, in one line; what is unknown is left out."""
     words = [
-        fmt.UNKNOWN if tcp.retransmits is None else fmt.many(tcp.retransmits, "retransmit"),
+        fmt.UNKNOWN if tcp.retransmits is None else fmt.quantity(tcp.retransmits, "retransmit"),
         f"RTT {fmt.milliseconds(tcp.rtt_us)}",
         f"MSS {fmt.count(tcp.mss_bytes)}",
     ]
     if tcp.retransmits is None:
         words[0] = "retransmits unknown"
     if tcp.congestion is not None:
-        words.append(fmt.plain(tcp.congestion))
+        words.append(fmt.sanitize(tcp.congestion))
     if tcp.mode is not None:
         words.append(tcp.mode)
     granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)

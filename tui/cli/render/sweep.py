@@ -7,17 +7,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ....engine.results.saturation import knees, steady_of_cell
-from ....engine.results.sweep import Axis, Cell, Point, Sweep
+from ....engine.results.saturation import find_saturation_points, reliable_estimate
+from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ...text import numbers as fmt
-from ...text.sweep import AXIS_NAMES, best_words, bests, grids, knee_words, value_words
+from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_words, grids, saturation_words
 
 
-def sweep_parts(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[RenderableType]:
+def sweep_parts(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[RenderableType]:
     """Give the parts of the result; a point that was not run yet is a dash."""
     found = {cell.point: cell for cell in cells}
-    best_of = bests(sweep, cells)
-    alike = {cell.point for one in best_of for cell in one.alike}
+    best_of = best_by_direction(sweep, cells)
+    alike = {cell.point for one in best_of for cell in one.equivalent}
     yield Text(_what(sweep, cells))
     for title, row_axis, column_axis, points in grids(sweep):
         yield Text()
@@ -31,40 +31,40 @@ def sweep_parts(sweep: Sweep, cells: Sequence[Cell]) -> Iterator[RenderableType]
             way = f"{one.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
             for line in words:
                 yield Text(f"{way}{line}")
-        for knee in knees(cells):
-            yield Text(knee_words(sweep, knee))
-    unsure = sum(steady_of_cell(cell) is None for cell in cells)
+        for knee in find_saturation_points(cells):
+            yield Text(saturation_words(sweep, knee))
+    unsure = sum(reliable_estimate(cell) is None for cell in cells)
     if unsure:
         are = "is" if unsure == 1 else "are"
         yield Text(f"{unsure} of these rates {are} not known well enough to count: give --seconds more")
 
 
-def _what(sweep: Sweep, cells: Sequence[Cell]) -> str:
+def _what(sweep: Sweep, cells: Sequence[SweepResult]) -> str:
     held = f", preset {sweep.preset}" if sweep.preset else ""
-    return f"sweep {sweep.group}: {len(cells)} of {len(sweep.points)} runs, peer {fmt.plain(sweep.peer)}{held}"
+    return f"sweep {sweep.group}: {len(cells)} of {len(sweep.points)} runs, peer {fmt.sanitize(sweep.peer)}{held}"
 
 
 def _table(
     sweep: Sweep,
     row_axis: Axis,
     column_axis: Axis,
-    points: Sequence[Point],
-    found: dict[Point, Cell],
-    alike: set[Point],
+    points: Sequence[SweepPoint],
+    found: dict[SweepPoint, SweepResult],
+    alike: set[SweepPoint],
 ) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column(AXIS_NAMES[row_axis], justify="right", style="dim")
     columns = sweep.values(column_axis)
     for value in columns:
-        table.add_column(f"{AXIS_NAMES[column_axis]} {value_words(column_axis, value)}", justify="right")
+        table.add_column(f"{AXIS_NAMES[column_axis]} {axis_value_words(column_axis, value)}", justify="right")
     at = {(point.value(row_axis), point.value(column_axis)): point for point in points}
     for row in sweep.values(row_axis):
         cells = [_cell(at.get((row, column)), found, alike) for column in columns]
-        table.add_row(value_words(row_axis, row), *cells)
+        table.add_row(axis_value_words(row_axis, row), *cells)
     return table
 
 
-def _cell(point: Point | None, found: dict[Point, Cell], alike: set[Point]) -> Text:
+def _cell(point: SweepPoint | None, found: dict[SweepPoint, SweepResult], alike: set[SweepPoint]) -> Text:
     cell = None if point is None else found.get(point)
     if point is None or cell is None:
         return Text(f"{fmt.UNKNOWN} ")

@@ -11,11 +11,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from ....engine.model.access import Key, KeyProblem
+from ....engine.model.access import InvalidKeyError, SharedKey
 from ....engine.model.errors import PlanError
 from ....engine.model.peer import Peer
-from ....engine.model.serialization import printable
-from ...widgets.common.input_line import Field
+from ....engine.model.serialization import make_printable
+from ...widgets.common.input_line import TextField
 
 _YES_NO: Final = "(yes/no"
 
@@ -57,7 +57,7 @@ class AskScreen(ModalScreen[str | None]):
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("enter  esc")
-            yield Field(self._value, select_on_focus=True, compact=False, password=self._is_hidden)
+            yield TextField(self._value, select_on_focus=True, compact=False, password=self._is_hidden)
             yield Static(Content(self._hint), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -80,7 +80,7 @@ class SecretScreen(AskScreen):
 
     def __init__(self, question: str) -> None:
         super().__init__("ssh asks", "", "", lambda _text: None)
-        self._question = [printable(line) for line in question.splitlines()]
+        self._question = [make_printable(line) for line in question.splitlines()]
         self._is_secret = _YES_NO not in question
 
     def compose(self) -> ComposeResult:
@@ -89,10 +89,10 @@ class SecretScreen(AskScreen):
             box.border_title = Content(self._title)
             box.border_subtitle = Content("enter  esc")
             yield Static(Content("\n".join(self._question)), markup=False)
-            yield Field(password=self._is_secret, compact=False)
+            yield TextField(password=self._is_secret, compact=False)
 
 
-def wrong_peer(text: str) -> str | None:
+def validate_peer(text: str) -> str | None:
     """Tell why this names no peer."""
     try:
         Peer.parse(text)
@@ -101,16 +101,16 @@ def wrong_peer(text: str) -> str | None:
     return None
 
 
-def wrong_key(text: str) -> str | None:
+def validate_key(text: str) -> str | None:
     """Tell why this is no key."""
     try:
-        Key(text.strip())
-    except KeyProblem as error:
+        SharedKey(text.strip())
+    except InvalidKeyError as error:
         return str(error)
     return None
 
 
-def wrong_path(text: str) -> str | None:
+def validate_new_path(text: str) -> str | None:
     """Tell why no new file can be made of this name."""
     path = Path(text).expanduser()
     if not text.strip() or path.is_dir():

@@ -15,11 +15,11 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ....engine.model.errors import LinkgaugeError
-from ...interfaces import Export, Form
+from ...interfaces import ExportFormat, ExportRuns
 from ...rendering.styles import KEY, MUTED
 from ...text import numbers as words
 from ..layout import app_of
-from .ask import AskScreen, wrong_path
+from .ask import AskScreen, validate_new_path
 
 PICTURE: Final = "svg"
 
@@ -93,10 +93,10 @@ def _row(choice: _Choice) -> Content:
     return Content.assemble((f" {choice.key} ", KEY), f"{choice.name:<13}", (choice.hint, MUTED))
 
 
-def export_from(screen: Screen[None], run_ids: Sequence[str], export: Export) -> None:
+def ask_export(screen: Screen[None], run_ids: Sequence[str], export: ExportRuns) -> None:
     """Ask in which form, and where to, and write it: these runs, or the screen as it is when it is chosen."""
     app = app_of(screen)
-    what = "the screen" if not run_ids else run_ids[0] if len(run_ids) == 1 else words.many(len(run_ids), "run")
+    what = "the screen" if not run_ids else run_ids[0] if len(run_ids) == 1 else words.quantity(len(run_ids), "run")
 
     def chosen(form: str | None) -> None:
         if form is None:
@@ -112,15 +112,15 @@ def export_from(screen: Screen[None], run_ids: Sequence[str], export: Export) ->
             work = _write_picture(screen, picture, path) if picture else _write(screen, export, run_ids, form, path)
             screen.run_worker(work, group="export", exit_on_error=False)
 
-        app.push_screen(AskScreen(f"export to {choice.name}", name, choice.hint, wrong_path), named)
+        app.push_screen(AskScreen(f"export to {choice.name}", name, choice.hint, validate_new_path), named)
 
     app.push_screen(ExportScreen(what, has_runs=bool(run_ids)), chosen)
 
 
-async def _write(screen: Screen[None], export: Export, run_ids: Sequence[str], form: str, path: Path) -> None:
+async def _write(screen: Screen[None], export: ExportRuns, run_ids: Sequence[str], form: str, path: Path) -> None:
     if form == "html":
         screen.notify("The plots take a few seconds.", title="making the report", markup=False)
-    await _told(screen, to_thread(export, run_ids, cast("Form", form), path))
+    await _told(screen, to_thread(export, run_ids, cast("ExportFormat", form), path))
 
 
 async def _write_picture(screen: Screen[None], picture: str, path: Path) -> None:
@@ -135,6 +135,6 @@ async def _told(screen: Screen[None], writing: Any) -> None:
     try:
         written = await writing
     except (LinkgaugeError, OSError) as error:
-        screen.notify(words.plain(str(error)), title="not exported", severity="error", markup=False)
+        screen.notify(words.sanitize(str(error)), title="not exported", severity="error", markup=False)
     else:
         screen.notify(str(written), title="exported", markup=False)

@@ -8,9 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from ...actions import Place, topics
+from ...actions import ScreenKind, actions_by_topic
 from ...rendering.styles import KEY
-from ...widgets.common.text_page import Page
+from ...widgets.common.text_page import TextPage
 
 _KEYS: Final = 9
 
@@ -40,7 +40,7 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen {
         align: center middle;
         background: $background;
-        & > Page {
+        & > TextPage {
             width: 100;
             max-width: 96%;
             height: 96%;
@@ -51,20 +51,20 @@ class HelpScreen(ModalScreen[None]):
     }
     """
 
-    def __init__(self, place: Place = Place.COCKPIT, marks: Marks = _MARKS) -> None:
+    def __init__(self, screen: ScreenKind = ScreenKind.COCKPIT, legend: Marks = _MARKS) -> None:
         super().__init__()
-        self._place, self._marks = place, marks
+        self._place, self._marks = screen, legend
 
     def compose(self) -> ComposeResult:
         """Lay out one page."""
-        page = Page()
+        page = TextPage()
         page.border_title = Content("keys and marks")
         page.border_subtitle = Content("↑ ↓ scroll   esc back")
         yield page
 
     def on_mount(self) -> None:
         """Write the keys by topic, then the marks."""
-        page = self.query_one(Page)
+        page = self.query_one(TextPage)
         page.show(self._lines)
         page.focus()
 
@@ -74,7 +74,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _lines(self, width: int) -> list[Content]:
         lines: list[Content] = []
-        for topic, actions in topics(self._place).items():
+        for topic, actions in actions_by_topic(self._place).items():
             lines += _section(topic, [(action.key_names, action.help) for action in actions], width)
         return [*lines, *_section("Anywhere", _ANYWHERE, width), *_section("Marks", self._marks, width)]
 

@@ -14,13 +14,13 @@ from textual.widgets.option_list import Option
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
-from ....engine.results.run_log import RunRow
-from ...interfaces import Ports
+from ....engine.results.run_log import RunRecord
+from ...interfaces import AppServices
 from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.known_peers import KnownPeer, known_peers, read_ssh_config
 from ...text import numbers as words
-from ...widgets.common.input_line import Field
-from .ask import AskScreen, wrong_peer
+from ...widgets.common.input_line import TextField
+from .ask import AskScreen, validate_peer
 
 _PATIENCE_S: Final = 3.0
 _HINT: Final = (
@@ -44,9 +44,9 @@ class PeerScreen(AskScreen):
     }
     """
 
-    def __init__(self, peer: Peer, ports: Ports) -> None:
+    def __init__(self, peer: Peer, ports: AppServices) -> None:
         value = "loopback" if peer.is_loopback else str(peer)
-        super().__init__("connect to a far end", value, _HINT, wrong_peer)
+        super().__init__("connect to a far end", value, _HINT, validate_peer)
         self._ports = ports
         self._known: list[KnownPeer] = []
 
@@ -55,7 +55,7 @@ class PeerScreen(AskScreen):
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("↑ ↓ known ones   enter   esc")
-            yield Field(self._value, select_on_focus=True, compact=False)
+            yield TextField(self._value, select_on_focus=True, compact=False)
             yield OptionList(markup=False)
             yield Static(Content(self._hint), markup=False)
 
@@ -75,7 +75,7 @@ class PeerScreen(AskScreen):
             at = options.highlighted
             at = (0 if by > 0 else -1) if at is None else at + by
             options.highlighted = at % len(self._known)
-            field = self.query_one(Field)
+            field = self.query_one(TextField)
             field.value = self._known[options.highlighted].text
             field.cursor_position = len(field.value)
 
@@ -83,33 +83,33 @@ class PeerScreen(AskScreen):
         known = await asyncio.to_thread(_known, self._ports)
         self._known = known
         options = self.query_one(OptionList)
-        options.add_options([Option(_line(one, "◌" if one.can_be_asked else " ", MUTED)) for one in known])
+        options.add_options([Option(_line(one, "◌" if one.can_query else " ", MUTED)) for one in known])
         async with asyncio.TaskGroup() as group:
             for number, one in enumerate(known):
-                if one.can_be_asked:
+                if one.can_query:
                     group.create_task(self._ask(number, one, options.replace_option_prompt_at_index))
 
     async def _ask(self, number: int, one: KnownPeer, show: Callable[[int, Content], object]) -> None:
         """Ask a peer who it is, and mark it by what it says."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                facts = await self._ports.probe(Peer.parse(one.text))
+                facts = await self._ports.query_host_info(Peer.parse(one.text))
         except (LinkgaugeError, TimeoutError):
             line = _line(one, "✗", BAD, "does not answer")
         else:
-            line = _line(one, "✓", GOOD, f"answers, {words.many(facts.cores, 'core')}")
+            line = _line(one, "✓", GOOD, f"answers, {words.quantity(facts.cores, 'core')}")
         if self.is_attached:
             show(number, line)
 
 
-def _known(ports: Ports) -> list[KnownPeer]:
+def _known(ports: AppServices) -> list[KnownPeer]:
     try:
-        rows: Sequence[RunRow] = () if ports.history is None else ports.history.runs()
+        rows: Sequence[RunRecord] = () if ports.history is None else ports.history.list_runs()
     except LinkgaugeError:
         rows = ()
     return known_peers(rows, read_ssh_config(Path.home()))
 
 
 def _line(one: KnownPeer, mark: str, style: str, said: str = "") -> Content:
-    beside = "  ".join(part for part in (one.known_from, said) if part)
+    beside = "  ".join(part for part in (one.source, said) if part)
     return Content.assemble((f" {mark} ", style), (f"{one.text:<28}", "bold"), "  ", (beside, MUTED))

@@ -16,13 +16,13 @@ from textual.widgets import Input, Static
 from ....engine.model.plan import Settings
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset
-from ....presets.sheet import sheet
+from ....presets.sheet import build_sheet
 from ...rendering.preset_sheet import sheet_parts
 from ...text import numbers as words
-from ...widgets.common.debounce import Later
-from ...widgets.common.input_line import Field
-from ...widgets.common.preset_list import PresetList, sections_of
-from ...widgets.common.text_page import Page
+from ...widgets.common.debounce import Debounce
+from ...widgets.common.input_line import TextField
+from ...widgets.common.preset_list import PresetList, preset_sections
+from ...widgets.common.text_page import TextPage
 
 # A letter, and the cursor, are seen first: what follows from them is made once the hands rest.
 _FILTER_AFTER_S: Final = 0.04
@@ -77,18 +77,18 @@ class PresetScreen(ModalScreen[Preset | None]):
         self._chosen = chosen.id
         self._settings = settings
         self._language = language
-        self._list = PresetList(sections_of(catalog, settings, language))
-        self._sheet = Page(widget_id="sheet")
-        self._filter_soon = Later(self, _FILTER_AFTER_S, self._filter)
-        self._sheet_soon = Later(self, _SHEET_AFTER_S, self._show_sheet)
+        self._list = PresetList(preset_sections(catalog, settings, language))
+        self._sheet = TextPage(widget_id="sheet")
+        self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._filter)
+        self._sheet_soon = Debounce(self, _SHEET_AFTER_S, self._show_sheet)
 
     def compose(self) -> ComposeResult:
         """Lay out the filter, the list and the sheet."""
         with Vertical() as box:
             box.border_title = Content(f"presets, and what they expect: {words.settings(self._settings)}")
-            yield Field(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
+            yield TextField(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
             if self._catalog.problems:
-                many = words.many(len(self._catalog.problems), "problem")
+                many = words.quantity(len(self._catalog.problems), "problem")
                 said = f"▲ {many} in your own presets: at the end of the list"
                 yield Static(Content(said), id="problems", markup=False)
             yield Static(id="legend", markup=False)
@@ -102,21 +102,21 @@ class PresetScreen(ModalScreen[Preset | None]):
             one.can_focus = False
         self._set_reading(False)
         self._filter()
-        self._sheet_soon.now()
+        self._sheet_soon.run_now()
         if self._catalog.problems:  # told here as well, and the notification would cover it
             self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
 
     @on(Input.Changed)
     def _typed(self) -> None:
         self._set_reading(False)
-        self._filter_soon.ask()
+        self._filter_soon.schedule()
 
     @on(Input.Submitted)
-    @on(PresetList.Chosen)
+    @on(PresetList.Selected)
     def _choose(self) -> None:
         """Answer the chosen preset; of a problem there is only more to read."""
-        self._filter_soon.catch_up()
-        row = self._list.chosen
+        self._filter_soon.flush()
+        row = self._list.selected_row
         if row is None:
             return
         if row.problem is not None:
@@ -127,14 +127,14 @@ class PresetScreen(ModalScreen[Preset | None]):
     @on(PresetList.Moved)
     def _moved(self) -> None:
         self._keep_chosen()
-        self._sheet_soon.ask()
+        self._sheet_soon.schedule()
 
     def action_move(self, in_list: str, in_sheet: str) -> None:
         """Move in the list, or scroll the sheet, while the filter has the keyboard."""
         if self.has_class("-reading"):
             getattr(self._sheet, f"action_{in_sheet}")()
         else:
-            self._filter_soon.catch_up()
+            self._filter_soon.flush()
             getattr(self._list, f"action_{in_list}")()
 
     def action_read(self) -> None:
@@ -150,8 +150,8 @@ class PresetScreen(ModalScreen[Preset | None]):
 
     def _set_reading(self, reading: bool) -> None:
         if reading:
-            self._filter_soon.catch_up()
-            self._sheet_soon.catch_up()
+            self._filter_soon.flush()
+            self._sheet_soon.flush()
         box = self.query_one(Vertical)
         if box.border_subtitle and reading == self.has_class("-reading"):
             return
@@ -166,22 +166,22 @@ class PresetScreen(ModalScreen[Preset | None]):
         legend = f"{shown}{of} presets; payload rate in Mb/s as documented, or ≈ as computed"
         self.query_one("#legend", Static).update(Content(legend), layout=False)
         self._keep_chosen()
-        self._sheet_soon.ask()
+        self._sheet_soon.schedule()
 
     def _keep_chosen(self) -> None:
-        row = self._list.chosen
+        row = self._list.selected_row
         if row is not None:
             self._chosen = row.id
 
     def _show_sheet(self) -> None:
         """Show the sheet of the row that the cursor stands on, from its beginning."""
-        row = self._list.chosen
+        row = self._list.selected_row
         if row is None:
             self._sheet.show(Text("no preset has these words", "dim"))
         elif row.problem is not None:
             self._sheet.show(self._problem(row.problem))
         else:
-            self._sheet.show(Group(*sheet_parts(sheet(self._catalog.find(row.id), language=self._language))))
+            self._sheet.show(Group(*sheet_parts(build_sheet(self._catalog.find(row.id), language=self._language))))
 
     def _problem(self, number: int) -> Group:
         problem = self._catalog.problems[number]
@@ -190,6 +190,6 @@ class PresetScreen(ModalScreen[Preset | None]):
         told.add_column(overflow="fold")
         for name, text in (("file", problem.path), ("key", problem.key), ("", problem.expected)):
             if text:
-                told.add_row(name, words.plain(text))
+                told.add_row(name, words.sanitize(text))
         heading = Text("▲ not usable; nothing else is touched by it", "bold yellow")
         return Group(heading, Text(), told)

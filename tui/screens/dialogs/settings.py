@@ -16,16 +16,16 @@ from ....engine.model.errors import PlanError
 from ...rendering.styles import MUTED
 from ...services.preferences import THEMES, Preferences
 from ...text import numbers as words
-from ...text.numbers import Unit
-from ...text.parsing import HIGHEST_HZ, LOWEST_HZ, pass_percent, refresh_hz
-from ...widgets.common.input_line import Field
+from ...text.numbers import RateUnit
+from ...text.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz
+from ...widgets.common.input_line import TextField
 
 _READ: Final[dict[str, Callable[[str], float]]] = {"refresh_hz": refresh_hz, "pass_mark": pass_percent}
 _NAMES: Final = {"theme": "theme", "units": "units", "refresh_hz": "refresh rate", "pass_mark": "pass mark"}
 _HINTS: Final = {
     "theme": "",
     "units": "of the gauges and the plot",
-    "refresh_hz": f"frames a second, {LOWEST_HZ:g} to {HIGHEST_HZ:g}",
+    "refresh_hz": f"frames a second, {MIN_REFRESH_HZ:g} to {MAX_REFRESH_HZ:g}",
     "pass_mark": "percent of the expected rate",
 }
 
@@ -81,19 +81,21 @@ class SettingsScreen(ModalScreen[None]):
             box.border_title = Content("settings")
             box.border_subtitle = Content("tab next   enter choose   esc back")
             if self._problems:
-                lines = [f"▲ {words.plain(problem)}" for problem in self._problems]
+                lines = [f"▲ {words.sanitize(problem)}" for problem in self._problems]
                 yield Static(Content("\n".join(lines)), id="problems", markup=False)
             themes = [(shown, name) for name, shown in THEMES.items()]
             yield from self._line("theme", self._select("theme", themes, now.theme))
-            yield from self._line("units", self._select("units", [(unit.value, unit) for unit in Unit], now.units))
+            yield from self._line(
+                "units", self._select("units", [(unit.value, unit) for unit in RateUnit], now.units)
+            )
             for name in _READ:
                 value = f"{getattr(now, name):g}"
-                yield from self._line(name, Field(value, id=name, classes="value", compact=True))
+                yield from self._line(name, TextField(value, id=name, classes="value", compact=True))
 
     def _select(self, name: str, options: list[tuple[str, Any]], value: object) -> Select[Any]:
         return Select(options, value=value, allow_blank=False, id=name, classes="value", compact=True)
 
-    def _line(self, name: str, chosen: Select[Any] | Field) -> ComposeResult:
+    def _line(self, name: str, chosen: Select[Any] | TextField) -> ComposeResult:
         with Horizontal():
             yield Static(Content(_NAMES[name]), classes="name", markup=False)
             yield chosen

@@ -11,21 +11,21 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Footer, Static
 
-from ....engine.far.status import ServingNow
-from ....engine.model.errors import StoreError
-from ...actions import Place, bindings
-from ...interfaces import Form
-from ...rendering.diff_compositor import ThriftyScreen
+from ....engine.far.status import EndpointStatus
+from ....engine.model.errors import RunLogError
+from ...actions import ScreenKind, bindings
+from ...interfaces import ExportFormat
+from ...rendering.diff_compositor import DiffScreen
 from ...rendering.styles import KEY, MUTED
 from ...services.preferences import Preferences
-from ...state.endpoint import Facts, Journal, Readings, Served
+from ...state.endpoint import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
 from ...text import numbers as words
 from ...widgets.endpoint.client_table import ClientTable
-from ...widgets.endpoint.header import ServingHead
+from ...widgets.endpoint.header import EndpointHeader
 from ...widgets.endpoint.limits_panel import LimitsPanel
-from ...widgets.endpoint.log_view import ServingLog
-from ...widgets.endpoint.throughput_gauge import ServingGauge
-from ..dialogs.export import export_from
+from ...widgets.endpoint.log_view import EndpointLogView
+from ...widgets.endpoint.throughput_gauge import EndpointGauge
+from ..dialogs.export import ask_export
 from ..dialogs.help import HelpScreen
 from ..layout import app_of
 
@@ -36,20 +36,20 @@ _MARKS: Final = (
 )
 
 
-class Serving(Protocol):
+class EndpointHandle(Protocol):
     """The endpoint, as far as its screen knows it: values to look at, and three things a person can do."""
 
     @property
-    def facts(self) -> Facts:
+    def info(self) -> EndpointInfo:
         """Where it listens, and how to get there."""
         ...
 
     @property
-    def journal(self) -> Journal:
+    def log(self) -> EndpointLog:
         """Its log."""
         ...
 
-    def now(self) -> ServingNow:
+    def status(self) -> EndpointStatus:
         """Return what it does now."""
         ...
 
@@ -57,22 +57,22 @@ class Serving(Protocol):
         """Read limits and key again."""
         ...
 
-    def leave(self) -> None:
+    def shut_down(self) -> None:
         """End it once the runs that go on have ended; a second time: at once."""
         ...
 
 
-class EndpointScreen(ThriftyScreen):
+class EndpointScreen(DiffScreen):
     """Looks at an endpoint as often as it draws."""
 
     AUTO_FOCUS = "#log"
-    PLACE: ClassVar[Place] = Place.ENDPOINT
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ENDPOINT)
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.ENDPOINT
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.ENDPOINT)
     DEFAULT_CSS = """
     EndpointScreen {
         background: $background;
-        & ServingHead { background: $panel; }
-        & ServingGauge, & ClientTable, & LimitsPanel, & ServingLog, & #nobody {
+        & EndpointHeader { background: $panel; }
+        & EndpointGauge, & ClientTable, & LimitsPanel, & EndpointLogView, & #nobody {
             border: round $foreground 22%;
             border-title-color: $foreground 80%;
             border-title-style: bold;
@@ -83,13 +83,13 @@ class EndpointScreen(ThriftyScreen):
         & #nobody Static { height: auto; }
         & #below { height: 15; }
         & LimitsPanel { width: 46; height: 100%; }
-        & ServingLog { width: 1fr; height: 100%; }
-        & ServingGauge { width: 1fr; height: 100%; }
+        & EndpointLogView { width: 1fr; height: 100%; }
+        & EndpointGauge { width: 1fr; height: 100%; }
         &.-towering #rates { height: 12; }
         &.-towering #below { height: 20; }
         &.-narrow LimitsPanel { width: 41; }
         &.-short {
-            & ServingGauge, & ClientTable, & LimitsPanel, & ServingLog, & #nobody {
+            & EndpointGauge, & ClientTable, & LimitsPanel, & EndpointLogView, & #nobody {
                 border: none;
                 border-top: solid $foreground 22%;
             }
@@ -99,31 +99,31 @@ class EndpointScreen(ThriftyScreen):
         &.-tiny {
             & #below, & Footer { display: none; }
             & #rates { height: 1fr; }
-            & ServingGauge { border: none; border-top: solid $foreground 22%; }
+            & EndpointGauge { border: none; border-top: solid $foreground 22%; }
         }
     }
     """
 
-    def __init__(self, serving: Serving, preferences: Preferences) -> None:
+    def __init__(self, endpoint: EndpointHandle, preferences: Preferences) -> None:
         super().__init__()
-        self._serving = serving
+        self._serving = endpoint
         self._preferences = preferences
-        self._readings = Readings(serving.facts)
+        self._readings = EndpointRates(endpoint.info)
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the head, the rates, the clients or how to become one, limits and log."""
-        yield ServingHead()
+        yield EndpointHeader()
         with Horizontal(id="rates"):
-            yield ServingGauge("received")
-            yield ServingGauge("sent")
+            yield EndpointGauge("received")
+            yield EndpointGauge("sent")
         yield ClientTable()
         with VerticalScroll(id="nobody") as nobody:
             nobody.border_title = Content("clients")
-            yield Static(_invitation(self._serving.facts), markup=False)
+            yield Static(_invitation(self._serving.info), markup=False)
         with Horizontal(id="below"):
             yield LimitsPanel()
-            yield ServingLog()
+            yield EndpointLogView()
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
@@ -145,34 +145,34 @@ class EndpointScreen(ThriftyScreen):
 
     def paint(self) -> None:
         """Look at the endpoint, and hand every widget its values."""
-        journal, units = self._serving.journal, self._preferences.units
-        served = self._readings.take(self._serving.now(), journal.totals)
-        self.query_one(ServingHead).show(served)
+        journal, units = self._serving.log, self._preferences.units
+        served = self._readings.update(self._serving.status(), journal.totals)
+        self.query_one(EndpointHeader).show(served)
         self._show_rates(served)
         table, nobody = self.query_one(ClientTable), self.query_one("#nobody")
         table.display = bool(served.clients) and not self.has_class("-tiny")
         nobody.display = not served.clients and not self.has_class("-tiny")
         table.show(served.clients, units)
         self.query_one(LimitsPanel).show(served)
-        self.query_one(ServingLog).show(journal.lines, journal.written)
+        self.query_one(EndpointLogView).show(journal.lines, journal.lines_written)
 
-    def _show_rates(self, served: Served) -> None:
+    def _show_rates(self, served: EndpointSnapshot) -> None:
         units = self._preferences.units
-        self.query_one("#serving-received", ServingGauge).show(served.received_bit_s, served.received, units)
-        self.query_one("#serving-sent", ServingGauge).show(served.sent_bit_s, served.sent, units)
+        self.query_one("#serving-received", EndpointGauge).show(served.received_bit_s, served.received_rates, units)
+        self.query_one("#serving-sent", EndpointGauge).show(served.sent_bit_s, served.sent_rates, units)
 
     # What the keys do: one method for each action of the registry.
 
     def action_copy(self) -> None:
         """Hand the terminal the command that connects, for its clipboard."""
-        app_of(self).copy_to_clipboard(self._serving.facts.command)
+        app_of(self).copy_to_clipboard(self._serving.info.command)
         self.notify(
             "The terminal has the command that connects, if it takes what apps copy (OSC 52).", title="copy"
         )
 
     def action_reload(self) -> None:
         """Read limits and key again; the log says what came of it."""
-        if self._serving.facts.has_files:
+        if self._serving.info.can_reload:
             self._serving.reload()
             self.paint()
         else:
@@ -180,7 +180,7 @@ class EndpointScreen(ThriftyScreen):
 
     def action_finish(self) -> None:
         """End the endpoint, once its runs have ended; the second time at once."""
-        self._serving.leave()
+        self._serving.shut_down()
         self.paint()
 
     async def action_settings(self) -> None:
@@ -189,29 +189,29 @@ class EndpointScreen(ThriftyScreen):
 
     def action_export(self) -> None:
         """Write a picture of the screen."""
-        export_from(self, [], _no_runs)
+        ask_export(self, [], _no_runs)
 
     def action_help(self) -> None:
         """Explain every key of this screen."""
-        app_of(self).push_screen(HelpScreen(Place.ENDPOINT, _MARKS))
+        app_of(self).push_screen(HelpScreen(ScreenKind.ENDPOINT, _MARKS))
 
     async def action_redraw(self) -> None:
         """Draw all of the screen again."""
         await app_of(self).run_action("app.redraw")
 
 
-def _no_runs(run_ids: Sequence[str], form: Form, path: Path) -> Path:
+def _no_runs(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
     del run_ids, form
-    raise StoreError(f"an endpoint keeps no runs, so {path} cannot be written: the near end has them")
+    raise RunLogError(f"an endpoint keeps no runs, so {path} cannot be written: the near end has them")
 
 
-def _invitation(facts: Facts) -> Content:
+def _invitation(facts: EndpointInfo) -> Content:
     """Return how to become the first client."""
     return Content.assemble(
         ("Nobody is connected. ", "bold"),
         ("On the other host:", MUTED),
         "\n\n",
-        (words.plain(facts.command), "bold $text-primary"),
+        (words.sanitize(facts.command), "bold $text-primary"),
         "\n\n",
         ("y", KEY),
         ("  copies it", MUTED),

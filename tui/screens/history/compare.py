@@ -15,16 +15,24 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunRow
-from ...actions import Place, bindings
-from ...interfaces import Export, History
+from ....engine.results.run_log import RunRecord
+from ...actions import ScreenKind, bindings
+from ...interfaces import ExportRuns, History
 from ...rendering.styles import KEY, MUTED
-from ...services.run_comparison import LETTERS, MARKS, Beside, Row, compared, rate_points
-from ...services.stored_run import StoredRun, stored_run
+from ...services.run_comparison import (
+    LETTERS,
+    SIGNIFICANCE_MARKS,
+    ComparisonRow,
+    ComparisonTable,
+    Significance,
+    compare_stored_runs,
+    rate_points,
+)
+from ...services.stored_run import StoredRun, load_stored_run
 from ...text import numbers as words
 from ...text.run_list import RunLine, run_line
 from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
-from ..dialogs.export import export_from
+from ..dialogs.export import ask_export
 from ..dialogs.help import HelpScreen
 from ..layout import app_of
 
@@ -34,8 +42,8 @@ _STYLES = {"real": "bold", "alike": "", "plain": MUTED}
 class CompareScreen(Screen[None]):
     """Two runs or more, the first of them being what the others are held against."""
 
-    PLACE: ClassVar[Place] = Place.COMPARE
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.COMPARE)
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COMPARE
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.COMPARE)
     DEFAULT_CSS = """
     CompareScreen {
         background: $background;
@@ -56,19 +64,19 @@ class CompareScreen(Screen[None]):
     """
 
     @dataclass
-    class Read(Message):
+    class Loaded(Message):
         """The runs were read."""
 
         runs: Sequence[StoredRun]
-        found: Sequence[Beside]
+        comparisons: Sequence[ComparisonTable]
 
     @dataclass
-    class Failed(Message):
+    class LoadFailed(Message):
         """A run could not be read."""
 
         text: str
 
-    def __init__(self, rows: Sequence[RunRow], history: History, export: Export) -> None:
+    def __init__(self, rows: Sequence[RunRecord], history: History, export: ExportRuns) -> None:
         super().__init__()
         self._rows = rows
         self._history = history
@@ -80,31 +88,32 @@ class CompareScreen(Screen[None]):
         yield Static(id="legend", markup=False)
         yield OverlayPlot()
         with VerticalScroll() as differences:
-            marks = f"{MARKS['real']} real   {MARKS['alike']} none shown   {MARKS['plain']} no interval"
-            differences.border_title = Content(f"differences   {marks}")
+            marks: dict[Significance, str] = {"real": "real", "alike": "none shown", "plain": "no interval"}
+            legend = "   ".join(f"{SIGNIFICANCE_MARKS[kind]} {text}" for kind, text in marks.items())
+            differences.border_title = Content(f"differences   {legend}")
             yield Static(markup=False)
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
         """Read the runs."""
-        head = Content.assemble(("linkgauge ", KEY), (" compare  ", "bold"), words.many(len(self._rows), "run"))
+        head = Content.assemble(("linkgauge ", KEY), (" compare  ", "bold"), words.quantity(len(self._rows), "run"))
         self.query_one("#head", Static).update(head)
         self.query_one("#legend", Static).update(Content.styled("reading …", MUTED))
         self.query_one(VerticalScroll).focus()
         self.run_worker(self._read(), exit_on_error=False)
 
     async def _read(self) -> None:
-        def read() -> tuple[list[StoredRun], list[Beside]]:
-            runs = [stored_run(self._history, row) for row in self._rows]
-            return runs, compared(runs)
+        def read() -> tuple[list[StoredRun], list[ComparisonTable]]:
+            runs = [load_stored_run(self._history, row) for row in self._rows]
+            return runs, compare_stored_runs(runs)
 
         try:
-            self.post_message(self.Read(*await to_thread(read)))
+            self.post_message(self.Loaded(*await to_thread(read)))
         except LinkgaugeError as error:
-            self.post_message(self.Failed(str(error)))
+            self.post_message(self.LoadFailed(str(error)))
 
-    @on(Read)
-    def _was_read(self, message: Read) -> None:
+    @on(Loaded)
+    def _was_read(self, message: Loaded) -> None:
         plot = self.query_one(OverlayPlot)
         lines: list[OverlayLine] = []
         for letter, run in zip(LETTERS, message.runs, strict=False):
@@ -115,18 +124,20 @@ class CompareScreen(Screen[None]):
             _legend(letter, run_line(run.row), plot) for letter, run in zip(LETTERS, message.runs, strict=False)
         ]
         self.query_one("#legend", Static).update(Content("\n").join(legend))
-        self.query_one("VerticalScroll Static", Static).update(Content("\n").join(_differences(message.found)))
+        self.query_one("VerticalScroll Static", Static).update(
+            Content("\n").join(_differences(message.comparisons))
+        )
 
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
-        text = Content.assemble(("✗ ", "bold $text-error"), words.plain(message.text))
+    @on(LoadFailed)
+    def _failed(self, message: LoadFailed) -> None:
+        text = Content.assemble(("✗ ", "bold $text-error"), words.sanitize(message.text))
         self.query_one("#legend", Static).update(text)
 
     # What the keys do: one method for each action of the registry.
 
     def action_export(self) -> None:
         """Export the runs."""
-        export_from(self, [row.run_id for row in self._rows], self._export)
+        ask_export(self, [row.run_id for row in self._rows], self._export)
 
     def action_help(self) -> None:
         """Explain every key."""
@@ -139,7 +150,7 @@ class CompareScreen(Screen[None]):
 
 def _legend(letter: str, line: RunLine, plot: OverlayPlot) -> Content:
     red, green, blue = plot.colour(letter)
-    unit = "" if line.transactions_s is not None else f"{words.GROUP}Mb/s"
+    unit = "" if line.transactions_s is not None else f"{words.NBSP}Mb/s"
     return Content.assemble(
         (f"{letter} ", f"bold rgb({red},{green},{blue})"),
         (f"{line.label or line.run_id}  ", "bold"),
@@ -148,9 +159,9 @@ def _legend(letter: str, line: RunLine, plot: OverlayPlot) -> Content:
     )
 
 
-def _differences(found: Sequence[Beside]) -> list[Content]:
+def _differences(found: Sequence[ComparisonTable]) -> list[Content]:
     """Return a section for each run: what was asked for differently, then what came out."""
-    rows = [row for one in found for row in (*one.changed, *one.figures)]
+    rows = [row for one in found for row in (*one.plan_rows, *one.figure_rows)]
     widths = [max((len(getattr(row, name)) for row in rows), default=0) for name in ("name", "first", "second")]
     lines: list[Content] = []
     for letter, one in zip(LETTERS[1:], found, strict=False):
@@ -160,16 +171,16 @@ def _differences(found: Sequence[Beside]) -> list[Content]:
                 (f"{head:<{widths[0] + 2}}  {'A':>{widths[1]}}  {letter:>{widths[2]}}", "bold $text-primary")
             )
         )
-        lines += [_line(row, widths) for row in (*one.changed, *one.figures)]
+        lines += [_line(row, widths) for row in (*one.plan_rows, *one.figure_rows)]
         lines.append(Content(""))
     return lines[:-1]
 
 
-def _line(row: Row, widths: Sequence[int]) -> Content:
-    mark = MARKS[row.sort] if row.said else " "
+def _line(row: ComparisonRow, widths: Sequence[int]) -> Content:
+    mark = SIGNIFICANCE_MARKS[row.significance] if row.difference else " "
     return Content.assemble(
-        (f"{mark} ", "bold $text-warning" if row.sort == "real" else MUTED),
+        (f"{mark} ", "bold $text-warning" if row.significance == "real" else MUTED),
         (f"{row.name:<{widths[0]}}  ", MUTED),
         f"{row.first:>{widths[1]}}  {row.second:>{widths[2]}}  ",
-        (row.said, _STYLES[row.sort]),
+        (row.difference, _STYLES[row.significance]),
     )

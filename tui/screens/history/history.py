@@ -17,26 +17,26 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunRow
+from ....engine.results.run_log import RunRecord
 from ....presets.catalog import Catalog
-from ...actions import Place, bindings
-from ...interfaces import Export, History, Sweeps
+from ...actions import ScreenKind, bindings
+from ...interfaces import ExportRuns, History, Sweeps
 from ...rendering.styles import KEY
 from ...services.run_comparison import LETTERS
-from ...services.sweeps import PREFIX
+from ...services.sweeps import GROUP_PREFIX
 from ...text import numbers as words
-from ...text.run_list import SORTS, KeptRun, ordered
-from ...widgets.common.debounce import Later
-from ...widgets.common.input_line import Field
+from ...text.run_list import SORT_KEYS, SearchableRun, sort_lines
+from ...widgets.common.debounce import Debounce
+from ...widgets.common.input_line import TextField
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.history.run_table import RunList, RunTable
 from ..dialogs.confirm import ConfirmScreen
-from ..dialogs.export import export_from
+from ..dialogs.export import ask_export
 from ..dialogs.help import HelpScreen
 from ..layout import app_of
-from ..sweep.open_sweep import open_kept
+from ..sweep.open_sweep import open_stored_sweep
 from .compare import CompareScreen
-from .saved_run import StoredScreen
+from .saved_run import StoredRunScreen
 
 # A letter, and the cursor, are seen first: what follows from them is made once the hands rest.
 _FILTER_AFTER_S: Final = 0.04
@@ -46,8 +46,8 @@ _DETAIL_AFTER_S: Final = 0.1
 class HistoryScreen(Screen[None]):
     """The log as a table. `history` is the log, `export` writes its runs."""
 
-    PLACE: ClassVar[Place] = Place.HISTORY
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.HISTORY)
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.HISTORY
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.HISTORY)
     DEFAULT_CSS = """
     HistoryScreen {
         background: $background;
@@ -58,34 +58,36 @@ class HistoryScreen(Screen[None]):
     """
 
     @dataclass
-    class RowsRead(Message):
+    class RowsLoaded(Message):
         """The log was read."""
 
-        rows: Sequence[RunRow]
+        rows: Sequence[RunRecord]
 
     @dataclass
-    class Failed(Message):
+    class RunLogFailed(Message):
         """The log could not be read, or written to."""
 
         text: str
 
-    def __init__(self, history: History, export: Export, catalog: Catalog, sweeps: Sweeps | None = None) -> None:
+    def __init__(
+        self, history: History, export: ExportRuns, catalog: Catalog, sweeps: Sweeps | None = None
+    ) -> None:
         super().__init__()
         self._sweeps = sweeps
         self._history = history
         self._export = export
         self._catalog = catalog
-        self._kept: dict[str, KeptRun] = {}
+        self._kept: dict[str, SearchableRun] = {}
         self._is_read = False
         self._marked: set[str] = set()
         self._sort, self._falling = "when", True
-        self._filter_soon = Later(self, _FILTER_AFTER_S, self._show)
-        self._detail_soon = Later(self, _DETAIL_AFTER_S, self._show_detail)
+        self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._show)
+        self._detail_soon = Debounce(self, _DETAIL_AFTER_S, self._show_detail)
 
     def compose(self) -> ComposeResult:
         """Lay out the head, the filter, the table, and the run that the cursor stands on."""
         yield Static(id="head", markup=False)
-        yield Field(placeholder="filter: 10gbe db-02 short, label:before …", compact=True, id="filter")
+        yield TextField(placeholder="filter: 10gbe db-02 short, label:before …", compact=True, id="filter")
         yield RunTable()
         yield RunDetail()
         yield Footer(compact=True)
@@ -109,74 +111,74 @@ class HistoryScreen(Screen[None]):
         try:
             await to_thread(change)
         except LinkgaugeError as error:
-            self.post_message(self.Failed(str(error)))
+            self.post_message(self.RunLogFailed(str(error)))
         try:
-            self.post_message(self.RowsRead(await to_thread(self._history.runs)))
+            self.post_message(self.RowsLoaded(await to_thread(self._history.list_runs)))
         except LinkgaugeError as error:
-            self.post_message(self.Failed(str(error)))
+            self.post_message(self.RunLogFailed(str(error)))
 
     # What the messages do.
 
-    @on(RowsRead)
-    def _rows_read(self, message: RowsRead) -> None:
-        self._kept = {row.run_id: KeptRun(row) for row in message.rows}
+    @on(RowsLoaded)
+    def _rows_read(self, message: RowsLoaded) -> None:
+        self._kept = {row.run_id: SearchableRun(row) for row in message.rows}
         self._is_read = True
         self._marked &= self._kept.keys()
         self._show()
 
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
-        self.notify(words.plain(message.text), title="the run log", severity="error", markup=False)
+    @on(RunLogFailed)
+    def _failed(self, message: RunLogFailed) -> None:
+        self.notify(words.sanitize(message.text), title="the run log", severity="error", markup=False)
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
-        self._filter_soon.ask()
+        self._filter_soon.schedule()
 
     @on(Input.Submitted, "#filter")
     def _found(self) -> None:
-        self._filter_soon.catch_up()
+        self._filter_soon.flush()
         self.query_one(RunTable).focus()
 
     @on(RunTable.Moved)
     def _moved(self) -> None:
-        self._detail_soon.ask()
+        self._detail_soon.schedule()
 
-    @on(RunTable.Chosen)
+    @on(RunTable.Selected)
     def _chosen(self) -> None:
         self.action_open()
 
-    @on(RunTable.HeadClicked)
-    def _head_clicked(self, message: RunTable.HeadClicked) -> None:
+    @on(RunTable.HeaderClicked)
+    def _head_clicked(self, message: RunTable.HeaderClicked) -> None:
         name = message.name
-        if name in SORTS:
+        if name in SORT_KEYS:
             self._falling = not self._falling if name == self._sort else name in {"when", "rate", "%"}
             self._sort = name
             self._show()
 
-    @on(RunDetail.Written)
-    def _written(self, message: RunDetail.Written) -> None:
-        self._do(lambda: message.keep(self._history))
+    @on(RunDetail.Edited)
+    def _written(self, message: RunDetail.Edited) -> None:
+        self._do(lambda: message.save(self._history))
 
-    @on(RunDetail.Closed)
+    @on(RunDetail.EditingClosed)
     def _was_closed(self) -> None:
         self.query_one(RunTable).focus()
 
     def _show(self) -> None:
         """Fill the table with what the filter leaves, in its order."""
-        text = self.query_one("#filter", Field).value
-        found = [kept.line for kept in self._kept.values() if kept.has(text)]
-        lines = ordered(found, self._sort, falling=self._falling)
+        text = self.query_one("#filter", TextField).value
+        found = [kept.line for kept in self._kept.values() if kept.matches(text)]
+        lines = sort_lines(found, self._sort, descending=self._falling)
         self.query_one(RunTable).show(RunList(lines, self._marked, self._sort, self._falling))
         self.query_one("#head", Static).update(self._head(len(found)), layout=False)
-        self._detail_soon.ask()
+        self._detail_soon.schedule()
 
     def _show_detail(self) -> None:
         kept = self._at_cursor()
         self.query_one(RunDetail).show(None if kept is None else kept.line)
 
-    def _at_cursor(self) -> KeptRun | None:
+    def _at_cursor(self) -> SearchableRun | None:
         """Return the run that the cursor stands on, in the table as the filter leaves it."""
-        self._filter_soon.catch_up()
+        self._filter_soon.flush()
         return self._kept.get(self.query_one(RunTable).run_id or "")
 
     def _head(self, found: int) -> Content:
@@ -198,23 +200,23 @@ class HistoryScreen(Screen[None]):
         if kept is not None:
             self._marked ^= {kept.row.run_id}
             self._show()
-            if table.at != table.count - 1:
+            if table.highlighted != table.row_count - 1:
                 table.action_cursor_down()
 
     def action_open(self) -> None:
         """Open the run."""
         kept = self._at_cursor()
         if kept is not None:
-            app_of(self).push_screen(StoredScreen(kept.row, self._history, self._export, self._catalog))
+            app_of(self).push_screen(StoredRunScreen(kept.row, self._history, self._export, self._catalog))
 
     def action_sweep(self) -> None:
         """Open the sweep that the run is part of."""
         kept, sweeps = self._at_cursor(), self._sweeps
         group = None if kept is None else kept.row.group
-        if group is None or sweeps is None or not group.startswith(PREFIX):
+        if group is None or sweeps is None or not group.startswith(GROUP_PREFIX):
             self.notify("This run is not part of a sweep.", title="sweep", markup=False)
             return
-        opening = open_kept(self, sweeps, group, self._export, self._catalog)
+        opening = open_stored_sweep(self, sweeps, group, self._export, self._catalog)
         self.run_worker(opening, group="sweep", exclusive=True, exit_on_error=False)
 
     def action_compare(self) -> None:
@@ -233,21 +235,21 @@ class HistoryScreen(Screen[None]):
 
     def action_find(self) -> None:
         """Go to the filter."""
-        self.query_one("#filter", Field).focus()
+        self.query_one("#filter", TextField).focus()
 
     def action_label(self) -> None:
         """Write the run's label."""
-        self._detail_soon.catch_up()
+        self._detail_soon.flush()
         self.query_one(RunDetail).edit("label")
 
     def action_note(self) -> None:
         """Write a note to the run."""
-        self._detail_soon.catch_up()
+        self._detail_soon.flush()
         self.query_one(RunDetail).edit("note")
 
     def action_sort(self) -> None:
         """Sort by the next column."""
-        names = list(SORTS)
+        names = list(SORT_KEYS)
         self._sort = names[(names.index(self._sort) + 1) % len(names)]
         self._falling = self._sort in {"when", "rate", "%"}
         self._show()
@@ -267,7 +269,7 @@ class HistoryScreen(Screen[None]):
             if meant:
                 self._do(lambda: self._delete(wanted))
 
-        title = "delete a run" if len(wanted) == 1 else f"delete {words.many(len(wanted), 'run')}"
+        title = "delete a run" if len(wanted) == 1 else f"delete {words.quantity(len(wanted), 'run')}"
         lines = [self._words_of(run_id) for run_id in wanted[:6]]
         more = [f"… and {len(wanted) - 6} more"] if len(wanted) > 6 else []
         question = "\n".join([*lines, *more, "", "What they measured is gone then, for good."])
@@ -275,7 +277,7 @@ class HistoryScreen(Screen[None]):
 
     def action_export(self) -> None:
         """Export the run, or those that are marked."""
-        export_from(self, self._meant(), self._export)
+        ask_export(self, self._meant(), self._export)
 
     def action_help(self) -> None:
         """Explain every key."""
@@ -286,7 +288,7 @@ class HistoryScreen(Screen[None]):
         table, detail, filter_ = (
             self.query_one(RunTable),
             self.query_one(RunDetail),
-            self.query_one("#filter", Field),
+            self.query_one("#filter", TextField),
         )
         if detail.is_editing:
             detail.close()

@@ -12,44 +12,44 @@ from textual.message import Message
 from textual.widgets import Footer, Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunRow
+from ....engine.results.run_log import RunRecord
 from ....presets.catalog import Catalog
-from ...actions import Place, bindings
-from ...interfaces import Export, History
+from ...actions import ScreenKind, bindings
+from ...interfaces import ExportRuns, History
 from ...rendering.styles import MUTED
-from ...services.stored_run import StoredRun, stored_run
+from ...services.stored_run import StoredRun, load_stored_run
 from ...text import numbers as words
 from ...text.run_list import run_line
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.title_bar import TitleBar
-from ..dialogs.export import export_from
+from ..dialogs.export import ask_export
 from ..dialogs.help import HelpScreen
 from ..layout import InstrumentScreen, app_of, preferences_of
 
 
-class StoredScreen(InstrumentScreen):
+class StoredRunScreen(InstrumentScreen):
     """One run, read in a thread."""
 
-    PLACE: ClassVar[Place] = Place.STORED
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.STORED)
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.STORED
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.STORED)
     DEFAULT_CSS = """
-    StoredScreen > #plan { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    StoredRunScreen > #plan { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     @dataclass
-    class Read(Message):
+    class Loaded(Message):
         """The run was read."""
 
         run: StoredRun
 
     @dataclass
-    class Failed(Message):
+    class RunLogFailed(Message):
         """The run could not be read, or written to."""
 
         text: str
 
-    def __init__(self, row: RunRow, history: History, export: Export, catalog: Catalog) -> None:
+    def __init__(self, row: RunRecord, history: History, export: ExportRuns, catalog: Catalog) -> None:
         super().__init__()
         self._row = row
         self._history = history
@@ -72,23 +72,23 @@ class StoredScreen(InstrumentScreen):
 
     async def _read(self) -> None:
         try:
-            self.post_message(self.Read(await to_thread(stored_run, self._history, self._row)))
+            self.post_message(self.Loaded(await to_thread(load_stored_run, self._history, self._row)))
         except LinkgaugeError as error:
-            self.post_message(self.Failed(str(error)))
+            self.post_message(self.RunLogFailed(str(error)))
 
-    async def _write(self, written: RunDetail.Written) -> None:
+    async def _write(self, written: RunDetail.Edited) -> None:
         try:
-            await to_thread(written.keep, self._history)
-            rows = await to_thread(self._history.runs)
+            await to_thread(written.save, self._history)
+            rows = await to_thread(self._history.list_runs)
         except LinkgaugeError as error:
-            self.post_message(self.Failed(str(error)))
+            self.post_message(self.RunLogFailed(str(error)))
             return
         self._row = next((row for row in rows if row.run_id == self._row.run_id), self._row)
         self.query_one(RunDetail).show(run_line(self._row))
 
-    @on(Read)
-    def _was_read(self, message: Read) -> None:
-        view = replace(message.run.view(self._catalog), units=preferences_of(self).units)
+    @on(Loaded)
+    def _was_read(self, message: Loaded) -> None:
+        view = replace(message.run.snapshot(self._catalog), units=preferences_of(self).units)
         self.query_one(TitleBar).show(view)
         self.query_one(Instruments).show(view)
         line = run_line(self._row)
@@ -97,13 +97,13 @@ class StoredScreen(InstrumentScreen):
         said = f"   {line.when} UTC   {words.workload(view.plan)}, {words.settings(view.plan.settings)}, {how_long}"
         self.query_one("#plan", Static).update(Content.assemble(preset, (said, MUTED)))
 
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
+    @on(RunLogFailed)
+    def _failed(self, message: RunLogFailed) -> None:
         self.query_one("#plan", Static).update(Content.styled("✗ this run cannot be shown", "bold $text-error"))
-        self.notify(words.plain(message.text), title="the run log", severity="error", markup=False)
+        self.notify(words.sanitize(message.text), title="the run log", severity="error", markup=False)
 
-    @on(RunDetail.Written)
-    def _written(self, message: RunDetail.Written) -> None:
+    @on(RunDetail.Edited)
+    def _written(self, message: RunDetail.Edited) -> None:
         self.run_worker(self._write(message), exit_on_error=False)
 
     # What the keys do: one method for each action of the registry.
@@ -118,7 +118,7 @@ class StoredScreen(InstrumentScreen):
 
     def action_export(self) -> None:
         """Export the run."""
-        export_from(self, [self._row.run_id], self._export)
+        ask_export(self, [self._row.run_id], self._export)
 
     def action_help(self) -> None:
         """Explain every key."""

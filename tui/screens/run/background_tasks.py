@@ -8,21 +8,21 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
 from ....presets.preset import Preset
-from ...interfaces import Ports
-from .posted import EventArrived, FarAnswered, NotReady, RunOpened, RunOver
+from ...interfaces import AppServices
+from .posted import EventArrived, FarAnswered, RunEnded, RunOpened, StartFailed
 
-Post = Callable[[Message], object]
+PostMessage = Callable[[Message], object]
 
 
-async def probe(ports: Ports, peer: Peer, post: Post) -> None:
+async def query_host_info(ports: AppServices, peer: Peer, post: PostMessage) -> None:
     """Ask a far end who it is."""
     try:
-        post(FarAnswered(await ports.probe(peer)))
+        post(FarAnswered(await ports.query_host_info(peer)))
     except LinkgaugeError as error:
-        post(NotReady.because(error))
+        post(StartFailed.from_error(error))
 
 
-async def conduct(ports: Ports, plan: Plan, preset: Preset, peer: Peer, post: Post) -> None:
+async def follow_run(ports: AppServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
     """Open a run, follow it to its end, and give everything back."""
     try:
         async with ports.start_run(plan, preset, peer) as run:
@@ -30,6 +30,6 @@ async def conduct(ports: Ports, plan: Plan, preset: Preset, peer: Peer, post: Po
             async for event in run:
                 post(EventArrived(event))
             summary = run.meter.summary()
-        post(RunOver(summary))
+        post(RunEnded(summary))
     except LinkgaugeError as error:
-        post(NotReady.because(error))
+        post(StartFailed.from_error(error))

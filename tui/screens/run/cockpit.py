@@ -14,23 +14,23 @@ from textual.binding import BindingType
 from textual.widgets import Footer
 from textual.worker import Worker, WorkerState
 
-from ....engine.model.access import Key
+from ....engine.model.access import SharedKey
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset
-from ...actions import Place, bindings
-from ...interfaces import Ports
+from ...actions import ScreenKind, bindings
+from ...interfaces import AppServices
 from ...services.preferences import Preferences
-from ...state.cockpit import Desk
+from ...state.cockpit import CockpitState
 from ...state.instrument_values import Phase
-from ...state.live_readings import Board
-from ...state.refresh_pacer import Pace
+from ...state.live_readings import LiveReadings
+from ...state.refresh_pacer import RefreshPacer
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.settings_bar import SettingsBar
 from ...widgets.run.title_bar import TitleBar
-from ..dialogs.ask import AskScreen, wrong_key
-from ..dialogs.export import export_from
+from ..dialogs.ask import AskScreen, validate_key
+from ..dialogs.export import ask_export
 from ..dialogs.help import HelpScreen
 from ..dialogs.peers import PeerScreen
 from ..dialogs.presets import PresetScreen
@@ -38,24 +38,24 @@ from ..history.history import HistoryScreen
 from ..layout import app_of
 from ..sweep.open_sweep import ask_sweep
 from . import background_tasks as work
-from .posted import EventArrived, FarAnswered, NotReady, Paint, RunOpened, RunOver
-from .setting_keys import Toggles
+from .posted import EventArrived, FarAnswered, RepaintNeeded, RunEnded, RunOpened, StartFailed
+from .setting_keys import SettingKeysScreen
 
 # A far end that does not answer a stop must not keep the app from closing.
 _LEAVE_AFTER_S: Final = 3.0
 
 
-class CockpitScreen(Toggles):
+class CockpitScreen(SettingKeysScreen):
     """The instruments, and everything a person can do to a run."""
 
-    PLACE: ClassVar[Place] = Place.COCKPIT
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.COCKPIT)
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COCKPIT
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.COCKPIT)
 
     def __init__(
         self,
         catalog: Catalog,
         peer: Peer,
-        ports: Ports,
+        ports: AppServices,
         *,
         plan: Plan,
         preset: Preset,
@@ -65,8 +65,8 @@ class CockpitScreen(Toggles):
     ) -> None:
         super().__init__()
         self.catalog = catalog
-        self.desk = Desk(peer, plan, preset, preferences.pass_mark)
-        self.pace = Pace(clock, preferences.refresh_hz)
+        self.state = CockpitState(peer, plan, preset, preferences.pass_mark)
+        self.pacer = RefreshPacer(clock, preferences.refresh_hz)
         self._units = preferences.units
         self._ports = ports
         self._language = language
@@ -76,22 +76,22 @@ class CockpitScreen(Toggles):
     @property
     def plan(self) -> Plan:
         """The plan of the next run."""
-        return self.desk.plan
+        return self.state.plan
 
     @property
     def preset(self) -> Preset:
         """The preset of the next run."""
-        return self.desk.preset
+        return self.state.preset
 
     @property
     def phase(self) -> Phase:
         """Where the run stands."""
-        return self.desk.phase
+        return self.state.phase
 
     @property
-    def board(self) -> Board | None:
+    def readings(self) -> LiveReadings | None:
         """The readings of the run that goes on, or of the last one."""
-        return self.desk.board
+        return self.state.readings
 
     def compose(self) -> ComposeResult:
         """Lay out the title, the toggles, the instruments and the keys."""
@@ -107,50 +107,50 @@ class CockpitScreen(Toggles):
 
     def _look(self) -> None:
         """Ask the far end who it is; on loopback there may be none before a run brings one along."""
-        peer = self.desk.peer
+        peer = self.state.peer
         if not peer.is_loopback:
-            asking = work.probe(self._ports, peer, self.post_message)
+            asking = work.query_host_info(self._ports, peer, self.post_message)
             self.run_worker(asking, group="probe", exclusive=True, exit_on_error=False)
 
     # What the messages do.
 
     @on(FarAnswered)
     def _far_answered(self, message: FarAnswered) -> None:
-        self.desk.answered(message.facts)
+        self.state.set_far_info(message.info)
         self.paint()
 
-    @on(NotReady)
-    def _not_ready(self, message: NotReady) -> None:
-        self.desk.failed(message.problem)
+    @on(StartFailed)
+    def _not_ready(self, message: StartFailed) -> None:
+        self.state.set_problem(message.problem)
         self._rest()
         if message.wants_key and app_of(self).screen is self:
-            self._ask_for_key(self.desk.peer)
+            self._ask_for_key(self.state.peer)
 
     def _ask_for_key(self, peer: Peer) -> None:
         """Ask for the key that a peer asks for, and try it."""
 
         def given(text: str | None) -> None:
             if text is not None:
-                self.desk.connect(peer.with_key(Key(text.strip())))
+                self.state.set_peer(peer.with_key(SharedKey(text.strip())))
                 self.paint()
                 self._look()
 
         hint = "what linkgauge endpoint printed there; it is kept until the app is left"
-        app_of(self).push_screen(AskScreen(f"key of {peer}", "", hint, wrong_key, is_secret=True), given)
+        app_of(self).push_screen(AskScreen(f"key of {peer}", "", hint, validate_key, is_secret=True), given)
 
     @on(RunOpened)
     def _run_opened(self, message: RunOpened) -> None:
-        self.desk.opened(message.run)
+        self.state.run_opened(message.run)
         self.paint()
 
     @on(EventArrived)
     def _event_arrived(self, message: EventArrived) -> None:
-        self.desk.take(message.event)
-        self.post_message(Paint())
+        self.state.handle_event(message.event)
+        self.post_message(RepaintNeeded())
 
-    @on(RunOver)
-    def _run_over(self, message: RunOver) -> None:
-        self.desk.over(message.summary)
+    @on(RunEnded)
+    def _run_over(self, message: RunEnded) -> None:
+        self.state.run_ended(message.summary)
         self._rest()
 
     @on(Worker.StateChanged)
@@ -158,12 +158,12 @@ class CockpitScreen(Toggles):
         """Tell a fault that no handler foresaw, instead of ending with a traceback."""
         if message.state is WorkerState.ERROR:
             error = message.worker.error  # pyright: ignore[reportUnknownMemberType] (Textual: Worker of what)
-            self.post_message(NotReady.because(error))
+            self.post_message(StartFailed.from_error(error))
 
-    @on(Paint)
+    @on(RepaintNeeded)
     def _paint_soon(self) -> None:
         """Paint now where the last frame is long enough ago, else once when it will be."""
-        due_s = self.pace.due_in()
+        due_s = self.pacer.seconds_until_due()
         if due_s <= 0:
             self.paint()
         elif not self._paint_waits:
@@ -178,16 +178,16 @@ class CockpitScreen(Toggles):
     def apply(self, preferences: Preferences) -> None:
         """Put into force what is set; a run that goes on is judged by the pass mark of its end."""
         self._units = preferences.units
-        self.pace.refresh_hz = preferences.refresh_hz
-        self.desk.set_pass_mark(preferences.pass_mark)
+        self.pacer.refresh_hz = preferences.refresh_hz
+        self.state.set_pass_mark(preferences.pass_mark)
         if self.is_mounted:
             self.paint()
 
     def paint(self) -> None:
         """Hand the instruments what is known now; paused, they keep what they show."""
-        self.pace.drawn(self.desk.host_percent)
+        self.pacer.frame_drawn(self.state.host_percent)
         self._paint_waits = False
-        view = replace(self.desk.view(), language=self._language, units=self._units)
+        view = replace(self.state.snapshot(), language=self._language, units=self._units)
         self.query_one(TitleBar).show(view)
         self.query_one(SettingsBar).show(view)
         if not view.is_paused:
@@ -197,10 +197,10 @@ class CockpitScreen(Toggles):
 
     def action_toggle_run(self) -> None:
         """Start a run, or stop the one that goes on."""
-        if not self.desk.is_busy:
+        if not self.state.is_busy:
             self._start()
         elif self.phase is not Phase.STOPPING:
-            self.desk.stop()
+            self.state.stop_run()
             self.paint()
 
     def action_presets(self) -> None:
@@ -209,8 +209,8 @@ class CockpitScreen(Toggles):
         def chosen(preset: Preset | None) -> None:
             if preset is None:
                 return
-            self.desk.preset = preset
-            if self.desk.run is not None:
+            self.state.preset = preset
+            if self.state.run is not None:
                 self.notify("It is in force from the next run on.", title=preset.id, markup=False)
             self.paint()
 
@@ -225,24 +225,24 @@ class CockpitScreen(Toggles):
         def named(text: str | None) -> None:
             if text is None:
                 return
-            self.desk.connect(Peer.parse(text))
+            self.state.set_peer(Peer.parse(text))
             self.paint()
             self._look()
 
-        app_of(self).push_screen(PeerScreen(self.desk.peer, self._ports), named)
+        app_of(self).push_screen(PeerScreen(self.state.peer, self._ports), named)
 
     def action_reconnect(self) -> None:
         """Ask the far end again."""
         if self._is_busy("The far end is in use: a run goes on."):
             return
-        self.desk.problem = None
+        self.state.problem = None
         self.paint()
         self._look()
 
     def action_export(self) -> None:
         """Write the last run, once it has ended, or the screen as it is."""
-        run_id = self.desk.run_id
-        export_from(self, [] if run_id is None or self.desk.is_busy else [run_id], self._ports.export)
+        run_id = self.state.run_id
+        ask_export(self, [] if run_id is None or self.state.is_busy else [run_id], self._ports.export)
 
     def action_history(self) -> None:
         """Show the runs that are kept."""
@@ -260,7 +260,7 @@ class CockpitScreen(Toggles):
             return
         if self._is_busy("Stop the run first, then sweep."):
             return
-        ask_sweep(self, sweeps, self._ports.export, self.catalog, self.desk)
+        ask_sweep(self, sweeps, self._ports.export, self.catalog, self.state)
 
     async def action_settings(self) -> None:
         """Change what is set once and for all."""
@@ -280,7 +280,7 @@ class CockpitScreen(Toggles):
 
     def action_leave(self) -> None:
         """Quit; stop a run first, so that its end is kept with it. A second time: at once."""
-        if self._leaving or not self.desk.is_busy:
+        if self._leaving or not self.state.is_busy:
             app_of(self).exit()
             return
         self._leaving = True
@@ -289,13 +289,13 @@ class CockpitScreen(Toggles):
         self.set_timer(_LEAVE_AFTER_S, app_of(self).exit)
 
     def _start(self) -> None:
-        desk = self.desk
-        desk.begin()
+        desk = self.state
+        desk.begin_run()
         self.paint()
-        conducting = work.conduct(self._ports, desk.plan, desk.preset, desk.peer, self.post_message)
+        conducting = work.follow_run(self._ports, desk.plan, desk.preset, desk.peer, self.post_message)
         self.run_worker(conducting, group="run", exclusive=True, exit_on_error=False)
 
     def _is_busy(self, why: str) -> bool:
-        if self.desk.is_busy:
+        if self.state.is_busy:
             self.notify(why, severity="warning", markup=False)
-        return self.desk.is_busy
+        return self.state.is_busy

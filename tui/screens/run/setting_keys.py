@@ -2,23 +2,23 @@
 
 from dataclasses import replace
 
-from ...state.cockpit import Desk
+from ...state.cockpit import CockpitState
 from ...state.instrument_values import Phase
 from ...state.setting_steps import (
     SESSION_STEPS,
     WINDOW_STEPS,
     next_direction,
     next_duration,
+    next_step,
     next_workload,
-    stepped,
 )
 from ..layout import InstrumentScreen
 
 
-class Toggles(InstrumentScreen):
+class SettingKeysScreen(InstrumentScreen):
     """A screen with a desk; whoever has these keys must say how it is painted."""
 
-    desk: Desk
+    state: CockpitState
 
     def paint(self) -> None:
         """Show what has changed."""
@@ -42,49 +42,49 @@ class Toggles(InstrumentScreen):
 
     def action_direction(self) -> None:
         """Go to the next direction."""
-        if self.desk.change(direction=next_direction(self.desk.plan.settings.direction)):
+        if self.state.change_settings(direction=next_direction(self.state.plan.settings.direction)):
             self.paint()
 
     def action_workload(self) -> None:
         """Go to the next workload, for the next run, with its own sizes."""
-        workload = next_workload(self.desk.plan.workload)
-        probe = self.desk.plan.probe and not workload.is_transactional
-        self.desk.plan = replace(
-            self.desk.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1, probe=probe
+        workload = next_workload(self.state.plan.workload)
+        probe = self.state.plan.probe and not workload.is_transactional
+        self.state.plan = replace(
+            self.state.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1, probe=probe
         )
-        if self.desk.phase is Phase.RUNNING:
+        if self.state.phase is Phase.RUNNING:
             self.notify("It is carried from the next run on.", title=str(workload), markup=False)
         self.paint()
 
     def action_probe(self) -> None:
         """Measure latency under load or not, in the next run: that begins before payload flows."""
-        plan = self.desk.plan
+        plan = self.state.plan
         if plan.workload.is_transactional:
             self.notify("A probe goes beside a stream; transactions tell their own latency.", markup=False)
             return
-        self.desk.plan = replace(plan, probe=not plan.probe)
-        if self.desk.phase is Phase.RUNNING:
+        self.state.plan = replace(plan, probe=not plan.probe)
+        if self.state.phase is Phase.RUNNING:
             state = "off" if plan.probe else "on"
             self.notify("That is in force from the next run on.", title=f"latency probe {state}", markup=False)
         self.paint()
 
     def action_duration(self) -> None:
         """Go to the next duration, for the next run."""
-        self.desk.plan = replace(self.desk.plan, duration_ns=next_duration(self.desk.plan.duration_ns))
+        self.state.plan = replace(self.state.plan, duration_ns=next_duration(self.state.plan.duration_ns))
         self.paint()
 
     def action_pause(self) -> None:
         """Hold the instruments still, or let them go on; the run and its log take no notice."""
-        if not self.desk.is_busy:
+        if not self.state.is_busy:
             self.notify("There is nothing to hold still: no run goes on.", markup=False)
             return
-        self.desk.is_paused = not self.desk.is_paused
+        self.state.is_paused = not self.state.is_paused
         self.paint()
 
     def _step_sessions(self, by: int) -> None:
-        if self.desk.change(sessions=stepped(SESSION_STEPS, self.desk.plan.settings.sessions, by)):
+        if self.state.change_settings(sessions=next_step(SESSION_STEPS, self.state.plan.settings.sessions, by)):
             self.paint()
 
     def _step_window(self, by: int) -> None:
-        if self.desk.change(window=(stepped(WINDOW_STEPS, self.desk.plan.settings.window_bytes, by),)):
+        if self.state.change_settings(window=(next_step(WINDOW_STEPS, self.state.plan.settings.window_bytes, by),)):
             self.paint()

@@ -23,28 +23,28 @@ from textual.worker import Worker, WorkerState
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
 from ....engine.model.peer import Peer
-from ....engine.results.sweep import Cell, Point, Sweep
+from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ....presets.preset import Preset
-from ...actions import Place, bindings
-from ...interfaces import ConductedRun, Export, Form, Sweeps
-from ...rendering.diff_compositor import ThriftyScreen
+from ...actions import ScreenKind, bindings
+from ...interfaces import ExportFormat, ExportRuns, RunHandle, Sweeps
+from ...rendering.diff_compositor import DiffScreen
 from ...rendering.styles import KEY, MUTED
 from ...services.run_comparison import LETTERS
-from ...services.sweeps import cell_of
+from ...services.sweeps import result_from_run
 from ...text import numbers as words
-from ...text.sweep import about_ns, cell_words, point_words
+from ...text.sweep import estimated_duration_ns, point_words, result_words
 from ...widgets.history.overlay_plot import OverlayPlot
-from ...widgets.history.sweep_map import best_lines, knee_lines, lines_of, maps
-from ..dialogs.export import export_from
+from ...widgets.history.sweep_map import best_lines, knee_lines, map_lines, overlay_lines
+from ..dialogs.export import ask_export
 from ..dialogs.help import HelpScreen
 from ..layout import app_of
 
 
-class SweepScreen(ThriftyScreen):
+class SweepScreen(DiffScreen):
     """One sweep against one peer; `starts` says whether what is left of it is run at once."""
 
-    PLACE: ClassVar[Place] = Place.SWEEP
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.SWEEP)
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.SWEEP
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.SWEEP)
     DEFAULT_CSS = """
     SweepScreen {
         background: $background;
@@ -64,27 +64,27 @@ class SweepScreen(ThriftyScreen):
     """
 
     @dataclass
-    class Known(Message):
+    class CellsLoaded(Message):
         """What was measured already is known, and the rest is begun."""
 
-        cells: Sequence[Cell]
+        cells: Sequence[SweepResult]
 
     @dataclass
-    class Begun(Message):
+    class PointStarted(Message):
         """A point's run goes on."""
 
-        point: Point
-        run: ConductedRun
+        point: SweepPoint
+        run: RunHandle
 
     @dataclass
-    class Over(Message):
+    class PointEnded(Message):
         """A point's run has ended; without a cell it came to nothing."""
 
-        cell: Cell | None
+        cell: SweepResult | None
         detail: str
 
     @dataclass
-    class Rested(Message):
+    class SweepStopped(Message):
         """Nothing goes on any more: all is done, it was stopped, or there was trouble."""
 
         problem: str | None = None
@@ -93,12 +93,12 @@ class SweepScreen(ThriftyScreen):
         self,
         sweep: Sweep,
         sweeps: Sweeps,
-        export: Export,
+        export: ExportRuns,
         *,
         preset: Preset | None,
         peer: Peer,
-        cells: Sequence[Cell] = (),
-        starts: bool = True,
+        cells: Sequence[SweepResult] = (),
+        autostart: bool = True,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         super().__init__()
@@ -109,11 +109,11 @@ class SweepScreen(ThriftyScreen):
         self._peer = peer
         self._cells = list(cells)
         self._time_ns = clock
-        self._is_wanted = starts
+        self._is_wanted = autostart
         self._is_busy = False
         self._is_left = False
-        self._going: ConductedRun | None = None
-        self._point: Point | None = None
+        self._going: RunHandle | None = None
+        self._point: SweepPoint | None = None
         self._problem: str | None = None
         self._began_ns, self._made = 0, 0
 
@@ -140,23 +140,23 @@ class SweepScreen(ThriftyScreen):
     async def _carry_out(self) -> None:
         try:
             cells = await to_thread(self._sweeps.begin, self._sweep)
-            self.post_message(self.Known(cells))
+            self.post_message(self.CellsLoaded(cells))
             done = {cell.point for cell in cells}
             for point in self._sweep.points:
                 if point not in done and self._is_wanted:
                     await self._carry_out_point(point)
         except LinkgaugeError as error:
-            self.post_message(self.Rested(str(error)))
+            self.post_message(self.SweepStopped(str(error)))
         else:
-            self.post_message(self.Rested())
+            self.post_message(self.SweepStopped())
 
-    async def _carry_out_point(self, point: Point) -> None:
-        async with self._sweeps.run(self._sweep, point, self._preset, self._peer) as run:
-            self.post_message(self.Begun(point, run))
+    async def _carry_out_point(self, point: SweepPoint) -> None:
+        async with self._sweeps.run_point(self._sweep, point, self._preset, self._peer) as run:
+            self.post_message(self.PointStarted(point, run))
             async for _event in run:
                 pass
             summary = run.meter.summary()
-        self.post_message(self.Over(cell_of(point, run.run_id, summary), summary.end.detail))
+        self.post_message(self.PointEnded(result_from_run(point, run.run_id, summary), summary.end.detail))
 
     # What the messages do.
 
@@ -165,33 +165,33 @@ class SweepScreen(ThriftyScreen):
         self._problem = None
         self.run_worker(self._carry_out(), group="sweep", exclusive=True, exit_on_error=False)
 
-    @on(Known)
-    def _known(self, message: Known) -> None:
+    @on(CellsLoaded)
+    def _known(self, message: CellsLoaded) -> None:
         self._cells = list(message.cells)
         self._began_ns, self._made = self._time_ns(), 0
         self._show()
 
-    @on(Begun)
-    def _begun(self, message: Begun) -> None:
+    @on(PointStarted)
+    def _begun(self, message: PointStarted) -> None:
         self._point, self._going = message.point, message.run
         if not self._is_wanted:  # it was stopped while this one was being opened
             self._stop_run()
         self._show_head()
 
-    @on(Over)
-    def _over(self, message: Over) -> None:
+    @on(PointEnded)
+    def _over(self, message: PointEnded) -> None:
         self._point = self._going = None
         self._made += 1
         if message.cell is not None:
             self._cells.append(message.cell)
         elif self._is_wanted:
             self.notify(
-                words.plain(message.detail), title="a run came to nothing", severity="warning", markup=False
+                words.sanitize(message.detail), title="a run came to nothing", severity="warning", markup=False
             )
         self._show()
 
-    @on(Rested)
-    def _rested(self, message: Rested) -> None:
+    @on(SweepStopped)
+    def _rested(self, message: SweepStopped) -> None:
         self._is_busy = self._is_wanted = False
         self._point = self._going = None
         self._problem = message.problem
@@ -204,15 +204,15 @@ class SweepScreen(ThriftyScreen):
     def _worker_changed(self, message: Worker.StateChanged) -> None:
         """Tell a fault that no handler foresaw, instead of ending with a traceback."""
         if message.state is WorkerState.ERROR and message.worker.group == "sweep":  # pyright: ignore[reportUnknownMemberType] (Worker of what)
-            self.post_message(self.Rested(f"{message.worker.error}"))  # pyright: ignore[reportUnknownMemberType]
+            self.post_message(self.SweepStopped(f"{message.worker.error}"))  # pyright: ignore[reportUnknownMemberType]
 
     def _show(self) -> None:
         """Draw all of it from what was measured so far."""
         self._show_head()
-        lines, names, legend = lines_of(self._sweep, self._cells, LETTERS)
+        lines, names, legend = overlay_lines(self._sweep, self._cells, LETTERS)
         self.query_one(OverlayPlot).show(lines, names)
         self.query_one("#legend", Static).update(self._legend(legend))
-        for name, parts in (("best", best_lines), ("map", maps), ("knees", knee_lines)):
+        for name, parts in (("best", best_lines), ("map", map_lines), ("knees", knee_lines)):
             found = parts(self._sweep, self._cells)
             shown = self.query_one(f"#{name}", Static)
             shown.display = bool(found)
@@ -233,21 +233,21 @@ class SweepScreen(ThriftyScreen):
             Content.assemble(
                 ("linkgauge ", KEY),
                 (" sweep  ", "bold"),
-                f"{len(self._cells)} of {words.many(whole, 'run')}{self._time_left(whole)}   ",
-                (f"{words.plain(self._sweep.peer)}{held}   {self._sweep.group}", MUTED),
+                f"{len(self._cells)} of {words.quantity(whole, 'run')}{self._time_left(whole)}   ",
+                (f"{words.sanitize(self._sweep.peer)}{held}   {self._sweep.group}", MUTED),
             )
         )
         self.query_one("#now", Static).update(self._now(whole))
 
     def _now(self, whole: int) -> Content:
-        axes = self._sweep.varied or ("sessions", "window_bytes")
+        axes = self._sweep.varied_axes or ("sessions", "window_bytes")
         if self._problem is not None:
-            return Content.assemble(("✗ ", "bold $text-error"), words.plain(self._problem))
+            return Content.assemble(("✗ ", "bold $text-error"), words.sanitize(self._problem))
         if self._is_busy:
             now = "starting" if self._point is None else point_words(self._point, axes)
             last = ""
             if self._cells:
-                last = f"   last: {point_words(self._cells[-1].point, axes)}: {cell_words(self._cells[-1])}"
+                last = f"   last: {point_words(self._cells[-1].point, axes)}: {result_words(self._cells[-1])}"
             return Content.assemble(
                 ("● ", "$text-success"), (now if self._is_wanted else "stopping", "bold"), (last, MUTED)
             )
@@ -261,7 +261,7 @@ class SweepScreen(ThriftyScreen):
         if not self._is_busy or not left:
             return ""
         so_far_ns = self._time_ns() - self._began_ns
-        rest_ns = left * so_far_ns // self._made if self._made else about_ns(self._sweep, left)
+        rest_ns = left * so_far_ns // self._made if self._made else estimated_duration_ns(self._sweep, left)
         return f", about {words.clock(rest_ns)} left"
 
     def _stop_run(self) -> None:
@@ -282,10 +282,14 @@ class SweepScreen(ThriftyScreen):
     def action_export(self) -> None:
         """Export the runs; the page is that of the sweep."""
 
-        def export(run_ids: Sequence[str], form: Form, path: Path) -> Path:
-            return self._sweeps.report(self._sweep, path) if form == "html" else self._export(run_ids, form, path)
+        def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+            return (
+                self._sweeps.write_report(self._sweep, path)
+                if form == "html"
+                else self._export(run_ids, form, path)
+            )
 
-        export_from(self, [cell.run_id for cell in self._cells], export)
+        ask_export(self, [cell.run_id for cell in self._cells], export)
 
     def action_help(self) -> None:
         """Explain every key."""

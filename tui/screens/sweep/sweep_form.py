@@ -13,10 +13,10 @@ from textual.widgets import Input, Label, Static
 from ....engine.model.errors import LinkgaugeError
 from ....engine.results.sweep import Sweep
 from ....presets.catalog import Catalog
-from ...services.sweeps import SECONDS, SweepAsked, figure_names
+from ...services.sweeps import DEFAULT_SECONDS, SweepRequest, figure_names
 from ...text import numbers as words
-from ...text.sweep import about_ns
-from ...widgets.common.input_line import Field
+from ...text.sweep import estimated_duration_ns
+from ...widgets.common.input_line import TextField
 
 # (name, what is in it at first, what may be): the fields, top down.
 _FIELDS: Final = (
@@ -24,7 +24,7 @@ _FIELDS: Final = (
     ("sessions", "1,2,5,10", "1,2,5,10 or 1..16"),
     ("message_size", "", "1M, or 512..10240/512"),
     ("direction", "", "out, in, duplex"),
-    ("seconds", SECONDS, "of each run"),
+    ("seconds", DEFAULT_SECONDS, "of each run"),
     ("figure", "", ""),
 )
 
@@ -54,8 +54,8 @@ class SweepForm(ModalScreen[Sweep | None]):
         }
         & Horizontal { height: 1; }
         & Label { width: 14; color: $foreground 80%; }
-        & Field { width: 1fr; height: 1; border: none; padding: 0 1; background: $panel; }
-        & Field:focus { background: $primary 30%; }
+        & TextField { width: 1fr; height: 1; border: none; padding: 0 1; background: $panel; }
+        & TextField:focus { background: $primary 30%; }
         & #comes-to { height: auto; margin-top: 1; }
         & #comes-to.-wrong { color: $text-error; }
     }
@@ -77,7 +77,7 @@ class SweepForm(ModalScreen[Sweep | None]):
             for name, _, hint in _FIELDS:
                 with Horizontal():
                     yield Label(name.replace("_", " "), markup=False)
-                    field = Field(self._values[name], compact=True, id=name, placeholder=hint or figures)
+                    field = TextField(self._values[name], compact=True, id=name, placeholder=hint or figures)
                     field.tooltip = Content(hint or figures)
                     yield field
             yield Static(markup=False, id="comes-to")
@@ -107,21 +107,21 @@ class SweepForm(ModalScreen[Sweep | None]):
             sweep = self._sweep()
         except LinkgaugeError as error:
             said.add_class("-wrong")
-            said.update(Content(f"✗ {words.plain(str(error))}"))
+            said.update(Content(f"✗ {words.sanitize(str(error))}"))
             return None
         runs = len(sweep.points)
-        time = words.clock(about_ns(sweep, runs))
+        time = words.clock(estimated_duration_ns(sweep, runs))
         held = f", held against {sweep.preset}" if sweep.preset else ""
         said.remove_class("-wrong")
-        said.update(Content(f"{words.many(runs, 'run')}, about {time}{held}"))
+        said.update(Content(f"{words.quantity(runs, 'run')}, about {time}{held}"))
         return sweep
 
     def _sweep(self) -> Sweep:
-        typed = {name: self.query_one(f"#{name}", Field).value.strip() or None for name, *_ in _FIELDS}
-        seconds, figure = typed.pop("seconds") or SECONDS, typed.pop("figure")
+        typed = {name: self.query_one(f"#{name}", TextField).value.strip() or None for name, *_ in _FIELDS}
+        seconds, figure = typed.pop("seconds") or DEFAULT_SECONDS, typed.pop("figure")
         if figure:  # it has its own axes, and its preset
-            return SweepAsked(figure=figure, seconds=seconds).sweep(self._catalog, self._peer, None)
-        asked = SweepAsked(
+            return SweepRequest(figure=figure, seconds=seconds).build_sweep(self._catalog, self._peer, None)
+        asked = SweepRequest(
             typed["window"], typed["sessions"], typed["message_size"], typed["direction"], seconds=seconds
         )
-        return asked.sweep(self._catalog, self._peer, self._preset)
+        return asked.build_sweep(self._catalog, self._peer, self._preset)

@@ -12,12 +12,12 @@ from textual.content import Content
 
 from ....engine.model.plan import Settings
 from ....presets.catalog import Catalog
-from ....presets.expectation import expectation
+from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
 from ...rendering.styles import MUTED, SHORT
 from ...state.instrument_values import expected_of
 from ...text import numbers as words
-from .cursor_list import Lines
+from .cursor_list import CursorList
 
 _RATE_WIDTH: Final = 12  # a mark, a space, and 1 600 000 Mb/s with its digits in groups
 _NARROWEST_NAME: Final = 20
@@ -26,14 +26,14 @@ _HEADING: Final = "bold $text-primary"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PresetRow:
     """A line of the list: a heading, where it has no `id`; else a preset, or a problem, and what finds it."""
 
     text: str
     rate: str = ""
     mark: str = ""
     id: str = ""
-    finds: str = ""
+    search_text: str = ""
 
     @property
     def problem(self) -> int | None:
@@ -41,27 +41,27 @@ class Row:
         return int(self.id.removeprefix(_PROBLEM)) if self.id.startswith(_PROBLEM) else None
 
 
-class PresetList(Lines):
+class PresetList(CursorList):
     """Shows those rows that a filter leaves, and a heading only above what it leaves."""
 
-    def __init__(self, sections: Sequence[tuple[str, Sequence[Row]]]) -> None:
+    def __init__(self, sections: Sequence[tuple[str, Sequence[PresetRow]]]) -> None:
         super().__init__()
         self._sections = sections
-        self.rows: Sequence[Row] = ()
+        self.rows: Sequence[PresetRow] = ()
 
     @property
-    def chosen(self) -> Row | None:
+    def selected_row(self) -> PresetRow | None:
         """The row that the cursor stands on."""
-        return None if self.at is None else self.rows[self.at]
+        return None if self.highlighted is None else self.rows[self.highlighted]
 
     def filter(self, text: str, wanted: str) -> int:
         """Leave what has all words of a text, the cursor where it is `wanted`; return how many presets are left."""
         self.rows = tuple(_left(self._sections, text))
         at = next((number for number, row in enumerate(self.rows) if row.id == wanted), None)
-        self.fill(len(self.rows), at)
+        self.set_rows(len(self.rows), at)
         return sum(bool(row.id) and row.problem is None for row in self.rows)
 
-    def can_stand(self, number: int) -> bool:
+    def is_selectable(self, number: int) -> bool:
         """Headings are not to be chosen."""
         return bool(self.rows[number].id)
 
@@ -74,41 +74,41 @@ class PresetList(Lines):
             return Content.styled(f"  ▲ {row.text}", SHORT).truncate(width, ellipsis=True)
         return Content.assemble(
             "  ",
-            shortened(row.text, max(_NARROWEST_NAME, width - _RATE_WIDTH - 4)),
+            shorten_middle(row.text, max(_NARROWEST_NAME, width - _RATE_WIDTH - 4)),
             (f" {row.mark:>{_RATE_WIDTH - len(row.rate)}}", MUTED),
             (f"{row.rate} ", MUTED if row.rate == words.UNKNOWN else "bold"),
         )
 
 
-def _left(sections: Sequence[tuple[str, Sequence[Row]]], text: str) -> Iterable[Row]:
+def _left(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: str) -> Iterable[PresetRow]:
     for heading, rows in sections:
-        left = [row for row in rows if has_words(row.finds, text)]
+        left = [row for row in rows if matches_words(row.search_text, text)]
         if left:
-            yield Row(heading)
+            yield PresetRow(heading)
             yield from left
 
 
-def sections_of(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[Row]]]:
+def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[PresetRow]]]:
     """Return all there is to list: presets by family, then what is wrong with a person's own."""
-    found: list[tuple[str, Sequence[Row]]] = [
-        (words.plain(family), [_row(preset, settings, language) for preset in presets])
+    found: list[tuple[str, Sequence[PresetRow]]] = [
+        (words.sanitize(family), [_row(preset, settings, language) for preset in presets])
         for family, presets in by_family(catalog.presets).items()
     ]
-    problems: list[Row] = []
+    problems: list[PresetRow] = []
     for number, problem in enumerate(catalog.problems):
-        told = words.plain(f"{Path(problem.path).name}: {problem.key or problem.expected}")
-        problems.append(Row(told, id=f"{_PROBLEM}{number}", finds=_folded(told)))
+        told = words.sanitize(f"{Path(problem.path).name}: {problem.key or problem.expected}")
+        problems.append(PresetRow(told, id=f"{_PROBLEM}{number}", search_text=_folded(told)))
     return [*found, ("not usable", problems)] if problems else found
 
 
-def _row(preset: Preset, settings: Settings, language: str) -> Row:
-    expected = expected_of(expectation(preset, settings), settings.direction)
-    return Row(
-        words.plain(preset.name_in(language)),
+def _row(preset: Preset, settings: Settings, language: str) -> PresetRow:
+    expected = expected_of(find_expectation(preset, settings), settings.direction)
+    return PresetRow(
+        words.sanitize(preset.name_in(language)),
         words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
         "≈ " if expected is not None and expected.basis == "computed" else "",
         preset.id,
-        finds(preset, language),
+        preset_search_text(preset, language),
     )
 
 
@@ -121,7 +121,7 @@ def by_family(presets: Sequence[Preset]) -> dict[str, list[Preset]]:
 
 
 @lru_cache(maxsize=1024)
-def shortened(name: str, width: int) -> str:
+def shorten_middle(name: str, width: int) -> str:
     """Return a name in just so many cells. Names differ at their ends, so it is the middle that goes."""
     if cell_len(name) <= width:
         return set_cell_size(name, width)
@@ -131,12 +131,12 @@ def shortened(name: str, width: int) -> str:
     return set_cell_size(name, width - 1 - cell_len(end)) + "…" + end
 
 
-def finds(preset: Preset, language: str = "en") -> str:
+def preset_search_text(preset: Preset, language: str = "en") -> str:
     """Return by what a preset is found: what is shown of it, its id, its English name, its document."""
     return _folded(" ".join((preset.id, preset.name, preset.name_in(language), preset.family, preset.source.title)))
 
 
-def has_words(known: str, text: str) -> bool:
+def matches_words(known: str, text: str) -> bool:
     """Tell whether every word of a text is in what something is found by."""
     return all(word in known for word in _folded(text).split())
 

@@ -9,16 +9,16 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ...rendering.styled_lines import Inked
+from ...rendering.styled_lines import StyledWidget
 
-Lay = Callable[[int], Sequence[Content]]
+LineLayout = Callable[[int], Sequence[Content]]
 
 
-class Page(Inked, ScrollView):
+class TextPage(StyledWidget, ScrollView):
     """Shows what Rich can lay out, or the lines that a function makes for a width."""
 
     DEFAULT_CSS = """
-    Page {
+    TextPage {
         overflow-x: hidden;
         overflow-y: scroll;
         scrollbar-size-vertical: 1;
@@ -30,10 +30,10 @@ class Page(Inked, ScrollView):
 
     def __init__(self, *, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
-        self._text: RenderableType | Lay | None = None
+        self._text: RenderableType | LineLayout | None = None
         self._strips: list[Strip] = []
 
-    def show(self, text: RenderableType | Lay) -> None:
+    def show(self, text: RenderableType | LineLayout) -> None:
         """Show this text from its beginning."""
         self._text = text
         self._lay_out()
@@ -56,7 +56,7 @@ class Page(Inked, ScrollView):
         if self._text is None or width <= 0:
             return
         if callable(self._text):
-            self._strips = [self.strip(line, width) for line in self._text(width)]
+            self._strips = [self.to_strip(line, width) for line in self._text(width)]
         else:
             console = self.app.console  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
             options = console.options.update(width=width, height=None, highlight=False)

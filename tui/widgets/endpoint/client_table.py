@@ -8,10 +8,10 @@ from rich.text import Text
 from textual.events import Resize
 from textual.widgets import DataTable
 
-from ....engine.far.status import RunNow
+from ....engine.far.status import RunStatus
 from ...state.endpoint import ClientReading
 from ...text import numbers as words
-from ...text.numbers import Unit
+from ...text.numbers import RateUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,35 +21,35 @@ class _Column:
     name: str
     width: int
     from_width: int
-    text: Callable[[ClientReading, Unit], str]
+    text: Callable[[ClientReading, RateUnit], str]
     is_number: bool = False
 
 
-def _run(client: ClientReading, _units: Unit) -> str:
+def _run(client: ClientReading, _units: RateUnit) -> str:
     run = client.run
     return "looks, no run" if run is None else f"{run.workload} {run.settings.direction}"
 
 
-def _time(run: RunNow) -> str:
+def _time(run: RunStatus) -> str:
     limit = "" if run.duration_ns is None else f" / {words.clock(run.duration_ns)}"
     return f"{words.clock(run.elapsed_ns)}{limit}"
 
 
-def _of_run(text: Callable[[RunNow], str]) -> Callable[[ClientReading, Unit], str]:
+def _of_run(text: Callable[[RunStatus], str]) -> Callable[[ClientReading, RateUnit], str]:
     """Return what says something of a client's run, and nothing of a client without one."""
     return lambda client, _units: "" if client.run is None else text(client.run)
 
 
 _COLUMNS: Final = (
-    _Column("client", 16, 0, lambda client, _: words.plain(client.address) or "ssh"),
-    _Column("host", 16, 110, lambda client, _: words.plain(client.hostname or words.UNKNOWN)),
-    _Column("since", 7, 0, lambda client, _: words.clock(client.since_ns), is_number=True),
+    _Column("client", 16, 0, lambda client, _: words.sanitize(client.address) or "ssh"),
+    _Column("host", 16, 110, lambda client, _: words.sanitize(client.hostname or words.UNKNOWN)),
+    _Column("since", 7, 0, lambda client, _: words.clock(client.connected_ns), is_number=True),
     _Column("run", 13, 0, _run),
     _Column("time", 13, 110, _of_run(_time), is_number=True),
     _Column("sess", 4, 0, _of_run(lambda run: str(run.settings.sessions)), is_number=True),
     _Column("window", 6, 160, _of_run(lambda run: words.window(run.settings.window_bytes))),
-    _Column("receives", 9, 0, lambda one, units: words.in_units(one.received_bit_s, units), is_number=True),
-    _Column("sends", 9, 0, lambda one, units: words.in_units(one.sent_bit_s, units), is_number=True),
+    _Column("receives", 9, 0, lambda one, units: words.rate_in_unit(one.received_bit_s, units), is_number=True),
+    _Column("sends", 9, 0, lambda one, units: words.rate_in_unit(one.sent_bit_s, units), is_number=True),
     _Column("received", 9, 160, _of_run(lambda run: words.payload(run.received_bytes)), is_number=True),
     _Column("sent", 9, 160, _of_run(lambda run: words.payload(run.sent_bytes)), is_number=True),
 )
@@ -77,9 +77,9 @@ class ClientTable(DataTable[Text]):
         self._shown: list[tuple[str, ...]] = []
         self._names: tuple[str, ...] = ()
         self._clients: Sequence[ClientReading] = ()
-        self._units = Unit.MBIT
+        self._units = RateUnit.MBIT
 
-    def show(self, clients: Sequence[ClientReading], units: Unit) -> None:
+    def show(self, clients: Sequence[ClientReading], units: RateUnit) -> None:
         """Show these lines; cells that say the same stay as they are."""
         self._clients, self._units = clients, units
         columns = _columns(self.size.width)

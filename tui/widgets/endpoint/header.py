@@ -2,24 +2,24 @@
 
 from textual.content import Content
 
-from ...rendering.styled_lines import Drawn
+from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED
-from ...state.endpoint import Served
+from ...state.endpoint import EndpointSnapshot
 from ...text import numbers as words
 
 
-class ServingHead(Drawn):
+class EndpointHeader(LineWidget):
     """Shows where an endpoint listens on the left, its state and how long it has been there on the right."""
 
     DEFAULT_CSS = """
-    ServingHead { height: 2; padding: 0 1; }
+    EndpointHeader { height: 2; padding: 0 1; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._served: Served | None = None
+        self._served: EndpointSnapshot | None = None
 
-    def show(self, served: Served) -> None:
+    def show(self, served: EndpointSnapshot) -> None:
         """Show these values from the next frame on."""
         self._served = served
         self.redraw()
@@ -38,35 +38,35 @@ def _both(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
 
 
-def _where(served: Served) -> Content:
-    facts = served.facts
+def _where(served: EndpointSnapshot) -> Content:
+    facts = served.info
     return Content.assemble(
         ("linkgauge ", KEY),
         (" endpoint ", MUTED),
-        (words.plain(facts.hostname), "bold"),
+        (words.sanitize(facts.hostname), "bold"),
         ("  on ", MUTED),
         (facts.address, "bold"),
     )
 
 
-def _who(served: Served) -> Content:
-    tls = "" if served.facts.tls is None else "   control is TLS"
-    return Content.assemble((words.plain(served.facts.entrance), ""), (tls, MUTED))
+def _who(served: EndpointSnapshot) -> Content:
+    tls = "" if served.info.tls is None else "   control is TLS"
+    return Content.assemble((words.sanitize(served.info.access_policy), ""), (tls, MUTED))
 
 
-def _state(served: Served) -> Content:
-    if served.left_ns is not None:
-        return Content.assemble(("◌ DRAINING", "bold $text-warning"), f" {words.clock(served.left_ns)} left")
-    return Content.assemble(("● SERVING", "bold $text-success"), (f" {words.clock(served.up_ns)}", "bold"))
+def _state(served: EndpointSnapshot) -> Content:
+    if served.drain_left_ns is not None:
+        return Content.assemble(("◌ DRAINING", "bold $text-warning"), f" {words.clock(served.drain_left_ns)} left")
+    return Content.assemble(("● SERVING", "bold $text-success"), (f" {words.clock(served.uptime_ns)}", "bold"))
 
 
-def _so_far(served: Served, width: int) -> Content:
+def _so_far(served: EndpointSnapshot, width: int) -> Content:
     totals = served.totals
     if not (totals.clients or totals.refused):
         return Content("")
-    parts = [words.many(totals.runs, "run"), words.payload(totals.bytes)]
+    parts = [words.quantity(totals.runs, "run"), words.payload(totals.bytes)]
     if width >= 100:
-        parts.insert(0, words.many(totals.clients, "client"))
+        parts.insert(0, words.quantity(totals.clients, "client"))
         parts.append(f"{words.count(totals.refused)} turned away")
     elif totals.refused:
         parts.append(f"{words.count(totals.refused)} refused")

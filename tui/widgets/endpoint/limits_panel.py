@@ -5,10 +5,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ....engine.model.limits import rules
+from ....engine.model.limits import limit_rules
 from ....engine.model.plan import SECOND_NS
 from ...rendering.styles import MUTED
-from ...state.endpoint import Served
+from ...state.endpoint import EndpointSnapshot
 from ...text import numbers as words
 
 
@@ -28,7 +28,7 @@ class LimitsPanel(VerticalScroll):
         """Lay out the lines."""
         yield Static(markup=False)
 
-    def show(self, served: Served) -> None:
+    def show(self, served: EndpointSnapshot) -> None:
         """Show these values from the next frame on."""
         said = Content("\n").join(_lines(served))
         if not said.is_same(self._said):
@@ -36,7 +36,7 @@ class LimitsPanel(VerticalScroll):
             self._said = said
 
 
-def _lines(served: Served) -> list[Content]:
+def _lines(served: EndpointSnapshot) -> list[Content]:
     used = _used(served)
     lines: list[Content] = []
     for name, value in served.limits.values().items():
@@ -51,13 +51,13 @@ def _lines(served: Served) -> list[Content]:
 
 
 def _value(name: str, value: int) -> str:
-    unit = rules()[name].unit
+    unit = limit_rules()[name].unit
     if unit == "bit/s":
         return f"{value / 1e9:g} Gb/s" if value >= 10**9 else words.rate(value)
     return f"{words.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
 
 
-def _used(served: Served) -> dict[str, str]:
+def _used(served: EndpointSnapshot) -> dict[str, str]:
     """Return how much of a limit is used now, of those of which that can be said."""
     by_address: dict[str, int] = {}
     for client in served.clients:

@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.events import Resize
 from textual.widgets import RichLog
 
-from ...state.endpoint import Line
+from ...state.endpoint import EndpointLogLine
 from ...text import numbers as words
 
 _MARKS: Final = {
@@ -24,11 +24,11 @@ _MARKS: Final = {
 }
 
 
-class ServingLog(RichLog):
+class EndpointLogView(RichLog):
     """Shows the newest lines; it is scrolled back with the keyboard, and follows again at its end."""
 
     DEFAULT_CSS = """
-    ServingLog {
+    EndpointLogView {
         padding: 0 1;
         background: $background;
         scrollbar-size-vertical: 1;
@@ -40,10 +40,10 @@ class ServingLog(RichLog):
     def __init__(self) -> None:
         super().__init__(max_lines=1_000, min_width=20, wrap=True, markup=False, highlight=False, id="log")
         self.border_title = "log"
-        self._lines: Collection[Line] = ()
+        self._lines: Collection[EndpointLogLine] = ()
         self._written = 0
 
-    def show(self, lines: Collection[Line], written: int) -> None:
+    def show(self, lines: Collection[EndpointLogLine], written: int) -> None:
         """Show these lines, `written` having been the number of the last one."""
         new = min(written - self._written, len(lines))
         self._lines, self._written = lines, written
@@ -57,8 +57,8 @@ class ServingLog(RichLog):
         for line in self._lines:
             self._add(line)
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: EndpointLogLine) -> None:
         mark = _MARKS.get(line.event, "·")
-        text = Text.assemble((f"{line.at:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), words.plain(line.text))
+        text = Text.assemble((f"{line.time:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), words.sanitize(line.text))
         # Without a width it would measure the text by a terminal of its own, of 80 cells.
         self.write(text, self.scrollable_content_region.width or None, scroll_end=self.is_vertical_scroll_end)

@@ -5,33 +5,33 @@ from typing import Final
 
 from textual.content import Content
 
-from ...rendering.big_digits import best_face, figures, painted, right_aligned
-from ...rendering.canvas import EIGHTHS, Canvas, eighths
-from ...rendering.styled_lines import Drawn
+from ...rendering.big_digits import align_right, big_digits, largest_font, style_digits
+from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
+from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import MUTED
 from ...text import numbers as words
-from ...text.numbers import Unit
+from ...text.numbers import RateUnit
 
 _NAMES: Final = {"received": "← receives", "sent": "→ sends"}
 _COLOURS: Final = {"received": "$primary", "sent": "$success"}
 _BESIDE: Final = 16  # cells beside the figures: the unit, and the rate in the other one
 
 
-class ServingGauge(Drawn):
+class EndpointGauge(LineWidget):
     """Shows a rate in large figures, and below it how it came to that, a second a column."""
 
     DEFAULT_CSS = """
-    ServingGauge { padding: 0 1; }
+    EndpointGauge { padding: 0 1; }
     """
 
-    def __init__(self, way: str) -> None:
-        super().__init__(widget_id=f"serving-{way}")
-        self._way = way
+    def __init__(self, rate_name: str) -> None:
+        super().__init__(widget_id=f"serving-{rate_name}")
+        self._way = rate_name
         self._bit_s: float | None = None
         self._past: Sequence[float] = ()
-        self._units = Unit.MBIT
+        self._units = RateUnit.MBIT
 
-    def show(self, bit_s: float | None, past: Sequence[float], units: Unit) -> None:
+    def show(self, bit_s: float | None, past: Sequence[float], units: RateUnit) -> None:
         """Show these values from the next frame on."""
         self._bit_s, self._past, self._units = bit_s, past, units
         self.redraw()
@@ -39,21 +39,21 @@ class ServingGauge(Drawn):
     def draw(self, width: int, height: int) -> list[Content]:
         """Lay figures out on top, and give the past what is left."""
         top = max([*self._past[-width:], self._bit_s or 0.0], default=0.0)
-        self.set_titles(_NAMES[self._way], f"highest {words.in_units(top, self._units)}" if top else "")
-        number = words.in_units(self._bit_s, self._units)
-        widest = max(words.in_units(top, self._units), number, key=len)
-        face = best_face(widest, width - _BESIDE, max(height - 1, 1))
+        self.set_titles(_NAMES[self._way], f"highest {words.rate_in_unit(top, self._units)}" if top else "")
+        number = words.rate_in_unit(self._bit_s, self._units)
+        widest = max(words.rate_in_unit(top, self._units), number, key=len)
+        face = largest_font(widest, width - _BESIDE, max(height - 1, 1))
         beside = [
             Content.styled(self._units.value, "bold"),
-            Content.styled(words.with_unit(self._bit_s, self._units.other), MUTED),
+            Content.styled(words.rate_with_unit(self._bit_s, self._units.other), MUTED),
         ]
         if face is None:
             lines = [Content.assemble((number, "bold"), " ", beside[0], "  ", beside[1])]
         else:
-            rows = figures(right_aligned(number, widest), face)
+            rows = big_digits(align_right(number, widest), face)
             beside += [Content("")] * (len(rows) - len(beside))
             lines = [
-                Content.assemble(painted(row, "$foreground"), " ", unit)
+                Content.assemble(style_digits(row, "$foreground"), " ", unit)
                 for row, unit in zip(rows, beside, strict=False)
             ]
         return [*lines[:height], *self._plot(width, height - len(lines), top)]
@@ -67,7 +67,7 @@ class ServingGauge(Drawn):
             canvas.put(x, 0, "▁", "$foreground 22%")
         past, colour = self._past[-width:], _COLOURS[self._way]
         for x, bit_s in enumerate(past, width - len(past)):
-            high = eighths(bit_s / top, rows) if top else 0
+            high = to_eighths(bit_s / top, rows) if top else 0
             for y in range((high + 7) // 8):
                 part = min(high - 8 * y, 8)
                 ground = f" on {colour}" if part == 8 else ""  # as in figures: no seam between rows

@@ -12,7 +12,7 @@ from ...interfaces import History
 from ...rendering.styles import MUTED
 from ...text import numbers as words
 from ...text.run_list import RunLine
-from ..common.input_line import Field
+from ..common.input_line import TextField
 
 
 class RunDetail(Vertical):
@@ -26,25 +26,25 @@ class RunDetail(Vertical):
         border-title-color: $foreground 80%;
         border-title-style: bold;
         & Static { height: auto; max-height: 4; }
-        & Field { border: none; height: 1; padding: 0 1; background: $panel; display: none; }
-        &.-editing Field { display: block; }
+        & TextField { border: none; height: 1; padding: 0 1; background: $panel; display: none; }
+        &.-editing TextField { display: block; }
     }
     """
 
     @dataclass
-    class Written(Message):
+    class Edited(Message):
         """A person has written a run's label, or its note."""
 
         run_id: str
-        what: str
+        field_name: str
         text: str
 
-        def keep(self, history: History) -> None:
+        def save(self, history: History) -> None:
             """Keep it in the log; raise LinkgaugeError where that cannot be done."""
-            (history.set_label if self.what == "label" else history.set_note)(self.run_id, self.text)
+            (history.set_label if self.field_name == "label" else history.set_note)(self.run_id, self.text)
 
     @dataclass
-    class Closed(Message):
+    class EditingClosed(Message):
         """Nothing more is written."""
 
     def __init__(self, *, brief: bool = False) -> None:
@@ -56,7 +56,7 @@ class RunDetail(Vertical):
     def compose(self) -> ComposeResult:
         """Lay out the words, and the line to write into."""
         yield Static(markup=False)
-        yield Field(compact=True)
+        yield TextField(compact=True)
 
     @property
     def is_editing(self) -> bool:
@@ -71,14 +71,14 @@ class RunDetail(Vertical):
         self.border_title = Content("" if line is None else line.run_id)
         self.query_one(Static).update(Content("") if line is None else _words(line, brief=self._brief))
 
-    def edit(self, what: str) -> None:
+    def edit(self, field_name: str) -> None:
         """Let a person write the run's `label` or `note`."""
         if self._line is None:
             return
-        self._what = what
-        field = self.query_one(Field)
-        field.value = self._line.label if what == "label" else self._line.note
-        self.border_title = Content(f"{what} of {self._line.run_id}: enter keeps it, esc goes back")
+        self._what = field_name
+        field = self.query_one(TextField)
+        field.value = self._line.label if field_name == "label" else self._line.note
+        self.border_title = Content(f"{field_name} of {self._line.run_id}: enter keeps it, esc goes back")
         self.add_class("-editing")
         field.focus()
 
@@ -86,13 +86,13 @@ class RunDetail(Vertical):
         """Show the run again."""
         self.remove_class("-editing")
         self.show(self._line)
-        self.post_message(self.Closed())
+        self.post_message(self.EditingClosed())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Tell what was written."""
         event.stop()
         if self._line is not None:
-            self.post_message(self.Written(self._line.run_id, self._what, event.value))
+            self.post_message(self.Edited(self._line.run_id, self._what, event.value))
         self.close()
 
 
@@ -102,6 +102,6 @@ def _words(line: RunLine, *, brief: bool) -> Content:
     )
     if brief:
         return label
-    where = f"{line.preset or 'no preset'} to {line.peer}, {line.test}, {line.ended}"
+    where = f"{line.preset or 'no preset'} to {line.peer}, {line.test}, {line.end_words}"
     group = f", group {line.group}" if line.group else ""
     return Content("\n").join([Content.styled(f"{where}{group}", MUTED), label])

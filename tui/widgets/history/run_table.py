@@ -11,10 +11,10 @@ from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
-from ...rendering.styles import MUTED, VERDICTS
+from ...rendering.styles import MUTED, VERDICT_STYLES
 from ...text import numbers as words
 from ...text.run_list import RunLine
-from ..common.cursor_list import Lines
+from ..common.cursor_list import CursorList
 
 MARK: Final = "◆"
 _ROOMY: Final = 110
@@ -30,10 +30,10 @@ class RunList:
     lines: Sequence[RunLine] = ()
     marked: Collection[str] = ()
     sort: str = "when"
-    falling: bool = True
+    descending: bool = True
 
 
-class RunTable(Lines):
+class RunTable(CursorList):
     """Shows a RunList."""
 
     DEFAULT_CSS = """
@@ -41,30 +41,30 @@ class RunTable(Lines):
     """
 
     @dataclass
-    class HeadClicked(Message):
+    class HeaderClicked(Message):
         """The head of a column was clicked on: what it sorts by."""
 
         name: str
 
     def __init__(self) -> None:
-        super().__init__(head_rows=1)
+        super().__init__(header_rows=1)
         self._list = RunList()
 
     @property
     def run_id(self) -> str | None:
         """The id of the run that the cursor stands on."""
-        return None if self.at is None else self._list.lines[self.at].run_id
+        return None if self.highlighted is None else self._list.lines[self.highlighted].run_id
 
     def show(self, shown: RunList) -> None:
         """Show these lines; the cursor stays with its run where that is still there, else near its place."""
         run_id = self.run_id
         self._list = shown
         kept = next((number for number, line in enumerate(shown.lines) if line.run_id == run_id), None)
-        self.fill(len(shown.lines), self.at if kept is None else kept)
+        self.set_rows(len(shown.lines), self.highlighted if kept is None else kept)
 
-    def draw_head(self, width: int) -> Content:
+    def draw_header(self, width: int) -> Content:
         """Return what each column is called, and by which of them the order is."""
-        arrow = "▼" if self._list.falling else "▲"
+        arrow = "▼" if self._list.descending else "▲"
         cells = (
             _cell(_TITLES.get(name, name) + (arrow if name == self._list.sort else ""), name, room)
             for name, room in _widths(width).items()
@@ -89,7 +89,7 @@ class RunTable(Lines):
             widths = _widths(self.scrollable_content_region.width)
             for name, end in zip(widths, accumulate(widths.values()), strict=True):
                 if offset.x < end:
-                    self.post_message(self.HeadClicked(name))
+                    self.post_message(self.HeaderClicked(name))
                     break
 
 
@@ -123,7 +123,7 @@ def _style(line: RunLine, name: str) -> str:
         case "rate":
             return "bold"
         case "%" | "verdict":
-            return VERDICTS[line.verdict] if line.verdict in {"pass", "short", "fail"} else ""
+            return VERDICT_STYLES[line.verdict] if line.verdict in {"pass", "short", "fail"} else ""
         case _:
             return ""
 
@@ -132,7 +132,7 @@ def _verdict(line: RunLine) -> str:
     """Return the verdict in a few cells; of a run that was not judged, how it ended."""
     if line.verdict != "none":
         return line.verdict_words
-    return "• none" if line.ended in {"completed", "stopped"} else line.ended
+    return "• none" if line.end_words in {"completed", "stopped"} else line.end_words
 
 
 @lru_cache(maxsize=8)

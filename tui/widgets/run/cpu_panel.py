@@ -6,7 +6,7 @@ from textual.content import Content
 
 from ....engine.model.plan import End
 from ...rendering.bar import bar
-from ...rendering.styled_lines import Drawn
+from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
 from ...state.instrument_values import CpuReading
 from ...text import numbers as words
@@ -15,7 +15,7 @@ _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _BUSY: Final = 90.0
 
 
-class CpuPanel(Drawn):
+class CpuPanel(LineWidget):
     """Shows the CpuReading of both ends; with room for it, one column for each core."""
 
     DEFAULT_CSS = """
@@ -50,7 +50,7 @@ class CpuPanel(Drawn):
                 f"{words.number(near.msec_per_mib, 2):>5}",
                 ("  far ", MUTED),
                 f"{words.number(far.msec_per_mib, 2):>5}",
-                (f"{words.GROUP}ms/MiB", MUTED),
+                (f"{words.NBSP}ms/MiB", MUTED),
             )
         )
         if self._shared_host and height > len(lines):

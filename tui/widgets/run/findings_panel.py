@@ -8,11 +8,11 @@ from ...rendering.styles import GOOD, MUTED, SHORT
 from ...text import numbers as words
 
 
-class WhyPanel(Static):
+class FindingsPanel(Static):
     """Shows findings; as high as they are long, and gone where there are none."""
 
     DEFAULT_CSS = """
-    WhyPanel { height: auto; padding: 0 1 0 0; }
+    FindingsPanel { height: auto; padding: 0 1 0 0; }
     """
 
     def __init__(self) -> None:
@@ -36,14 +36,14 @@ def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
         lines.append(_headline(one))
         if number == 0:
             if one.code != "at-expected":
-                lines.append(Content.assemble(("→ ", "bold"), words.plain(one.remedy)))
-            lines.append(Content.styled(words.plain(one.evidence), MUTED))
+                lines.append(Content.assemble(("→ ", "bold"), words.sanitize(one.remedy)))
+            lines.append(Content.styled(words.sanitize(one.evidence), MUTED))
     return lines
 
 
 def _headline(one: Finding) -> Content:
-    text = words.plain(one.text)
+    text = words.sanitize(one.text)
     if one.code == "at-expected":
         return Content.assemble(("● ", GOOD), text)
-    share = words.of_gap(one.share)
+    share = words.share_of_gap(one.share)
     return Content.assemble(("◆ ", f"bold {SHORT}"), (f"{share}: " if share else "", ""), (text, "bold"))

@@ -6,14 +6,14 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.model.events import Expected
-from ....engine.model.latency_histogram import Latency
+from ....engine.model.events import ExpectedRate
+from ....engine.model.latency_histogram import LatencySummary
 from ....engine.model.plan import Direction
 from ....presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
 from ...rendering.bar import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
-from ...rendering.big_digits import Face, best_face, figures, painted, right_aligned
-from ...rendering.styled_lines import Drawn
-from ...rendering.styles import CHIPS, FLOWS, JUDGED, MUTED
+from ...rendering.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
+from ...rendering.styled_lines import LineWidget
+from ...rendering.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
 from ...state.instrument_values import FlowReading
 from ...text import numbers as words
 
@@ -29,7 +29,7 @@ _ASKERS: Final = {Direction.OUT: "near asks", Direction.IN: "far asks", Directio
 _SAID: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off", "other": "≠ other"}
 
 
-class FlowGauge(Drawn):
+class FlowGauge(LineWidget):
     """Shows a FlowReading; how large its figures are follows from its own size."""
 
     DEFAULT_CSS = """
@@ -59,7 +59,7 @@ class FlowGauge(Drawn):
         full = _full_scale(reading)
         return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
 
-    def judged(self) -> str:
+    def rating(self) -> str:
         """Return what is to be said of the rate: pass, short or fail; empty where nothing is expected.
 
         What no such link can carry is another's.
@@ -67,7 +67,7 @@ class FlowGauge(Drawn):
         percent, expected = self._reading.percent, self._reading.expected
         if percent is None or expected is None:
             return ""
-        if expected.is_beyond(self._reading.bit_s):
+        if expected.is_exceeded_by(self._reading.bit_s):
             return "other"
         return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
@@ -75,35 +75,35 @@ class FlowGauge(Drawn):
         """Return the title: whose rate it is, and what has no room elsewhere."""
         reading = self._reading
         name = _NAMES[reading.direction]
-        by = _SENDERS if reading.answer_bits is None else _ASKERS
+        by = _SENDERS if reading.response_bits is None else _ASKERS
         if not is_wide and not is_scaled:
             return Content.assemble(f"{name} {_unit(reading)} ", self._judged_percent())
         said = Content(f"{name} {by[reading.direction]}")
         if is_scaled or reading.expected is None or width < _ROOM_FOR_TICKS:
             return said
         ticks = f"   {EXPECTED_TICK} expected {reading.number(reading.expected.bit_s)}"
-        if reading.best is not None:
-            ticks += f"   {PEAK_TICK} peak {reading.number(reading.best.bit_s)}"
+        if reading.peak_above_expected is not None:
+            ticks += f"   {PEAK_TICK} peak {reading.number(reading.peak_above_expected.bit_s)}"
         return Content.assemble(said, (ticks, MUTED))
 
-    def _wide(self, face: Face, rows: int) -> list[Content]:
+    def _wide(self, face: DigitFont, rows: int) -> list[Content]:
         """Return the rate and its percentage side by side, each with its unit and what belongs to it."""
         reading = self._reading
-        rate = figures(right_aligned(_number(reading), _widest(reading)), face)
-        judged = self.judged()
+        rate = big_digits(align_right(_number(reading), _widest(reading)), face)
+        judged = self.rating()
         percent, beside = [""] * rows, [Content("")] * rows
         if reading.expected is not None:
-            percent = figures(right_aligned(self._percent(), "99.9"), face)
-            chip = Content.styled(f" {_SAID[judged]} ", CHIPS[judged]) if judged else Content("")
+            percent = big_digits(align_right(self._percent(), "99.9"), face)
+            chip = Content.styled(f" {_SAID[judged]} ", RATING_CHIP_STYLES[judged]) if judged else Content("")
             of = Content.styled(f"of {reading.number(reading.expected.bit_s)}", MUTED)
             beside = _spread([Content.styled("%", "bold"), of, chip], face.rows)
         lines = [
             Content.assemble(
-                painted(left, "$foreground"),
+                style_digits(left, "$foreground"),
                 " ",
                 _filled(unit, _RATE_SIDE),
                 " " * (_BETWEEN - 1),
-                painted(right, JUDGED[judged]),
+                style_digits(right, RATING_STYLES[judged]),
                 " ",
                 word,
             )
@@ -116,12 +116,12 @@ class FlowGauge(Drawn):
     def _narrow(self, width: int, rows: int) -> list[Content]:
         """Return the rate alone in large figures, and below it, with room for that, all else in words."""
         reading = self._reading
-        face = best_face(_widest(reading), width, rows if rows <= _SMALL_ROWS else rows - 2)
+        face = largest_font(_widest(reading), width, rows if rows <= _SMALL_ROWS else rows - 2)
         if face is None:
             lines = [Content.styled(_number(reading), "bold")]
         else:
-            shown = figures(right_aligned(_number(reading), _widest(reading)), face)
-            lines = [painted(row, "$foreground") for row in shown]
+            shown = big_digits(align_right(_number(reading), _widest(reading)), face)
+            lines = [style_digits(row, "$foreground") for row in shown]
         unit, *details = self._units()
         below = [Content.assemble(unit, "  ", details[0])]
         if reading.expected is not None:
@@ -135,9 +135,9 @@ class FlowGauge(Drawn):
         """Return the percentage in words: `▼ 78.0 %`; nothing where nothing is expected."""
         if self._reading.expected is None:
             return Content("")
-        judged = self.judged()
+        judged = self.rating()
         mark = f"{_SAID[judged][0]} " if judged else ""
-        return Content.styled(f"{mark}{self._percent()}{words.GROUP}%", f"bold {JUDGED[judged]}")
+        return Content.styled(f"{mark}{self._percent()}{words.NBSP}%", f"bold {RATING_STYLES[judged]}")
 
     def _percent(self) -> str:
         """Return the percentage without its sign: three figures, so that it keeps its room."""
@@ -150,30 +150,31 @@ class FlowGauge(Drawn):
         """Return what stands beside the rate: its unit first."""
         reading = self._reading
         lines = [Content.styled(_unit(reading), "bold")]
-        if reading.answer_bits is not None:
+        if reading.response_bits is not None:
             lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
         else:
-            lines.append(Content.styled(words.with_unit(reading.bit_s, reading.units.other), MUTED))
+            lines.append(Content.styled(words.rate_with_unit(reading.bit_s, reading.units.other), MUTED))
         if reading.is_final:
-            lines.append(Content.styled(f"mean {words.give_or_take(reading.sure_percent)}".rstrip(), MUTED))
+            lines.append(Content.styled(f"mean {words.margin_of_error(reading.margin_percent)}".rstrip(), MUTED))
         return lines
 
     def _bar(self, width: int, full: float) -> Content:
         reading = self._reading
         tick, best = (
-            None if one is None or not full else one.bit_s / full for one in (reading.expected, reading.best)
+            None if one is None or not full else one.bit_s / full
+            for one in (reading.expected, reading.peak_above_expected)
         )
         fraction = (reading.bit_s or 0.0) / full if full else None
-        return bar(fraction, width, FLOWS[reading.direction], tick, best)
+        return bar(fraction, width, DIRECTION_STYLES[reading.direction], tick, best)
 
 
 def _unit(reading: FlowReading) -> str:
-    return reading.units.value if reading.answer_bits is None else "trans/s"
+    return reading.units.value if reading.response_bits is None else "trans/s"
 
 
 def _places(reading: FlowReading, bit_s: float) -> int:
     """Return the decimals that this gauge's rates want, where the highest of them is this."""
-    return words.decimals(bit_s * words.Unit.MBIT.bits / reading.units.bits)
+    return words.rate_decimals(bit_s * words.RateUnit.MBIT.bit_s / reading.units.bit_s)
 
 
 def _top(reading: FlowReading) -> float:
@@ -191,11 +192,11 @@ def _widest(reading: FlowReading) -> str:
     return reading.number(top, _places(reading, top)) if top else "000"
 
 
-def _face_of_both(reading: FlowReading, width: int, rows: int) -> Face | None:
+def _face_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
     """Return the largest face in which the rate and its percentage have room side by side."""
     room = width - 2 - _RATE_SIDE - _BETWEEN - _PERCENT_SIDE
     both = _widest(reading) + ("99.9" if reading.expected else "")
-    return best_face(both, room, rows)
+    return largest_font(both, room, rows)
 
 
 def _spread(parts: Sequence[Content], rows: int) -> list[Content]:
@@ -210,21 +211,21 @@ def _filled(content: Content, width: int) -> Content:
     return content.truncate(width, ellipsis=True, pad=True)
 
 
-def _percentiles(latency: Latency | None) -> tuple[str, str]:
+def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
     """Return how long half of the transactions took at most, and how long all but a hundredth."""
     p50, p99 = (latency.p50_ns, latency.p99_ns) if latency else (None, None)
     return f"p50 {words.latency(p50)}", f"p99 {words.latency(p99)}"
 
 
-def _source(expected: Expected | None) -> str:
+def _source(expected: ExpectedRate | None) -> str:
     if expected is None:
         return "nothing to expect"
-    return f"{EXPECTED_TICK} {expected.basis}: {words.plain(expected.source)}"
+    return f"{EXPECTED_TICK} {expected.basis}: {words.sanitize(expected.source)}"
 
 
 def _full_scale(reading: FlowReading) -> float:
     """Return the rate at the right end of the bar."""
-    known = [one.bit_s for one in (reading.expected, reading.best) if one is not None]
+    known = [one.bit_s for one in (reading.expected, reading.peak_above_expected) if one is not None]
     return max(known) / _TICK if known else _round_up(reading.highest_bit_s)
 
 
@@ -232,7 +233,9 @@ def _scale(reading: FlowReading, full: float, width: int) -> Content:
     """Return the line below the bar: zero, and the rate that each tick stands for."""
     line = list("0".ljust(width))
     free_from = 2
-    ticks = [(one, name) for one, name in ((reading.expected, "expected"), (reading.best, "peak")) if one]
+    ticks = [
+        (one, name) for one, name in ((reading.expected, "expected"), (reading.peak_above_expected, "peak")) if one
+    ]
     if not ticks and full:
         end = reading.number(full, 0)
         line[-len(end) :] = end

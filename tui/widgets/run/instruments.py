@@ -6,12 +6,12 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal
 
 from ....engine.model.plan import Direction, End
-from ....engine.results.summary import CpuSummary, Measured, Summary
-from ...state.instrument_values import CpuReading, FlowReading, Phase, answer_bits_of, expected_of
-from ...state.live_readings import View
+from ....engine.results.summary import CpuSummary, Measurement, Summary
+from ...state.instrument_values import CpuReading, FlowReading, Phase, expected_of, response_bits_of
+from ...state.live_readings import CockpitSnapshot
 from .cpu_panel import CpuPanel
 from .flow_gauge import FlowGauge
-from .plot_area import Stage
+from .plot_area import PlotArea
 from .session_table import SessionTable
 from .verdict_panel import VerdictPanel
 
@@ -28,15 +28,15 @@ class Instruments(Container):
             for direction in Direction:
                 yield FlowGauge(direction)
             yield CpuPanel(widget_id="cpu-beside")
-        yield Stage()
+        yield PlotArea()
         with Container(id="bottom"):
             yield CpuPanel(widget_id="cpu-below")
             yield SessionTable()
             yield VerdictPanel()
 
-    def show(self, view: View) -> None:
+    def show(self, view: CockpitSnapshot) -> None:
         """Show these values from the next frame on."""
-        board = view.board
+        board = view.readings
         direction = (board.settings if board else view.plan.settings).direction
         for gauge_of in Direction:
             gauge = self.query_one(f"#gauge-{gauge_of}", FlowGauge)
@@ -48,21 +48,21 @@ class Instruments(Container):
         shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
         for panel in self.query(CpuPanel):
             panel.show(near, far, shared_host=shared)
-        self.query_one(Stage).show(view)
+        self.query_one(PlotArea).show(view)
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
         rows = board.session_rows() if board else ()
-        answer_bits = answer_bits_of(board.plan if board else view.plan)
+        answer_bits = response_bits_of(board.plan if board else view.plan)
         self.query_one(SessionTable).show(rows, board.retransmits() if board else None, answer_bits)
         self.query_one(VerdictPanel).show(view)
 
 
-def _flow(view: View, direction: Direction) -> FlowReading:
-    board = view.board
+def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
+    board = view.readings
     peak = expected_of(view.peak, direction)
     if board is None:
         expected = expected_of(view.expectation, direction)
-        return FlowReading(direction, expected=expected, answer_bits=answer_bits_of(view.plan), peak=peak)
+        return FlowReading(direction, expected=expected, response_bits=response_bits_of(view.plan), peak=peak)
     now = replace(board.flow(direction), peak=peak)
     if view.summary is None:
         return now
@@ -73,22 +73,24 @@ def _flow(view: View, direction: Direction) -> FlowReading:
         expected_of(view.summary.expectation, direction),
         now.highest_bit_s,
         is_final=True,
-        answer_bits=now.answer_bits,
+        response_bits=now.response_bits,
         latency=measured.latency if measured is not None else None,
         peak=peak,
-        sure_percent=None if measured is None or measured.steady is None else measured.steady.percent,
+        margin_percent=None
+        if measured is None or measured.estimate is None
+        else measured.estimate.half_width_percent,
     )
 
 
-def _measured(summary: Summary, direction: Direction) -> Measured | None:
+def _measured(summary: Summary, direction: Direction) -> Measurement | None:
     return {Direction.OUT: summary.out, Direction.IN: summary.in_, Direction.DUPLEX: summary.total}[direction]
 
 
-def _cpu(view: View, end: End) -> CpuReading:
+def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
     """Return the load of one end: of the last second while a run goes on, then of the whole run."""
-    if view.board is None:
+    if view.readings is None:
         return CpuReading(end)
-    now = view.board.cpu(end)
+    now = view.readings.cpu(end)
     if view.summary is None:
         return now
     whole: CpuSummary = view.summary.near_cpu if end is End.NEAR else view.summary.far_cpu

@@ -7,9 +7,9 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.model.latency_histogram import Latency
+from ....engine.model.latency_histogram import LatencySummary
 from ...rendering.bar import bar
-from ...rendering.styled_lines import Drawn
+from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
 from ...state.latency_readings import LatencyReading
 from ...text import numbers as words
@@ -29,7 +29,7 @@ class LogAxis:
     high: int
 
     @classmethod
-    def around(cls, values_ns: Iterable[int], before: "LogAxis | None" = None) -> "LogAxis | None":
+    def covering(cls, values_ns: Iterable[int], before: "LogAxis | None" = None) -> "LogAxis | None":
         """Return an axis with room for values, and for all that one before it had; None where there is none."""
         values = [value for value in values_ns if value > 0]
         if not values:
@@ -43,7 +43,7 @@ class LogAxis:
         """Return where a value stands, from 0 to 1."""
         return min(max((log10(max(value_ns, 1)) - self.low) / (self.high - self.low), 0.0), 1.0)
 
-    def line(self, width: int) -> str:
+    def scale_line(self, width: int) -> str:
         """Return the scale: the powers of ten where they stand, both ends before those between them."""
         cells = [" "] * width
         powers = [self.low, self.high, *range(self.low + 1, self.high)]
@@ -63,11 +63,11 @@ def _power(power: int) -> str:
     thousands, rest = divmod(power, 3)
     number = 10**rest
     if thousands > 3:
-        return f"{number * 10 ** (3 * (thousands - 3))}{words.GROUP}s"
-    return f"{number}{words.GROUP}{('ns', 'µs', 'ms', 's')[thousands]}"
+        return f"{number * 10 ** (3 * (thousands - 3))}{words.NBSP}s"
+    return f"{number}{words.NBSP}{('ns', 'µs', 'ms', 's')[thousands]}"
 
 
-class LatencyBars(Drawn):
+class LatencyBars(LineWidget):
     """Shows a LatencyReading. The axis grows by powers of ten, and never shrinks during a run."""
 
     DEFAULT_CSS = """
@@ -86,7 +86,7 @@ class LatencyBars(Drawn):
             self._run, self._axis = run, None
         known = [one for one in (reading.latency, reading.idle) if one is not None]
         shown = [ns for one in known for _, ns in percentiles(one)]
-        self._reading, self._axis = reading, LogAxis.around(shown, self._axis)
+        self._reading, self._axis = reading, LogAxis.covering(shown, self._axis)
         self.set_titles(reading.title, reading.span)
         self.redraw()
 
@@ -97,7 +97,7 @@ class LatencyBars(Drawn):
         return bar_lines(self._reading, self._axis, width, height)
 
 
-def percentiles(latency: Latency) -> list[tuple[str, int]]:
+def percentiles(latency: LatencySummary) -> list[tuple[str, int]]:
     """Return what is drawn of a latency, by name."""
     return [
         ("p50", latency.p50_ns),
@@ -128,7 +128,7 @@ def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height:
             ),
             *([Content("")] if height >= _ROOMY_ROWS else []),
         ]
-    scale = "" if axis is None else axis.line(room)
+    scale = "" if axis is None else axis.scale_line(room)
     lines.append(Content.assemble(" " * _LABEL_CELLS, (scale, MUTED)))
     lines.extend(_notes(reading, width))
     return lines[:height]
@@ -141,7 +141,7 @@ def _notes(reading: LatencyReading, width: int) -> list[Content]:
     if reading.idle is None:
         return [Content.styled(tcp, MUTED)]
     idle = f"┃ idle p50 {words.latency(reading.idle.p50_ns)}"
-    times = "" if reading.times is None else f"{words.times(reading.times)} under load"
+    times = "" if reading.load_ratio is None else f"{words.times(reading.load_ratio)} under load"
     if width >= _TIMES_CELLS:
         return [Content.assemble((f"{idle}, ", MUTED), (times, "bold")), Content.styled(tcp, MUTED)]
     return [

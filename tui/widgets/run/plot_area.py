@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ...rendering.styles import KEY, MUTED
-from ...state.live_readings import View, latency_reading
+from ...state.live_readings import CockpitSnapshot, latency_reading
 from ...text import numbers as words
 from .latency_bars import LatencyBars
 from .rate_plot import RatePlot
@@ -26,11 +26,11 @@ _REMEDIES: Final = (
 )
 
 
-class Stage(Container):
+class PlotArea(Container):
     """Shows the plot of a View, its problem, or the first steps."""
 
     DEFAULT_CSS = """
-    Stage > #notice {
+    PlotArea > #notice {
         padding: 0 2;
         align: center middle;
         & > Static { width: auto; max-width: 100%; height: auto; }
@@ -49,16 +49,16 @@ class Stage(Container):
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
-    def show(self, view: View) -> None:
+    def show(self, view: CockpitSnapshot) -> None:
         """Show these values from the next frame on."""
         plot, notice = self.query_one(RatePlot), self.query_one("#notice", VerticalScroll)
-        plot.display = view.board is not None and view.problem is None
+        plot.display = view.readings is not None and view.problem is None
         notice.display = not plot.display
         bars = self.query_one(LatencyBars)
         reading = latency_reading(view) if plot.display else None
         bars.display = reading is not None
         if reading is not None:
-            bars.show(reading, view.board)
+            bars.show(reading, view.readings)
         if plot.display:
             plot.show(view)
             return
@@ -72,16 +72,16 @@ class Stage(Container):
 
 
 def _problem(problem: str) -> Content:
-    return Content.assemble(("✗ ", "bold $text-error"), words.plain(problem), "\n\n", _keys(_REMEDIES))
+    return Content.assemble(("✗ ", "bold $text-error"), words.sanitize(problem), "\n\n", _keys(_REMEDIES))
 
 
-def _welcome(view: View) -> Content:
+def _welcome(view: CockpitSnapshot) -> Content:
     far = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
     return Content.assemble(
         ("Does this link deliver what a link of its kind should?", "bold"),
         "\n",
         ("The far end is ", MUTED),
-        (words.plain(far), ""),
+        (words.sanitize(far), ""),
         "\n\n",
         _keys(_FIRST_STEPS),
     )

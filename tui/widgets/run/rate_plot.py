@@ -10,14 +10,14 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.model.events import Expected
+from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import SECOND_NS, Direction
-from ...rendering.canvas import EIGHTHS, Canvas, eighths
-from ...rendering.styled_lines import Drawn
-from ...rendering.styles import EXPECTED, FLOWS, MUTED
-from ...state.instrument_values import Leg, answer_bits_of, expected_of, leg_averages
-from ...state.live_readings import View
-from ...state.plot_columns import Column, columns
+from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
+from ...rendering.styled_lines import LineWidget
+from ...rendering.styles import DIRECTION_STYLES, EXPECTED, MUTED
+from ...state.instrument_values import PlotPeriod, expected_of, period_averages, response_bits_of
+from ...state.live_readings import CockpitSnapshot
+from ...state.plot_columns import PlotColumn, plot_columns
 from ...text import numbers as words
 
 _HEADROOM: Final = 1.15
@@ -28,7 +28,7 @@ _SHADES: Final = 12
 _STEP_NS: Final = SECOND_NS // 2  # it is the largest of the instruments, and changes the least
 
 
-class RatePlot(Drawn):
+class RatePlot(LineWidget):
     """Draws the legs of a run."""
 
     DEFAULT_CSS = """
@@ -37,16 +37,16 @@ class RatePlot(Drawn):
 
     def __init__(self) -> None:
         super().__init__(widget_id="plot")
-        self._legs: list[Leg] = []
-        self._view: View | None = None
+        self._legs: list[PlotPeriod] = []
+        self._view: CockpitSnapshot | None = None
         self._moment: object = None
         self._top_bit_s = 0.0
         self.set_titles("")
 
-    def show(self, view: View) -> None:
+    def show(self, view: CockpitSnapshot) -> None:
         """Show these values from the next frame on."""
-        legs = view.board.legs if view.board else []
-        elapsed = view.board.elapsed_ns // _STEP_NS if view.board else 0
+        legs = view.readings.periods if view.readings else []
+        elapsed = view.readings.elapsed_ns // _STEP_NS if view.readings else 0
         moment = (len(legs), elapsed, view.summary is None, view.units)
         if legs is self._legs and moment == self._moment:
             return
@@ -63,7 +63,7 @@ class RatePlot(Drawn):
         rows, room = height - 1, width - _GUTTER
         top, span_s = self._top(), self._span_s()
         canvas = Canvas(room, rows)
-        for x, column in enumerate(columns(self._legs, span_s, room)):
+        for x, column in enumerate(plot_columns(self._legs, span_s, room)):
             if column is not None:
                 _draw_column(canvas, x, column, top)
         self._draw_rates(canvas, top, span_s)
@@ -78,7 +78,7 @@ class RatePlot(Drawn):
         """Return the top of the y axis; it never falls during a run."""
         direction = self._legs[-1].settings.direction if self._legs else Direction.OUT
         peak = expected_of(self._view.peak, direction) if self._view else None
-        expected = max((one.bit_s for leg in self._legs if (one := leg.expected())), default=0.0)
+        expected = max((one.bit_s for leg in self._legs if (one := leg.expected_rate())), default=0.0)
         highest = max((p.bit_s for leg in self._legs for ps in leg.points.values() for p in ps), default=0.0)
         self._top_bit_s = max(self._top_bit_s, max(expected, peak.bit_s if peak else 0.0) * _HEADROOM)
         if highest * 1.02 > self._top_bit_s:
@@ -86,7 +86,7 @@ class RatePlot(Drawn):
         return self._top_bit_s or 1e9
 
     def _span_s(self) -> float:
-        board = self._view.board if self._view else None
+        board = self._view.readings if self._view else None
         if board is not None and board.plan.duration_ns is not None:
             return board.plan.duration_ns / SECOND_NS
         elapsed_s = (board.elapsed_ns if board else 0) / SECOND_NS
@@ -96,25 +96,25 @@ class RatePlot(Drawn):
         """Draw what is expected: dashes rather than a line, so that a rate that meets it is seen between them."""
         for leg in self._legs:
             until_s = leg.until_s if leg.until_s is not None else span_s
-            for one, each, mark in ((leg.expected(), 2, "━"), (_peak(self._view, leg), 1, "·")):
+            for one, each, mark in ((leg.expected_rate(), 2, "━"), (_peak(self._view, leg), 1, "·")):
                 if one is None:
                     continue
                 y = _row_of(one.bit_s, top, canvas.height)
                 for x in _dashes(leg.from_s, until_s, span_s / canvas.width, each):
-                    canvas.over(x, y, mark, EXPECTED)
+                    canvas.overlay(x, y, mark, EXPECTED)
 
     def _draw_changes(self, canvas: Canvas, span_s: float) -> None:
         """Draw a line for each change, and above each stretch its settings and what it averages."""
         if len(self._legs) < 2 or self._view is None:
             return
         step_s = span_s / canvas.width
-        averages = leg_averages(self._legs, self._view.measured)
+        averages = period_averages(self._legs, self._view.latest_summary)
         for number, (leg, average) in enumerate(zip(self._legs, averages, strict=True)):
             x = int(leg.from_s / step_s)
             until = int((leg.until_s if leg.until_s is not None else span_s) / step_s)
             if number:
                 for y in range(canvas.height):
-                    canvas.over(x, y, "│", "bold $foreground")
+                    canvas.overlay(x, y, "│", "bold $foreground")
                 x += 1
             label, rate = _leg_label(self._legs, number), "" if average is None else _number(self._view, average)
             for text in (f"{label} {rate}".strip(), rate or label, ""):
@@ -123,23 +123,23 @@ class RatePlot(Drawn):
                     break
 
 
-def _leg_label(legs: Sequence[Leg], number: int) -> str:
+def _leg_label(legs: Sequence[PlotPeriod], number: int) -> str:
     """Return what a leg was changed to; of the first, what was changed then."""
     other = legs[number - 1] if number else legs[1]
-    return words.change(other.settings, legs[number].settings)
+    return words.settings_change(other.settings, legs[number].settings)
 
 
-def _draw_column(canvas: Canvas, x: int, column: Column, top: float) -> None:
+def _draw_column(canvas: Canvas, x: int, column: PlotColumn, top: float) -> None:
     """Draw one direction upon the other; each cell has one of a few shades, the brighter the higher."""
     base, total, below = 0, 0.0, column.rates[0][0]
     for flow, bit_s in column.rates:
         total += bit_s
-        high = max(eighths(total / top, canvas.height), base)
+        high = max(to_eighths(total / top, canvas.height), base)
         for y in range(base // 8, ceil(high / 8)):
             part, under = min(high - 8 * y, 8), base - 8 * y
             shade = _shade(flow, y, canvas.height)
             if column.warmup:
-                canvas.put(x, y, "░" if part > 2 else "▁", f"{FLOWS[flow]} 60%")
+                canvas.put(x, y, "░" if part > 2 else "▁", f"{DIRECTION_STYLES[flow]} 60%")
             elif under > 0:  # the one below ends within this cell
                 ground = f" on {shade}" if part == 8 else ""
                 canvas.put(x, y, EIGHTHS[under], f"{_shade(below, y, canvas.height)}{ground}")
@@ -152,17 +152,17 @@ def _draw_column(canvas: Canvas, x: int, column: Column, top: float) -> None:
 
 def _shade(flow: Direction, y: int, rows: int) -> str:
     level = min(y * _SHADES // max(rows, 1), _SHADES - 1)
-    return f"{FLOWS[flow]} {35 + 65 * level // (_SHADES - 1)}%"
+    return f"{DIRECTION_STYLES[flow]} {35 + 65 * level // (_SHADES - 1)}%"
 
 
 def _row_of(bit_s: float, top: float, rows: int) -> int:
     return min(max(ceil(bit_s / top * rows - 1e-9) - 1, 0), rows - 1)
 
 
-def _peak(view: View | None, leg: Leg) -> Expected | None:
+def _peak(view: CockpitSnapshot | None, leg: PlotPeriod) -> ExpectedRate | None:
     """Return the best rate that is known for a direction, where that is more than what is expected."""
     peak = expected_of(view.peak, leg.settings.direction) if view else None
-    expected = leg.expected()
+    expected = leg.expected_rate()
     return peak if peak and expected and peak.bit_s > expected.bit_s else None
 
 
@@ -189,37 +189,40 @@ def _time_axis(span_s: float, room: int) -> Content:
     return Content.styled(f"{'0':>{_GUTTER - 1}}└{''.join(line)}", MUTED)
 
 
-def _title(legs: Sequence[Leg], view: View) -> str:
+def _title(legs: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:
     """Return what is plotted, and what the newest change brought: before and after, side by side."""
     name, unit = ("throughput", view.units.value) if _answer_bits(view) is None else ("transactions", "/s")
     if len(legs) < 2:
         return f"{name}, {unit} over s" if name == "throughput" else f"{name} a second, over s"
-    before, after = leg_averages(legs, view.measured)[-2:]
-    names = [words.change(legs[-1].settings, legs[-2].settings), words.change(legs[-2].settings, legs[-1].settings)]
+    before, after = period_averages(legs, view.latest_summary)[-2:]
+    names = [
+        words.settings_change(legs[-1].settings, legs[-2].settings),
+        words.settings_change(legs[-2].settings, legs[-1].settings),
+    ]
     told = [f"{change} {_number(view, rate)}" for change, rate in zip(names, (before, after), strict=True)]
-    return f"{name}: {' → '.join(told)}{words.GROUP}{unit}{words.gain(before, after)}"
+    return f"{name}: {' → '.join(told)}{words.NBSP}{unit}{words.gain(before, after)}"
 
 
-def _answer_bits(view: View) -> int | None:
+def _answer_bits(view: CockpitSnapshot) -> int | None:
     """Return the payload of a transaction, where the plot counts transactions a second."""
-    return answer_bits_of(view.board.plan if view.board else view.plan)
+    return response_bits_of(view.readings.plan if view.readings else view.plan)
 
 
-def _unit_bits(view: View) -> float:
+def _unit_bits(view: CockpitSnapshot) -> float:
     """Return how many bits one step of the y axis stands for."""
-    return float(_answer_bits(view) or view.units.bits)
+    return float(_answer_bits(view) or view.units.bit_s)
 
 
-def _number(view: View, bit_s: float | None) -> str:
+def _number(view: CockpitSnapshot, bit_s: float | None) -> str:
     bits = _answer_bits(view)
-    return words.in_units(bit_s, view.units) if bits is None else words.rate_number(bit_s, bits)
+    return words.rate_in_unit(bit_s, view.units) if bits is None else words.rate_number(bit_s, bits)
 
 
-def _legend(legs: Sequence[Leg], view: View) -> str:
+def _legend(legs: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:
     parts: list[str] = []
     if any(p.warmup for leg in legs for points in leg.points.values() for p in points):
         parts.append("░ warm-up")
-    if any(leg.expected() for leg in legs):
+    if any(leg.expected_rate() for leg in legs):
         parts.append("━ expected")
     if any(_peak(view, leg) for leg in legs):
         parts.append("· peak")

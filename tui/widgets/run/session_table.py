@@ -49,12 +49,12 @@ class SessionTable(ScrollView, can_focus=True):
         self._looks: tuple[object, list[tuple[SessionRow, int]]] = (None, [])
         self.border_title = "sessions"
 
-    def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, answer_bits: int | None = None) -> None:
+    def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, response_bits: int | None = None) -> None:
         """Show these values from the next frame on; `answer_bits` where transactions of so many are what counts."""
         said = "" if retransmits is None else f"{words.count(retransmits)} retransmits since the start"
-        if (rows, said, answer_bits) == (self._rows, self._said, self._answer_bits):
+        if (rows, said, response_bits) == (self._rows, self._said, self._answer_bits):
             return
-        self._answer_bits = answer_bits
+        self._answer_bits = response_bits
         if len(rows) != len(self._rows) or said != self._said:
             self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
             self.border_subtitle = Content(said)

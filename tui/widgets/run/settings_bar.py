@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 from textual.content import Content
 
 from ....engine.model.plan import Direction, End, Plan, Settings, Workload
-from ...rendering.styled_lines import Drawn
+from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED
 from ...state.instrument_values import Phase, expected_of
-from ...state.live_readings import View
-from ...state.setting_steps import SESSION_STEPS, WINDOW_STEPS, stepped
+from ...state.live_readings import CockpitSnapshot
+from ...state.setting_steps import SESSION_STEPS, WINDOW_STEPS, next_step
 from ...text import numbers as words
 
 _WIDE = 140
 
 
-class SettingsBar(Drawn):
+class SettingsBar(LineWidget):
     """What a run is made with. Chosen values stand in brackets, so that they show without colour."""
 
     DEFAULT_CSS = """
@@ -27,9 +27,9 @@ class SettingsBar(Drawn):
 
     def __init__(self) -> None:
         super().__init__()
-        self._view: View | None = None
+        self._view: CockpitSnapshot | None = None
 
-    def show(self, view: View) -> None:
+    def show(self, view: CockpitSnapshot) -> None:
         """Show these values from the next frame on."""
         self._view = view
         self.redraw()
@@ -45,27 +45,27 @@ class SettingsBar(Drawn):
         ]
 
 
-def _preset_line(view: View, width: int) -> Content:
+def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     roomy = width >= 100
     preset = view.preset
     expected = expected_of(view.expectation, view.plan.settings.direction)
     if expected is None:
         said = Content.styled("nothing to expect", MUTED)
     elif roomy:
-        said = Content.assemble(("expects ", MUTED), words.expected(expected))
+        said = Content.assemble(("expects ", MUTED), words.expected_rate(expected))
     else:
         said = Content.assemble(("expects ", MUTED), words.mbit(expected.bit_s), f" {expected.basis}")
     return Content.assemble(
         _key("n"),
         ("preset " if roomy else "", MUTED),
-        (words.plain(preset.name_in(view.language)), "bold"),
+        (words.sanitize(preset.name_in(view.language)), "bold"),
         (f"  {preset.id}" if width >= 140 else "", MUTED),
         "    " if roomy else "  ",
         said,
     )
 
 
-def _toggle_line(view: View, width: int) -> Content:
+def _toggle_line(view: CockpitSnapshot, width: int) -> Content:
     roomy = width >= 100
     settings = view.plan.settings
     gap = "    " if roomy else "   "
@@ -98,7 +98,7 @@ def _toggle_line(view: View, width: int) -> Content:
     )
 
 
-def _extra(view: View, gap: str, *, always: bool) -> tuple[Content | str, ...]:
+def _extra(view: CockpitSnapshot, gap: str, *, always: bool) -> tuple[Content | str, ...]:
     """Say what is carried, where it is no stream or there is room for it, and whether latency is measured."""
     plan, running = view.plan, _running(view)
     is_other, is_probed_otherwise = plan.workload is not running.workload, plan.probe is not running.probe
@@ -115,10 +115,10 @@ def _extra(view: View, gap: str, *, always: bool) -> tuple[Content | str, ...]:
     )
 
 
-def _running(view: View) -> Plan:
+def _running(view: CockpitSnapshot) -> Plan:
     """Return the plan of the run that goes on, else that of the next one."""
     goes_on = view.phase in {Phase.RUNNING, Phase.STOPPING}
-    return view.board.plan if goes_on and view.board is not None else view.plan
+    return view.readings.plan if goes_on and view.readings is not None else view.plan
 
 
 def _from_next_run(is_other: bool) -> Content:
@@ -131,7 +131,7 @@ def _key(key: str) -> Content:
 
 
 def _neighbours(steps: Sequence[int | None], value: int | None, text: Callable[[int | None], str]) -> Content:
-    below, above = stepped(steps, value, -1), stepped(steps, value, 1)
+    below, above = next_step(steps, value, -1), next_step(steps, value, 1)
     around = [below] if below != value else []
     around += [value]
     around += [above] if above != value else []
@@ -147,9 +147,9 @@ def _chosen(text: str) -> Content:
     return Content.assemble(("[", "bold $text-primary"), (text, "bold $foreground"), ("]", "bold $text-primary"))
 
 
-def _granted(view: View, settings: Settings) -> Content:
+def _granted(view: CockpitSnapshot, settings: Settings) -> Content:
     """Say what the kernel gave, where it is less than what was asked for."""
-    granted = view.board.granted_bytes if view.board else {}
+    granted = view.readings.granted_bytes if view.readings else {}
     least = min(granted.values(), default=None)
     if settings.window_bytes is None or least is None or least >= settings.window_bytes:
         return Content("")

@@ -4,11 +4,11 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.model.host_info import HostFacts
-from ...rendering.styled_lines import Drawn
-from ...rendering.styles import KEY, MUTED, VERDICTS
+from ....engine.model.host_info import HostInfo
+from ...rendering.styled_lines import LineWidget
+from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
 from ...state.instrument_values import Phase
-from ...state.live_readings import View
+from ...state.live_readings import CockpitSnapshot
 from ...text import numbers as words
 
 _PHASES: Final = {
@@ -20,7 +20,7 @@ _PHASES: Final = {
 }
 
 
-class TitleBar(Drawn):
+class TitleBar(LineWidget):
     """Near and far end on the left, state and stopwatch on the right."""
 
     DEFAULT_CSS = """
@@ -34,9 +34,9 @@ class TitleBar(Drawn):
 
     def __init__(self) -> None:
         super().__init__()
-        self._view: View | None = None
+        self._view: CockpitSnapshot | None = None
 
-    def show(self, view: View) -> None:
+    def show(self, view: CockpitSnapshot) -> None:
         """Show these values from the next frame on."""
         self._view = view
         self.redraw()
@@ -53,15 +53,15 @@ class TitleBar(Drawn):
         return [Content.assemble(left, "  ", right)]
 
 
-def _ends(view: View, width: int) -> Content:
+def _ends(view: CockpitSnapshot, width: int) -> Content:
     far_name = "loopback" if view.peer.is_loopback else str(view.peer)
     far = view.far
-    if far is not None and not view.peer.is_loopback and words.plain(far.hostname) != view.peer.host:
-        far_name = f"{words.plain(far.hostname)} ({view.peer})"
+    if far is not None and not view.peer.is_loopback and words.sanitize(far.hostname) != view.peer.host:
+        far_name = f"{words.sanitize(far.hostname)} ({view.peer})"
     return Content.assemble(
         ("linkgauge ", KEY),
         (" near ", MUTED),
-        (words.plain(view.near.hostname) if view.near else "this host", "bold"),
+        (words.sanitize(view.near.hostname) if view.near else "this host", "bold"),
         (_facts(view.near, width), MUTED),
         ("  ⇄  ", "bold $text-primary"),
         ("far ", MUTED),
@@ -70,24 +70,24 @@ def _ends(view: View, width: int) -> Content:
     )
 
 
-def _facts(host: HostFacts | None, width: int) -> str:
+def _facts(host: HostInfo | None, width: int) -> str:
     if host is None or width < 100:
         return ""
-    cores = words.many(host.cores, "core")
-    return f" {words.plain(host.system)}, {cores}" if width >= 150 else f" {cores}"
+    cores = words.quantity(host.cores, "core")
+    return f" {words.sanitize(host.system)}, {cores}" if width >= 150 else f" {cores}"
 
 
-def _state(view: View) -> Content:
+def _state(view: CockpitSnapshot) -> Content:
     if view.problem is not None:
-        return Content.styled(f"✗ {view.problem.word}", "bold $text-error")
+        return Content.styled(f"✗ {view.problem.status}", "bold $text-error")
     word, style = _PHASES[view.phase]
     if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
         word, style = "✗ BROKE OFF", "$text-error"
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
-        word, style = words.verdict(view.verdict.word), VERDICTS[view.verdict.word]
+        word, style = words.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
     if view.is_paused:
         word, style = "‖ PAUSED", "$text-warning"
-    board = view.board
+    board = view.readings
     if board is None:
         return Content.styled(word, f"bold {style}")
     limit = "" if board.plan.duration_ns is None else f" / {words.clock(board.plan.duration_ns)}"

@@ -5,14 +5,14 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ....engine.results.summary import Stretch, Summary
+from ....engine.results.summary import Period, Summary
 from ....presets.verdict import Verdict
-from ...rendering.styles import MUTED, VERDICTS
-from ...state.instrument_values import Phase, answer_bits_of, expected_of, stretch_bit_s
-from ...state.live_readings import View
+from ...rendering.styles import MUTED, VERDICT_STYLES
+from ...state.instrument_values import Phase, expected_of, period_bit_s, response_bits_of
+from ...state.live_readings import CockpitSnapshot
 from ...text import numbers as words
-from ...text.plan import carried
-from .findings_panel import WhyPanel
+from ...text.plan import non_default_options_text
+from .findings_panel import FindingsPanel
 
 
 class VerdictPanel(VerticalScroll):
@@ -34,12 +34,12 @@ class VerdictPanel(VerticalScroll):
     def compose(self) -> ComposeResult:
         """Lay out the verdict, the findings, and the rest, each as long as it is."""
         yield Static(markup=False, classes="head")
-        yield WhyPanel()
+        yield FindingsPanel()
         yield Static(markup=False, classes="rest")
 
-    def show(self, view: View) -> None:
+    def show(self, view: CockpitSnapshot) -> None:
         """Show these values from the next frame on."""
-        self.query_one(WhyPanel).show(view.findings)
+        self.query_one(FindingsPanel).show(view.findings)
         self.set_class(bool(view.findings), "-explained")
         lines = _lines(view)
         said = Content("\n").join(lines)
@@ -53,33 +53,33 @@ class VerdictPanel(VerticalScroll):
         rest.update(Content("\n").join(lines[1:]), layout=not same_room)
 
 
-def _lines(view: View) -> list[Content]:
+def _lines(view: CockpitSnapshot) -> list[Content]:
     """Return what there is to say but for the findings, which come after the first of these."""
     if view.summary is not None and view.verdict is not None:
         lines = _ended(view, view.summary, view.verdict)
-    elif view.board is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
+    elif view.readings is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
         lines = _so_far(view)
     elif view.phase is Phase.STARTING:
         lines = [Content("Asking the far end …")]
     else:
         lines = [Content.styled("No run yet.", MUTED)]
-    asked = carried(view.plan)
+    asked = non_default_options_text(view.plan)
     if asked:
         lines.append(Content.styled(f"asked for: {asked}", MUTED))
-    board_warnings = view.board.warnings if view.board else []
-    warnings = dict.fromkeys([*(words.plain(n) for n in view.notices), *board_warnings])
+    board_warnings = view.readings.warnings if view.readings else []
+    warnings = dict.fromkeys([*(words.sanitize(n) for n in view.notices), *board_warnings])
     return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
 
 
-def _ended(view: View, summary: Summary, verdict: Verdict) -> list[Content]:
+def _ended(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Content]:
     word = verdict.word
-    style = f"bold {VERDICTS[word]}"
-    said = words.plain(verdict.text.removeprefix(f"{word.upper()}: "))
+    style = f"bold {VERDICT_STYLES[word]}"
+    said = words.sanitize(verdict.text.removeprefix(f"{word.upper()}: "))
     lines = [Content.assemble((words.verdict(word), style), "  ", said)]
     if not summary.end.reason.is_regular:
         broke = words.reason(summary.end.reason).upper()
         lines = [Content("\n").join([Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)])]
-    if len(summary.stretches) > 1:
+    if len(summary.periods) > 1:
         lines += _stretches(view, summary)
     total = summary.total
     facts = [words.payload(total.bytes) if total else "", words.reason(summary.end.reason)]
@@ -91,33 +91,33 @@ def _ended(view: View, summary: Summary, verdict: Verdict) -> list[Content]:
     if tcp.mss_bytes is not None:
         facts.append(f"mss {tcp.mss_bytes}")
     if tcp.congestion is not None:
-        facts.append(words.plain(tcp.congestion))
+        facts.append(words.sanitize(tcp.congestion))
     lines.append(Content.styled(" · ".join(fact for fact in facts if fact), MUTED))
     return lines
 
 
-def _stretches(view: View, summary: Summary) -> list[Content]:
+def _stretches(view: CockpitSnapshot, summary: Summary) -> list[Content]:
     """Return a line for each stretch that lasted longer than its warm-up."""
-    bits = answer_bits_of(view.board.plan if view.board else view.plan)
-    return [_stretch(one, bits) for one in summary.stretches if one.out is not None or one.in_ is not None]
+    bits = response_bits_of(view.readings.plan if view.readings else view.plan)
+    return [_stretch(one, bits) for one in summary.periods if one.out is not None or one.in_ is not None]
 
 
-def _stretch(stretch: Stretch, answer_bits: int | None) -> Content:
+def _stretch(stretch: Period, answer_bits: int | None) -> Content:
     """Return `412 Mb/s … 1 session`: before and after of each change, side by side."""
-    rate = stretch_bit_s(stretch)
+    rate = period_bit_s(stretch)
     unit = "Mb/s" if answer_bits is None else "trans/s"
     expected = expected_of(stretch.expectation, stretch.settings.direction)
     percent = words.share(rate, expected.bit_s if expected else None)
     return Content.assemble(
         ("  ", ""),
-        (f"{words.rate_number(rate, answer_bits):>8}{words.GROUP}{unit}", "bold"),
+        (f"{words.rate_number(rate, answer_bits):>8}{words.NBSP}{unit}", "bold"),
         f" {words.percent(percent, width=5)}" if percent is not None else "",
         (f"  {words.settings(stretch.settings)}", MUTED),
     )
 
 
-def _so_far(view: View) -> list[Content]:
-    board, summary = view.board, view.so_far
+def _so_far(view: CockpitSnapshot) -> list[Content]:
+    board, summary = view.readings, view.interim_summary
     lines: list[Content] = []
     if board is None or board.in_warmup:
         lines.append(Content.styled("◌ warming up: shown, and not counted", MUTED))

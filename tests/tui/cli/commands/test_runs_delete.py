@@ -25,7 +25,7 @@ def keep_run(data_dir: Path) -> None:
 def kept(data_dir: Path) -> list[str]:
     """Return the runs that are kept."""
     with RunLog.open(data_dir, create=False) as log:
-        return [row.run_id for row in log.runs()]
+        return [row.run_id for row in log.list_runs()]
 
 
 def delete(data_dir: Path, *options: str, answer: str | None = None) -> tuple[int, str]:

@@ -3,29 +3,29 @@
 import io
 
 import pytest
-from linkgauge.engine.model.events import Expectation, Expected, Reason, RunEnd, Sampled, Started
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.results.meter import Interval
-from linkgauge.engine.results.summary import CpuSummary, Measured, Stretch, Summary, TcpSummary
-from linkgauge.presets.verdict import Verdict, Word, judge
-from linkgauge.tui.cli.exit_status import status_of_test
-from linkgauge.tui.cli.live_line import live_text
+from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
+from linkgauge.presets.verdict import Verdict, VerdictCode, judge
+from linkgauge.tui.cli.exit_status import verdict_exit_status
+from linkgauge.tui.cli.live_line import interval_text
 from linkgauge.tui.cli.render.summary import summary_parts
 from rich.console import Console
 
 UNKNOWN_CPU = CpuSummary(None, None, None, None)
 UNKNOWN_TCP = TcpSummary(None, None, None, None, None, None)
-EXPECTED = Expected(941_000_000, "documented", "a table")
-RATE = Measured(1_176_250_000, 10 * SECOND_NS)  # 941 Mb/s
+EXPECTED = ExpectedRate(941_000_000, "documented", "a table")
+RATE = Measurement(1_176_250_000, 10 * SECOND_NS)  # 941 Mb/s
 
 
 def summary(
     *,
-    out: Measured | None = RATE,
+    out: Measurement | None = RATE,
     expectation: Expectation | None = None,
-    stretches: tuple[Stretch, ...] = (),
+    periods: tuple[Period, ...] = (),
     tcp: TcpSummary = UNKNOWN_TCP,
     warnings: tuple[str, ...] = (),
     end: RunEnd | None = None,
@@ -37,7 +37,7 @@ def summary(
         in_=None,
         total=out,
         expectation=expectation or Expectation(out=EXPECTED),
-        stretches=stretches,
+        periods=periods,
         near_cpu=CpuSummary(12.5, 97.04, 31.0, 0.314),
         far_cpu=UNKNOWN_CPU,
         tcp=tcp,
@@ -72,7 +72,7 @@ def test_what_is_unknown_is_a_dash_and_never_a_nought() -> None:
 
 def test_a_rate_just_under_the_mark_does_not_look_like_the_mark() -> None:
     """94.96 % is short of 95 %, and is not written as 95.0 %."""
-    text = text_of(summary(out=Measured(1_176_250_000 * 9_496 // 10_000, 10 * SECOND_NS)))
+    text = text_of(summary(out=Measurement(1_176_250_000 * 9_496 // 10_000, 10 * SECOND_NS)))
     assert text.startswith("▼ SHORT")
     assert "95.0 %" not in text
 
@@ -80,10 +80,10 @@ def test_a_rate_just_under_the_mark_does_not_look_like_the_mark() -> None:
 def test_a_run_whose_settings_changed_lists_each_stretch() -> None:
     """Each with its settings, its rate, and its share of what was expected under them."""
     parts = (
-        Stretch(Settings(), Expectation(out=EXPECTED), RATE, None),
-        Stretch(Settings(Direction.DUPLEX, 5, 57_344), Expectation(), RATE, None),
+        Period(Settings(), Expectation(out=EXPECTED), RATE, None),
+        Period(Settings(Direction.DUPLEX, 5, 57_344), Expectation(), RATE, None),
     )
-    text = text_of(summary(stretches=parts))
+    text = text_of(summary(periods=parts))
     assert "1. out, 1 session, window auto" in text
     assert "2. duplex, 5 sessions, window 56K" in text
 
@@ -97,7 +97,7 @@ def test_nothing_measured_is_said_in_words() -> None:
 
 def test_warnings_and_names_of_a_peer_cannot_drive_the_terminal() -> None:
     """Text of the far end is text."""
-    evil = HostFacts("db\x1b[2J[red]02", "Linux", 2, "x", "uvloop")
+    evil = HostInfo("db\x1b[2J[red]02", "Linux", 2, "x", "uvloop")
     started = Started("2026-01-01T00:00:00+00:00", "db-02:5820", evil, evil, Plan(), Expectation())
     text = text_of(summary(warnings=("window\x1b]0;owned\x07 of 4K",)), started)
     assert "\x1b" not in text
@@ -131,10 +131,10 @@ def test_the_summary_fits_the_terminal(width: int) -> None:
     ],
 )
 def test_the_exit_status_tells_a_bad_link_from_a_test_that_was_none(
-    word: Word, reason: Reason, total: Measured | None, status: int
+    word: VerdictCode, reason: Reason, total: Measurement | None, status: int
 ) -> None:
     """0 pass or nothing to judge, 1 short or fail, 3 not run to its end or nothing measured."""
-    assert status_of_test(summary(out=total, end=RunEnd(reason, "")), Verdict(word, "")) == status
+    assert verdict_exit_status(summary(out=total, end=RunEnd(reason, "")), Verdict(word, "")) == status
 
 
 def test_the_live_line_shows_time_rates_and_load_of_both_ends() -> None:
@@ -143,7 +143,7 @@ def test_the_live_line_shows_time_rates_and_load_of_both_ends() -> None:
     sent = SessionSample(Direction.IN, 1, 31_250_000)
     sample = Sample(End.NEAR, 3, SECOND_NS, SECOND_NS // 4, (sent,), (core, core), 0)
     near = Sampled(sample, Settings(Direction.IN), warmup=True)
-    text = live_text(Interval(3, near, None), Plan(duration_ns=10 * SECOND_NS))
+    text = interval_text(Interval(3, near, None), Plan(duration_ns=10 * SECOND_NS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
         "00:01 / 00:10  in ←    1 000 Mb/s  cpu near  40 %, far   – %  warming up"
     )

@@ -6,8 +6,14 @@ from typing import Any
 import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.screens.dialogs.presets import PresetScreen
-from linkgauge.tui.widgets.common.preset_list import PresetList, by_family, finds, has_words, shortened
-from linkgauge.tui.widgets.common.text_page import Page
+from linkgauge.tui.widgets.common.preset_list import (
+    PresetList,
+    by_family,
+    matches_words,
+    preset_search_text,
+    shorten_middle,
+)
+from linkgauge.tui.widgets.common.text_page import TextPage
 from rich.cells import cell_len
 from textual.widgets import Input
 
@@ -73,14 +79,14 @@ async def test_the_filter_leaves_headings_only_above_what_it_leaves(world: Any, 
 @pytest.mark.parametrize("text", ["イーサネット 10 gb", "ＭＴＵ RFC1323", "ETHERNET 10gbe", "aix 10 gb", ""])
 def test_a_preset_is_found_by_any_of_its_names(text: str) -> None:
     """English and Japanese, wide letters and narrow ones."""
-    assert has_words(finds(load_catalog().find("10gbe-fd-1500"), "ja"), text)
+    assert matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500"), "ja"), text)
 
 
 def test_a_name_that_is_not_shown_finds_nothing() -> None:
     """`1000 Mb` is what the Japanese document calls 1 Gb."""
     preset = load_catalog().find("gbe-fd-1500")
-    assert has_words(finds(preset, "ja"), "1000")
-    assert not has_words(finds(preset), "1000")
+    assert matches_words(preset_search_text(preset, "ja"), "1000")
+    assert not matches_words(preset_search_text(preset), "1000")
 
 
 @pytest.mark.parametrize(
@@ -94,13 +100,13 @@ def test_a_name_that_is_not_shown_finds_nothing() -> None:
 )
 def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> None:
     """By which it is told from its neighbours; of a wide character no half is shown."""
-    assert shortened(name, 18) == shown
+    assert shorten_middle(name, 18) == shown
     assert cell_len(shown) == 18
 
 
 def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
     """All words must be there."""
-    assert not has_words(finds(load_catalog().find("10gbe-fd-1500")), "ethernet 9000")
+    assert not matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500")), "ethernet 9000")
 
 
 @both_sizes
@@ -161,7 +167,7 @@ async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[in
     async with world.cockpit(size) as cockpit:
         await cockpit.press("n", "down", "tab")
         seen = cockpit.text()
-        pane = cockpit.app.screen.query_one(Page)
+        pane = cockpit.app.screen.query_one(TextPage)
         while pane.scroll_offset.y < pane.max_scroll_y:
             before = pane.scroll_offset.y
             await cockpit.press("pagedown")

@@ -10,115 +10,119 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.event_log import Entry
-from linkgauge.engine.far.status import ClientNow, RunNow, ServingNow
+from linkgauge.engine.far.event_log import LogEntry
+from linkgauge.engine.far.status import ClientStatus, EndpointStatus, RunStatus
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings, Workload
 from linkgauge.tui.endpoint_app import EndpointApp
-from linkgauge.tui.state.endpoint import Facts, Journal, Readings, Totals
+from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog, EndpointRates, Totals
 from textual.pilot import Pilot
 
 COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
-FACTS = Facts("db-02", "port 5820, every address", "asks for its key, made at this start", COMMAND)
-STREAM = RunNow(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SECOND_NS, 0, 0, 0)
+FACTS = EndpointInfo("db-02", "port 5820, every address", "asks for its key, made at this start", COMMAND)
+STREAM = RunStatus(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SECOND_NS, 0, 0, 0)
 
 
-def reading(at_s: float, *received: int | None, is_closed: bool = False) -> ServingNow:
+def reading(at_s: float, *received: int | None, is_closed: bool = False) -> EndpointStatus:
     """Return what an endpoint says at a time: a client for each number of bytes, of which None has no run."""
     clients = tuple(
-        ClientNow(
+        ClientStatus(
             number,
             f"192.0.2.{number}",
             f"web-{number}",
             0,
-            None if count is None else RunNow(Workload.STREAM, Settings(), None, 0, count, count // 10),
+            None if count is None else RunStatus(Workload.STREAM, Settings(), None, 0, count, count // 10),
         )
         for number, count in enumerate(received, 1)
     )
-    return ServingNow(round(at_s * SECOND_NS), clients, 0, Limits(), is_closed)
+    return EndpointStatus(round(at_s * SECOND_NS), clients, 0, Limits(), is_closed)
 
 
 def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
     """Of a client without a run there is none; one that has gone takes its rate with it, and keeps its bytes."""
-    readings = Readings(FACTS)
-    first = readings.take(reading(10, 0, None), Totals())
+    readings = EndpointRates(FACTS)
+    first = readings.update(reading(10, 0, None), Totals())
     assert [client.received_bit_s for client in first.clients] == [None, None]
     # 1 MB a quarter of a second, then twice as much.
     *_, served = [
-        readings.take(reading(10 + quarter / 4, 1_000_000 * max(quarter, 2 * quarter - 4), None), Totals(bytes=50))
+        readings.update(
+            reading(10 + quarter / 4, 1_000_000 * max(quarter, 2 * quarter - 4), None), Totals(bytes=50)
+        )
         for quarter in range(1, 9)
     ]
     assert served.received_bit_s == served.clients[0].received_bit_s == 64e6
     assert served.sent_bit_s == 6.4e6
     assert served.clients[1].received_bit_s is None
-    assert (served.up_ns, served.runs, served.totals.bytes) == (2 * SECOND_NS, 1, 50 + 13_200_000)
-    assert served.received == (32e6, 64e6)
-    gone = readings.take(reading(13, is_closed=True), Totals(bytes=90))
-    assert (gone.received_bit_s, gone.totals.bytes, gone.left_ns) == (0, 90, 30 * SECOND_NS)
-    assert readings.take(reading(15, is_closed=True), Totals()).left_ns == 28 * SECOND_NS
+    assert (served.uptime_ns, served.runs, served.totals.bytes) == (2 * SECOND_NS, 1, 50 + 13_200_000)
+    assert served.received_rates == (32e6, 64e6)
+    gone = readings.update(reading(13, is_closed=True), Totals(bytes=90))
+    assert (gone.received_bit_s, gone.totals.bytes, gone.drain_left_ns) == (0, 90, 30 * SECOND_NS)
+    assert readings.update(reading(15, is_closed=True), Totals()).drain_left_ns == 28 * SECOND_NS
 
 
 def test_the_journal_counts_what_the_log_tells() -> None:
     """It keeps lines of any kind."""
-    journal = Journal(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
+    journal = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
     for entry in (
-        Entry("client", "let in", client="192.0.2.7"),
-        Entry("refused", "refused: too many", client="192.0.2.8", limit="clients"),
-        Entry("run_ended", "run ended", client="192.0.2.7", bytes=2**30),
+        LogEntry("client", "let in", client="192.0.2.7"),
+        LogEntry("refused", "refused: too many", client="192.0.2.8", limit="clients"),
+        LogEntry("run_ended", "run ended", client="192.0.2.7", bytes=2**30),
         "something else",
     ):
         journal.add(entry)
     assert journal.totals == Totals(1, 1, 1, 2**30)
-    assert (journal.written, [line.event for line in journal.lines][-2:]) == (4, ["run_ended", "said"])
+    assert (journal.lines_written, [line.event for line in journal.lines][-2:]) == (4, ["run_ended", "said"])
     assert journal.lines[0].text == "192.0.2.7: let in"
 
 
 class Endpoint:
     """An endpoint with clients, or with none, a quarter of a second later each time until it stands still."""
 
-    facts = FACTS
+    info = FACTS
 
     def __init__(self, *, visited: bool) -> None:
-        self.journal = Journal(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
+        self.log = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
         self.visited = visited
         self.at_quarter = 0
         self.leaving = 0
         self.reloads = 0
         if visited:
             for entry in (
-                Entry("client", "let in", client="192.0.2.7"),
-                Entry("run_began", "run began: stream", client="192.0.2.7"),
-                Entry("refused", "refused: \x1b[2J200 sessions are too many (its limit sessions is 128)"),
-                Entry("run_ended", "run ended: completed: the duration was up", client="192.0.2.9", bytes=31 << 30),
+                LogEntry("client", "let in", client="192.0.2.7"),
+                LogEntry("run_began", "run began: stream", client="192.0.2.7"),
+                LogEntry("refused", "refused: \x1b[2J200 sessions are too many (its limit sessions is 128)"),
+                LogEntry(
+                    "run_ended", "run ended: completed: the duration was up", client="192.0.2.9", bytes=31 << 30
+                ),
             ):
-                self.journal.add(entry)
+                self.log.add(entry)
 
-    def now(self) -> ServingNow:
+    def status(self) -> EndpointStatus:
         """Return a moment; the stream's rate goes up and down."""
         self.at_quarter = min(self.at_quarter + 1, 150)
         at_ns = self.at_quarter * SECOND_NS // 4
         received = sum(290_000_000 + 8_000_000 * ((7 * quarter) % 5) for quarter in range(self.at_quarter))
         clients = (
-            ClientNow(1, "192.0.2.7", "web-07", 0, _replaced(at_ns, received, 0, 5)),
-            ClientNow(
+            ClientStatus(1, "192.0.2.7", "web-07", 0, _replaced(at_ns, received, 0, 5)),
+            ClientStatus(
                 2, "2001:db8::17", "web-09", SECOND_NS, _replaced(at_ns, received // 900, received // 100, 1)
             ),
-            ClientNow(3, "198.51.100.4", "lab", 2 * SECOND_NS),
+            ClientStatus(3, "198.51.100.4", "lab", 2 * SECOND_NS),
         )
         closed = bool(self.leaving)
-        return ServingNow(at_ns, clients if self.visited else (), 1, Limits(deny=("10.0.0.0/8",)), closed)
+        return EndpointStatus(at_ns, clients if self.visited else (), 1, Limits(deny=("10.0.0.0/8",)), closed)
 
     def reload(self) -> None:
         """Count it."""
         self.reloads += 1
 
-    def leave(self) -> None:
+    def shut_down(self) -> None:
         """Count it."""
         self.leaving += 1
 
 
-def _replaced(elapsed_ns: int, received: int, sent: int, sessions: int) -> RunNow:
-    return RunNow(Workload.STREAM, Settings(Direction.OUT, sessions), 60 * SECOND_NS, elapsed_ns, received, sent)
+def _replaced(elapsed_ns: int, received: int, sent: int, sessions: int) -> RunStatus:
+    return RunStatus(Workload.STREAM, Settings(Direction.OUT, sessions), 60 * SECOND_NS, elapsed_ns, received, sent)
 
 
 @asynccontextmanager

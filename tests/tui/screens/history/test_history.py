@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.tui.actions import Place, actions_of
+from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.screens.dialogs.confirm import ConfirmScreen
 from linkgauge.tui.screens.history.compare import CompareScreen
 from linkgauge.tui.screens.history.history import HistoryScreen
-from linkgauge.tui.screens.history.saved_run import StoredScreen
+from linkgauge.tui.screens.history.saved_run import StoredRunScreen
 from linkgauge.tui.screens.run.cockpit import CockpitScreen
 from linkgauge.tui.widgets.history.run_table import RunTable
 from textual.widgets import Input
@@ -128,7 +128,7 @@ async def test_deleting_asks_first(world: Any, kept: Any) -> None:
         assert len(shown(cockpit)) == 4
         await cockpit.press("space", "space", "delete", "y")
         await until(cockpit, lambda: len(shown(cockpit)) == 2)
-        assert [row.run_id for row in kept.runs()] == [SHORT, FIRST]
+        assert [row.run_id for row in kept.list_runs()] == [SHORT, FIRST]
 
 
 async def test_enter_opens_the_run(world: Any, kept: Any) -> None:
@@ -136,7 +136,7 @@ async def test_enter_opens_the_run(world: Any, kept: Any) -> None:
     async with world.cockpit((120, 40)) as cockpit:
         await opened(cockpit, "down", "enter")
         await until(cockpit, lambda: "reading" not in cockpit.line(1))
-        assert isinstance(cockpit.app.screen, StoredScreen)
+        assert isinstance(cockpit.app.screen, StoredRunScreen)
         text = " ".join(cockpit.text().split())
         for word in (
             "db-02:6000",
@@ -183,5 +183,5 @@ async def test_the_palette_has_the_actions_of_the_screen(world: Any, kept: Any) 
     async with world.cockpit() as cockpit:
         await opened(cockpit)
         titles = {command.title for command in cockpit.app.get_system_commands(cockpit.app.screen)}
-        assert {action.title for action in actions_of(Place.HISTORY)} <= titles
+        assert {action.title for action in actions_of(ScreenKind.HISTORY)} <= titles
         assert "Start or stop the run" not in titles

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import (
-    PeerForeign,
+    PeerKeyRequired,
+    PeerNotLinkgauge,
     PeerRefused,
     PeerUnreachable,
-    PeerVersion,
-    PeerWantsKey,
+    PeerVersionMismatch,
     WorkerError,
 )
 from linkgauge.engine.model.events import Reason, Started, Warned
-from linkgauge.engine.model.host_info import HostFacts
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, Workload
 from linkgauge.tui.state.instrument_values import Phase
@@ -31,8 +31,8 @@ FAR = Peer("db-02")
     [
         PeerUnreachable("db-02:5820 cannot be reached: the name does not resolve"),
         PeerRefused("db-02:5820 declined: it serves 8 clients already"),
-        PeerVersion("db-02:5820 speaks protocol 2, this is 1: use the same linkgauge at both ends"),
-        PeerForeign("db-02:5820 is no linkgauge endpoint: it said nothing for 5 s"),
+        PeerVersionMismatch("db-02:5820 speaks protocol 2, this is 1: use the same linkgauge at both ends"),
+        PeerNotLinkgauge("db-02:5820 is no linkgauge endpoint: it said nothing for 5 s"),
     ],
     ids=lambda refusal: type(refusal).__name__,
 )
@@ -125,7 +125,7 @@ async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
     """Neither by markup nor by its length."""
     async with world.cockpit((80, 24), peer=FAR) as cockpit:
         await cockpit.press("space")
-        facts = HostFacts("[bold]x[/]" * 25, "Linux", 4, "linkgauge", "uvloop")
+        facts = HostInfo("[bold]x[/]" * 25, "Linux", 4, "linkgauge", "uvloop")
         plan = cockpit.app.cockpit.plan
         expected = world.script.meter.summary().expectation
         world.script.emit(Started("2026-11-21T01:46:29Z", "db-02:5820", facts, facts, plan, expected))
@@ -224,7 +224,7 @@ async def test_it_reads_without_colour(world: Any, monkeypatch: pytest.MonkeyPat
 async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
     """With a clock that stands still one frame is drawn, and the board still has every event."""
     app = world.app()
-    app.cockpit.pace.clock = lambda: 1
+    app.cockpit.pacer.clock = lambda: 1
     async with world.cockpit(app=app) as cockpit:
         await cockpit.press("space")
         drawn = []
@@ -233,12 +233,12 @@ async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
         world.script.run_for(40, 7e9)
         await cockpit.settle()
         assert len(drawn) <= 1
-        assert app.cockpit.board.elapsed_ns == world.script.elapsed_ns
+        assert app.cockpit.readings.elapsed_ns == world.script.elapsed_ns
 
 
 async def test_a_far_end_that_wants_a_key_is_given_one(world: Any) -> None:
     """The app asks for it, does not show it, says what is wrong with one that cannot be, and tries it."""
-    world.refusal = PeerWantsKey("db-02:5820 asks for a key: set LINKGAUGE_KEY")
+    world.refusal = PeerKeyRequired("db-02:5820 asks for a key: set LINKGAUGE_KEY")
     async with world.cockpit((120, 40), peer=FAR) as cockpit:
         await cockpit.end()
         assert f"key of {FAR}" in cockpit.text()
@@ -262,7 +262,7 @@ async def test_transactions_are_counted_by_the_second_wherever_a_rate_stands(wor
         await cockpit.press("space")
         world.script.took_ns = (50_000, 60_000)
         world.script.run_for(12, 160e6, near_busy=0.2, far_busy=0.2)
-        world.script.change(world.script.settings.changed(sessions=5))
+        world.script.change_settings(world.script.settings.with_changes(sessions=5))
         world.script.run_for(20, 159.9e6, near_busy=0.2, far_busy=0.2)
         await cockpit.settle()
         text = cockpit.text()

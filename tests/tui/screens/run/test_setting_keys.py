@@ -9,7 +9,7 @@ import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.tui.actions import ACTIONS, Place, actions_of
+from linkgauge.tui.actions import ACTIONS, ScreenKind, actions_of
 from linkgauge.tui.screens.dialogs.ask import AskScreen
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from linkgauge.tui.screens.dialogs.help import HelpScreen
@@ -17,7 +17,7 @@ from linkgauge.tui.screens.dialogs.presets import PresetScreen
 from linkgauge.tui.screens.endpoint.endpoint import EndpointScreen
 from linkgauge.tui.screens.history.compare import CompareScreen
 from linkgauge.tui.screens.history.history import HistoryScreen
-from linkgauge.tui.screens.history.saved_run import StoredScreen
+from linkgauge.tui.screens.history.saved_run import StoredRunScreen
 from linkgauge.tui.screens.run.cockpit import CockpitScreen
 from linkgauge.tui.screens.sweep.sweep import SweepScreen
 from linkgauge.tui.state.instrument_values import Phase
@@ -121,7 +121,7 @@ async def test_toggles_change_a_run_that_goes_on(world: Any, size: tuple[int, in
             Settings(Direction.IN, 2, 16 * 1024),
         ]
         assert "[2]" in cockpit.line(2)
-        assert [mark.label for mark in cockpit.app.cockpit.board.marks] == [
+        assert [mark.label for mark in cockpit.app.cockpit.readings.change_marks] == [
             "2\u00a0sessions",
             "window\u00a016K",
             "in",
@@ -133,7 +133,7 @@ async def test_p_holds_the_instruments_still_and_lets_them_go_on(world: Any, siz
     """What is drawn stays, the stopwatch and the toggles go on, and so does the run; then all is there again."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("p")
-        assert not cockpit.app.cockpit.desk.is_paused
+        assert not cockpit.app.cockpit.state.is_paused
         await cockpit.press("space")
         world.script.run_for(8, 7.1e9)
         await cockpit.settle()
@@ -144,13 +144,13 @@ async def test_p_holds_the_instruments_still_and_lets_them_go_on(world: Any, siz
         assert "PAUSED 00:04" in cockpit.line(0)
         assert "[2]" in cockpit.line(2)
         assert "sessions 1" in cockpit.text()
-        assert cockpit.app.cockpit.board.elapsed_ns == 4 * SECOND_NS
+        assert cockpit.app.cockpit.readings.elapsed_ns == 4 * SECOND_NS
         await cockpit.press("p")
         assert "RUNNING" in cockpit.line(0)
         assert "sessions 2" in cockpit.text()
         await cockpit.press("p", "space")
         await cockpit.end()
-        assert not cockpit.app.cockpit.desk.is_paused
+        assert not cockpit.app.cockpit.state.is_paused
 
 
 @both_sizes
@@ -253,7 +253,7 @@ async def test_the_help_keys_explain_every_key(world: Any, size: tuple[int, int]
         await cockpit.press("f1", "f1", "question_mark")
         assert isinstance(cockpit.app.screen, HelpScreen)
         said = "\n".join(line.plain for line in cockpit.app.screen._lines(400))  # no text is broken in two
-        of_the_app = [action for action in ACTIONS if action.places != (Place.ENDPOINT,)]
+        of_the_app = [action for action in ACTIONS if action.screens != (ScreenKind.ENDPOINT,)]
         assert all(action.help in said for action in of_the_app)
         await cockpit.press("escape")
         assert isinstance(cockpit.app.screen, CockpitScreen)
@@ -284,17 +284,17 @@ async def test_quitting_without_a_run_quits_at_once(world: Any, key: str) -> Non
 
 async def test_every_action_has_a_key_a_method_and_a_place(world: Any) -> None:
     """The registry is complete: keys are unique, methods exist, the palette knows each action by name."""
-    screens = (CockpitScreen, HistoryScreen, StoredScreen, CompareScreen, EndpointScreen, SweepScreen)
-    assert {screen.PLACE for screen in screens} == set(Place)
+    screens = (CockpitScreen, HistoryScreen, StoredRunScreen, CompareScreen, EndpointScreen, SweepScreen)
+    assert {screen.SCREEN_KIND for screen in screens} == set(ScreenKind)
     for screen in screens:
-        actions = actions_of(screen.PLACE)
+        actions = actions_of(screen.SCREEN_KIND)
         keys = [key for action in actions for key in action.keys]
         assert len(keys) == len(set(keys))
         assert all(hasattr(screen, f"action_{action.id}") for action in actions)
     app = world.app()
     async with app.run_test():
         titles = [command.title for command in app.get_system_commands(app.screen)]
-    assert {action.title for action in actions_of(Place.COCKPIT)} <= set(titles)
+    assert {action.title for action in actions_of(ScreenKind.COCKPIT)} <= set(titles)
 
 
 async def test_the_palette_does_what_the_key_does(world: Any) -> None:

@@ -40,7 +40,7 @@ def half_way(script: Any) -> None:
     """Five seconds of one session, then seven of five."""
     script.emit(Warned("far granted a window of 212K, less than the 4M asked for"))
     script.run_for(20, 6.9e9)
-    script.change(script.settings.changed(sessions=5))
+    script.change_settings(script.settings.with_changes(sessions=5))
     script.run_for(28, 9.38e9)
 
 

@@ -9,15 +9,15 @@ import pytest
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.presets.auto_select import Picked
+from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.terminal_app import KeptSweeps, World
+from linkgauge.tui.cli.terminal_app import AppBackend, StoredSweeps
 from linkgauge.tui.screens.dialogs.ask import AskScreen
 from linkgauge.tui.screens.sweep.sweep import SweepScreen
 from linkgauge.tui.screens.sweep.sweep_form import SweepForm
-from linkgauge.tui.services.far_end_keeper import Standing
-from linkgauge.tui.widgets.common.input_line import Field
+from linkgauge.tui.services.far_end_keeper import FarEndKeeper
+from linkgauge.tui.widgets.common.input_line import TextField
 from textual.pilot import Pilot
 
 pytestmark = pytest.mark.anyio
@@ -28,29 +28,29 @@ DEADLINE_S = 90.0
 async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]]:
     """Give the app in the real world, on loopback."""
     catalog = load_catalog()
-    picked = Picked(catalog.find("loopback"), "")
+    picked = PresetSelection(catalog.find("loopback"), "")
 
     async def ask(_question: str) -> str | None:
         return None
 
-    async with aclosing(Standing(ask)) as standing:
+    async with aclosing(FarEndKeeper(ask)) as standing:
         with RunLog.open(directory) as log:
-            world = World(log, standing, [], picked)
+            world = AppBackend(log, standing, [], picked)
             yield (
                 LinkgaugeApp(
                     catalog,
                     LOOPBACK,
                     start_run=world.start_run,
-                    probe=world.probe,
+                    query_host_info=world.query_host_info,
                     export=world.export,
                     history=log,
-                    sweeps=KeptSweeps(log, world.start_run, picked),
+                    sweeps=StoredSweeps(log, world.start_run, picked),
                     initial_plan=Plan(duration_ns=SECOND_NS),
                     initial_preset=picked.preset,
                 ),
                 log,
             )
-            await world.rest(10)
+            await world.wait_until_idle(10)
 
 
 def text_of(pilot: Pilot[None]) -> str:
@@ -76,11 +76,11 @@ async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
         await pilot.press("g")
         await until(pilot, lambda: isinstance(app.screen, SweepForm))
         for name, value in (("window", "4M..64K"), ("sessions", "1,2"), ("seconds", "0.7")):
-            app.screen.query_one(f"#{name}", Field).value = value
+            app.screen.query_one(f"#{name}", TextField).value = value
         await pilot.press("enter")
         await pilot.pause()
         assert "✗ window" in text_of(pilot)
-        app.screen.query_one("#window", Field).value = "64K,1M"
+        app.screen.query_one("#window", TextField).value = "64K,1M"
         await pilot.pause()
         assert "4 runs, about 00:06" in text_of(pilot)
         await pilot.press("enter")
@@ -88,7 +88,7 @@ async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
         await until(pilot, lambda: "1 of 4 runs" in text_of(pilot))
         await pilot.press("space")
         await until(pilot, lambda: "space goes on" in text_of(pilot))
-        before = {row.run_id for row in log.runs() if row.reason is not None and row.reason.is_regular}
+        before = {row.run_id for row in log.list_runs() if row.reason is not None and row.reason.is_regular}
         assert 1 <= len(before) < 4
         await pilot.press("space")
         await until(pilot, lambda: "every run is made" in text_of(pilot))
@@ -97,7 +97,7 @@ async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
 
         await pilot.press("e", "h")
         await until(pilot, lambda: isinstance(app.screen, AskScreen))
-        app.screen.query_one(Field).value = str(tmp_path / "sweep.html")
+        app.screen.query_one(TextField).value = str(tmp_path / "sweep.html")
         await pilot.press("enter")
         await until(pilot, (tmp_path / "sweep.html").exists)
 
@@ -106,7 +106,7 @@ async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
         await pilot.press("g")
         await until(pilot, lambda: isinstance(app.screen, SweepScreen))
         await until(pilot, lambda: "every run is made" in text_of(pilot))
-        regular = [row for row in log.runs() if row.reason is not None and row.reason.is_regular]
+        regular = [row for row in log.list_runs() if row.reason is not None and row.reason.is_regular]
         assert len(regular) == 4
         assert before < {row.run_id for row in regular}
         groups = {row.group for row in regular}

@@ -7,10 +7,10 @@ from linkgauge.engine.model.plan import Plan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.finding import Finding
-from linkgauge.presets.diagnosis.live import Watch
-from linkgauge.presets.wire import PLAIN
-from linkgauge.tui.cli.render.findings import why_part
-from linkgauge.tui.state.cockpit import Desk
+from linkgauge.presets.diagnosis.live import LiveDiagnosis
+from linkgauge.presets.wire import DEFAULT_VARIANT
+from linkgauge.tui.cli.render.findings import findings_part
+from linkgauge.tui.state.cockpit import CockpitState
 from linkgauge.tui.widgets.run.findings_panel import finding_lines
 from rich.console import Console
 
@@ -23,7 +23,7 @@ def text_of(*findings: Finding) -> str:
     """Return what a terminal of 100 cells shows."""
     console = Console(width=100, record=True, file=None, quiet=False)
     with console.capture() as capture:
-        console.print(why_part(findings))
+        console.print(findings_part(findings))
     return capture.get()
 
 
@@ -58,15 +58,17 @@ def test_the_app_says_what_the_run_itself_knows_while_it_goes_on(world: Any) -> 
     """This machine's own ceiling with it: without a network it does hardly more than these 940 Mb/s."""
     preset = load_catalog().find("10gbe-1500")
     plan = Plan()
-    desk = Desk(Peer("db-02"), plan, preset, 95.0)
+    desk = CockpitState(Peer("db-02"), plan, preset, 95.0)
     script = world.script_of(preset, plan)
-    script.why = Watch(link_evidence(preset, PLAIN), ceiling=lambda settings: 1_000_000_000 * settings.sessions)
-    desk.begin()
-    assert desk.view().findings == ()
-    desk.opened(script)
+    script.diagnosis = LiveDiagnosis(
+        link_evidence(preset, DEFAULT_VARIANT), ceiling=lambda settings: 1_000_000_000 * settings.sessions
+    )
+    desk.begin_run()
+    assert desk.snapshot().findings == ()
+    desk.run_opened(script)
     script.run_for(16, 940e6)
     while not script.queue.empty():
         event = script.queue.get_nowait()
-        script.why.feed(event)
-        desk.take(event)
-    assert desk.view().findings[0].code == "tester-limited"
+        script.diagnosis.feed(event)
+        desk.handle_event(event)
+    assert desk.snapshot().findings[0].code == "tester-limited"

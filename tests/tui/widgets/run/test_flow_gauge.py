@@ -1,18 +1,18 @@
 """What single instruments draw, given values."""
 
 import pytest
-from linkgauge.engine.model.events import Expected
-from linkgauge.engine.model.latency_histogram import Latency
+from linkgauge.engine.model.events import ExpectedRate
+from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.tui.rendering.bar import bar
-from linkgauge.tui.rendering.big_digits import FACES, Face, figures, right_aligned
+from linkgauge.tui.rendering.big_digits import DIGIT_FONTS, DigitFont, align_right, big_digits
 from linkgauge.tui.state.instrument_values import CpuReading, FlowReading
 from linkgauge.tui.widgets.run.cpu_panel import CpuPanel
 from linkgauge.tui.widgets.run.flow_gauge import FlowGauge
 from linkgauge.tui.widgets.run.rate_plot import ticks
 from textual.app import App, ComposeResult
 
-EXPECTED = Expected(9_415_000_000, "documented", "AIX table 1")
+EXPECTED = ExpectedRate(9_415_000_000, "documented", "AIX table 1")
 
 
 @pytest.mark.parametrize("fraction", [None, 0.0, 0.001, 0.5, 0.999, 1.0, 7.0])
@@ -103,7 +103,7 @@ async def test_a_gauge_judges_with_a_mark_and_a_number(bit_s: float, mark: str) 
 async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None:
     """Each with its rate below it, and the scale stays when the one becomes the other."""
     app = Bench(FlowGauge(Direction.OUT))
-    one = Expected(7_200_000_000, "documented", "AIX table 1")
+    one = ExpectedRate(7_200_000_000, "documented", "AIX table 1")
     async with app.run_test(size=(80, 8)) as pilot:
         app.instrument.show(FlowReading(Direction.OUT, 6e9, one, peak=EXPECTED))
         await pilot.pause()
@@ -116,10 +116,10 @@ async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None
         assert lines_of(app)[-2].index("┃") == peak_at
 
 
-@pytest.mark.parametrize("face", FACES, ids=str)
-def test_every_digit_takes_the_same_room_and_looks_like_no_other(face: Face) -> None:
+@pytest.mark.parametrize("face", DIGIT_FONTS, ids=str)
+def test_every_digit_takes_the_same_room_and_looks_like_no_other(face: DigitFont) -> None:
     """So that a number that changes moves nothing, and is not misread."""
-    glyphs = {digit: tuple(figures(digit, face)) for digit in "0123456789"}
+    glyphs = {digit: tuple(big_digits(digit, face)) for digit in "0123456789"}
     assert {(len(glyph), *map(len, glyph)) for glyph in glyphs.values()} == {(face.rows, *[face.digit] * face.rows)}
     assert len(set(glyphs.values())) == 10
 
@@ -128,8 +128,8 @@ def test_every_digit_takes_the_same_room_and_looks_like_no_other(face: Face) -> 
 def test_figures_are_right_aligned_to_the_cell(text: str) -> None:
     """Digits, groups and points each have their own width; all are made up for."""
     like = "19\u00a0415.0" if "." in text else "19\u00a0415"
-    for face in FACES:
-        assert {len(row) for row in figures(right_aligned(text, like), face)} == {face.width(like)}
+    for face in DIGIT_FONTS:
+        assert {len(row) for row in big_digits(align_right(text, like), face)} == {face.width(like)}
 
 
 @pytest.mark.anyio
@@ -150,9 +150,9 @@ async def test_the_cpu_panel_marks_a_busy_core_and_keeps_unknown_apart_from_idle
 @pytest.mark.anyio
 async def test_a_gauge_of_transactions_shows_them_and_their_percentiles() -> None:
     """The number, the unit and the expected rate are transactions a second; roomy or not."""
-    expected = Expected(8_000_000, "documented", "a table", 1_000.0)
-    latency = Latency(10_000, 17_800, 20_000, 1_250_000, 2_000_000, 3_000_000)
-    reading = FlowReading(Direction.OUT, 9_600_000, expected, 9_600_000, answer_bits=8_000, latency=latency)
+    expected = ExpectedRate(8_000_000, "documented", "a table", 1_000.0)
+    latency = LatencySummary(10_000, 17_800, 20_000, 1_250_000, 2_000_000, 3_000_000)
+    reading = FlowReading(Direction.OUT, 9_600_000, expected, 9_600_000, response_bits=8_000, latency=latency)
     app = Bench(FlowGauge(Direction.OUT))
     async with app.run_test(size=(80, 24)) as pilot:
         app.instrument.show(reading)
