@@ -1,13 +1,15 @@
 """What every test shares: nothing may be left behind."""
 
+import asyncio
 import gc
 import os
 import signal
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
 from linkgauge.engine.model.samples import CoreTimes
@@ -19,6 +21,11 @@ settings.load_profile("any machine")
 _MARK = f"LINKGAUGE_TESTS={os.getpid()}"
 _PATIENCE_S = 10.0
 LARGER = {(120, 40), (200, 60)}
+TUI = Path(__file__).parent / "tui"
+_LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "uvloop": uvloop.new_event_loop,
+    "asyncio": asyncio.new_event_loop,
+}
 _STOLEN = 0.05
 _CORES = pytest.StashKey[tuple[CoreTimes, ...] | None]()
 
@@ -79,15 +86,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Return the event loops that a test runs on: uvloop, and with --every asyncio's own as well.
+
+    Textual runs on asyncio's. A test, or a module, marked with `loop("uvloop")` runs on that one only.
+    """
+    marker = item.get_closest_marker("loop")
+    if marker is not None:
+        return {name: _LOOPS[name] for name in marker.args}
+    if TUI in item.path.parents:
+        return {"asyncio": _LOOPS["asyncio"]}
+    return _LOOPS if _runs_everything(config) else {"uvloop": _LOOPS["uvloop"]}
+
+
+def _runs_everything(config: pytest.Config) -> bool:
+    return config.getoption("--every") or any("::" in argument for argument in config.args)
+
+
 def _is_again(item: pytest.Item) -> bool:
-    """Return whether a test is one that is run anyhow, on asyncio's own loop, or on a larger screen."""
+    """Return whether a test is one that is run anyhow, on a larger screen."""
     chosen = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return chosen.get("anyio_backend") == ("asyncio", {"use_uvloop": False}) or chosen.get("size") in LARGER
+    return chosen.get("size") in LARGER
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is the same again, where it is not asked for by `--every` or by its name."""
-    if config.getoption("--every") or any("::" in argument for argument in config.args):
+    if _runs_everything(config):
         return
     again = [item for item in items if _is_again(item)]
     items[:] = [item for item in items if not _is_again(item)]

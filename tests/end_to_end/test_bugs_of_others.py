@@ -52,18 +52,15 @@ from linkgauge.engine.workloads.stream import StreamSender
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link
 
+# Run on uvloop only.
+pytestmark = pytest.mark.loop("uvloop")
+
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30.0
 HOST = HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop", NicInfo("eth0", "device", "x", 10**9, "full", 1_500))
 HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
 SHORT = Plan(Settings(window_bytes=65_536), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\nroot# \u202e[bold red]=1+1|"
-
-
-@pytest.fixture
-def anyio_backend() -> Any:
-    """Run on uvloop only."""
-    return "asyncio", {"use_uvloop": True}
 
 
 class Far:
@@ -114,7 +111,6 @@ def read_to_end(sock: socket.socket) -> bytes:
     return said
 
 
-@pytest.mark.anyio
 async def test_a_length_that_a_peer_announces_is_not_allocated(far: Far) -> None:
     """Fifty clients announce four gigabytes each: the endpoint's memory is what it was."""
     await query_host_info(far.peer)
@@ -128,7 +124,6 @@ async def test_a_length_that_a_peer_announces_is_not_allocated(far: Far) -> None
     assert far.resident_kib() < before + 16 * 1024
 
 
-@pytest.mark.anyio
 async def test_no_read_waits_for_ever() -> None:
     """Whatever a client leaves out, its greeting, the rest of it or what it wants, the endpoint ends the wait."""
     limits = Limits(handshake_s=1, idle_s=1)
@@ -160,7 +155,6 @@ def test_what_is_secret_is_compared_in_a_time_that_tells_nothing() -> None:
     )
 
 
-@pytest.mark.anyio
 async def test_a_value_of_the_wrong_type_ends_its_own_conversation_only(far: Far) -> None:
     """Every field of what a client says first, as every other kind of JSON value."""
     spoilt = []
@@ -196,7 +190,6 @@ def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-@pytest.mark.anyio
 async def test_nothing_overflows_where_a_client_proves_who_it_is(far: Far) -> None:
     """Nonces and proofs of any length are refused as such, and read into nothing of a fixed size."""
     for nonce in ("0" * 63, "0" * 66, "ab" * 2_000, "\x00" * 64, "zz" * 32):
@@ -207,7 +200,6 @@ async def test_nothing_overflows_where_a_client_proves_who_it_is(far: Far) -> No
     assert (await query_host_info(far.peer)).cores
 
 
-@pytest.mark.anyio
 async def test_payload_that_the_kernel_drops_is_written_nowhere(far: Far) -> None:
     """Blocks of the largest size into a receiver that keeps none of them, both ways at once."""
     plan = Plan(
@@ -222,7 +214,6 @@ async def test_payload_that_the_kernel_drops_is_written_nowhere(far: Far) -> Non
     assert events[-1].end.reason is Reason.COMPLETED
 
 
-@pytest.mark.anyio
 async def test_runs_that_fail_leave_no_descriptor_open(far: Far) -> None:
     """Of each kind of failure: an option that no kernel has, an address of nobody, a person who gives up."""
     await query_host_info(far.peer)
@@ -384,7 +375,6 @@ def test_a_word_does_not_wait_behind_the_tests_own_flood(linkgauge: Any) -> None
     assert document["measured"]["in"]["bytes"] > 0
 
 
-@pytest.mark.anyio
 async def test_two_hundred_clients_at_once_are_each_served_or_told_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint that takes four: none is left waiting, all others hear a reason, and the next one is served."""
 

@@ -16,14 +16,11 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.near.run import open_run
 
+# Run on uvloop only.
+pytestmark = pytest.mark.loop("uvloop")
+
 ENGINE = Path(linkgauge.engine.near.run.__file__).parent
 AHEAD_S = 1_000_000
-
-
-@pytest.fixture
-def anyio_backend() -> Any:
-    """Run on uvloop only."""
-    return "asyncio", {"use_uvloop": True}
 
 
 class SteppingClock(datetime):
@@ -64,7 +61,6 @@ def in_another_time() -> list[str]:
     return command
 
 
-@pytest.mark.anyio
 async def test_clocks_that_have_nothing_in_common_measure_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The far end's clock is eleven days ahead, the near end's calendar is set back while it runs."""
     command = [*in_another_time(), "-m", "linkgauge.engine.far.loopback"]

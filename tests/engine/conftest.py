@@ -16,14 +16,6 @@ from linkgauge.engine.near.run import Run, open_run
 DEADLINE_S = 20.0
 
 
-@pytest.fixture(
-    params=[("asyncio", {"use_uvloop": False}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
-)
-def anyio_backend(request: pytest.FixtureRequest) -> Any:
-    """Run every asynchronous test on both event loops."""
-    return request.param
-
-
 def _descriptors() -> set[str]:
     return {f"{fd.name} {fd.readlink()}" for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()}
 

@@ -356,12 +356,6 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Callable[..., subprocess.CompletedPr
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """Textual runs on asyncio."""
-    return "asyncio"
-
-
-@pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     """Make a fresh scripted world, whatever the terminal of the person who runs the tests can do."""
     monkeypatch.delenv("NO_COLOR", raising=False)

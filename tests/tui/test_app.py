@@ -8,7 +8,6 @@ from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.services.preset_choice import detect_initial_preset, find_initial_preset
 
-pytestmark = pytest.mark.anyio
 CATALOG = load_catalog()
 
 

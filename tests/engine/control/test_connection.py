@@ -23,8 +23,6 @@ from linkgauge.engine.protocol.messages import Begun, Hello, Notice, Ping, Pong,
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from linkgauge.engine.protocol.state_machine import ControlState
 
-pytestmark = pytest.mark.anyio
-
 T = TypeVar("T")
 HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 STOP = Stop(RunEnd(Reason.STOPPED, "enough"))

@@ -22,8 +22,6 @@ from linkgauge.engine.protocol.framing import decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Ready, Welcome
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 
-pytestmark = pytest.mark.anyio
-
 T = TypeVar("T")
 KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
 HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
@@ -188,11 +186,11 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
         (secret,) = secrets
         used = Tickets(secret.session_secret("out", 1, 0)).token(0)
         fresh = Tickets(secret.session_secret("in", 2, 0)).token(0)
-        assert await try_to_open(DataHello(secret.name, used, Direction.OUT, 1, 0, None)) == b""
-        assert await try_to_open(DataHello(secret.name, used, Direction.OUT, 2, 0, None)) == b""
+        assert await try_to_open(DataHello(secret.run_tag, used, Direction.OUT, 1, 0, None)) == b""
+        assert await try_to_open(DataHello(secret.run_tag, used, Direction.OUT, 2, 0, None)) == b""
         assert await try_to_open(DataHello(bytes(16), fresh, Direction.IN, 2, 0, None)) == b""
-        assert await try_to_open(DataHello(secret.name, fresh, Direction.IN, 2, 0, None)) == DATA_ACCEPTED
-        assert await try_to_open(DataHello(secret.name, fresh, Direction.IN, 2, 0, None)) == b""
+        assert await try_to_open(DataHello(secret.run_tag, fresh, Direction.IN, 2, 0, None)) == DATA_ACCEPTED
+        assert await try_to_open(DataHello(secret.run_tag, fresh, Direction.IN, 2, 0, None)) == b""
 
 
 def test_what_the_far_end_tells_of_a_run_is_not_what_its_tokens_are_made_of() -> None:

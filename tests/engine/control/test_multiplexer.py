@@ -15,8 +15,6 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.messages import Hello, Ping, Welcome
 
-pytestmark = pytest.mark.anyio
-
 FACTS = HostInfo("web-07", "Linux", 8, "linkgauge", "asyncio")
 EXTRA = {"sockname": ("192.0.2.1", 1), "peername": ("192.0.2.2", 22), "data_address": ("192.0.2.2", 4_000)}
 

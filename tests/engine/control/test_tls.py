@@ -18,8 +18,6 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.near.connect import query_host_info
 
-pytestmark = pytest.mark.anyio
-
 T = TypeVar("T")
 KEY = SharedKey("a-key-of-this-test")
 

@@ -21,17 +21,12 @@ from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
-pytestmark = pytest.mark.anyio
+# Run on the loop that endpoints have: what is refused does not depend on it.
+pytestmark = pytest.mark.loop("uvloop")
 
 T = TypeVar("T")
 HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 GREETING = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
-
-
-@pytest.fixture(params=[("asyncio", {"use_uvloop": True})], ids=["uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> Any:
-    """Run on the loop that endpoints have: what is refused does not depend on it."""
-    return request.param
 
 
 async def soon(awaitable: Awaitable[T]) -> T:

@@ -19,8 +19,6 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble
 
-pytestmark = pytest.mark.anyio
-
 _CLIENT = """
 import asyncio, sys
 from linkgauge.engine.host.event_loop import run

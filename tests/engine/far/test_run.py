@@ -30,8 +30,10 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, D
 
 from ..child_processes import starters_of, workers_of
 
+# Run on uvloop only: what is tested is another process.
+pytestmark = pytest.mark.loop("uvloop")
+
 pytestmark = [
-    pytest.mark.anyio,
     pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors and memory are read from /proc"),
 ]
 
@@ -54,12 +56,6 @@ sys.stdin.readline()
 print(sum(sock.recv(1) == b"" for sock in held), "closed there", flush=True)
 """
 HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop")))
-
-
-@pytest.fixture
-def anyio_backend() -> Any:
-    """Run on uvloop only: what is tested is another process."""
-    return "asyncio", {"use_uvloop": True}
 
 
 class Far:

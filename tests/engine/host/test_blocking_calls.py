@@ -6,8 +6,6 @@ import threading
 import pytest
 from linkgauge.engine.host.blocking_calls import call_in_thread
 
-pytestmark = pytest.mark.anyio
-
 DEADLINE_S = 20.0
 
 

@@ -52,7 +52,6 @@ def test_what_is_no_transaction_or_no_single_host_or_was_said_is_left_as_it_is(
     assert not shares_cores(plan)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("sessions", "policy"), [(1, os.SCHED_OTHER), (2 * len(usable_cores()), os.SCHED_BATCH)], ids=["one", "several"]
 )
@@ -72,7 +71,6 @@ async def test_workers_keep_to_the_cores_that_the_run_names(far_end: Peer, sessi
         assert {os.sched_getscheduler(pid) for pid in workers} == {policy}
 
 
-@pytest.mark.anyio
 async def test_sessions_that_are_added_have_all_cores(far_end: Peer) -> None:
     """One worker at each end was enough for one pair; with three it is again as if nobody had chosen its core."""
     plan = Plan(Settings(), Workload.RR, 5 * SECOND_NS, interval_ns=SECOND_NS // 10)

@@ -5,8 +5,6 @@ import asyncio
 import pytest
 from linkgauge.engine.host.event_loop import await_shielded
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -> None:
     """Twice in a row, as a person in a hurry does it: the work still comes to its end, and then the caller."""

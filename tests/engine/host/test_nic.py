@@ -23,7 +23,6 @@ from linkgauge.engine.protocol.framing import decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Welcome
 
 pytestmark = [
-    pytest.mark.anyio,
     pytest.mark.skipif(sys.platform != "linux", reason="interfaces are read on Linux only"),
 ]
 

@@ -21,7 +21,6 @@ from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MIN_INTERVAL_NS, Direction, End, Plan, Workload
 from linkgauge.engine.model.samples import Sample, SessionSample
 
-pytestmark = pytest.mark.anyio
 INTERVAL_NS = MIN_INTERVAL_NS
 
 

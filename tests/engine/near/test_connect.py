@@ -26,8 +26,6 @@ from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Begun, Ping, Refuse, Welcome
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, encode_preamble
 
-pytestmark = pytest.mark.anyio
-
 T = TypeVar("T")
 HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 GREETING = encode_preamble(CONTROL_KIND)

@@ -18,8 +18,6 @@ from linkgauge.engine.near.run import Run, open_run
 
 from ..child_processes import workers_of
 
-pytestmark = pytest.mark.anyio
-
 Recorder = Callable[..., Any]
 LARGEST_BUFFER = int(Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii"))
 

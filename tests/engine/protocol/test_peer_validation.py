@@ -47,6 +47,9 @@ from linkgauge.engine.protocol.preamble import (
 )
 from linkgauge.engine.protocol.state_machine import ControlStateMachine
 
+# Run on uvloop only: what is said is the same.
+pytestmark = pytest.mark.loop("uvloop")
+
 DEADLINE_S = 30.0
 HOST = HostInfo("db-02", "Linux", 2, "linkgauge", "uvloop")
 PLAN = Plan(
@@ -55,12 +58,6 @@ PLAN = Plan(
 
 Say = Callable[[bytes], None]
 Script = Callable[[Say], Awaitable[None]]
-
-
-@pytest.fixture
-def anyio_backend() -> Any:
-    """Run on uvloop only: what is said is the same."""
-    return "asyncio", {"use_uvloop": True}
 
 
 class Liar:
@@ -154,7 +151,6 @@ LIES: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_lie_in_the_middle_of_a_run_ends_it_with_its_reason(lie: str) -> None:
     """The run has failed, the far end is blamed, and what was measured until then stays."""
@@ -171,7 +167,6 @@ async def test_a_lie_in_the_middle_of_a_run_ends_it_with_its_reason(lie: str) ->
     assert end.detail.isprintable()
 
 
-@pytest.mark.anyio
 async def test_a_far_end_that_counts_next_to_nothing_is_told_from_one_that_is_believed() -> None:
     """It says that it received a hundred times what its own kernel acknowledged: a warning, beside its figures."""
 
@@ -188,7 +183,6 @@ async def test_a_far_end_that_counts_next_to_nothing_is_told_from_one_that_is_be
     assert any("its figures cannot be right" in text for text in warnings), warnings
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     "facts",
     [

@@ -18,16 +18,11 @@ from linkgauge.engine.ssh.askpass import serve_askpass
 from linkgauge.engine.ssh.data_path import find_data_path
 from linkgauge.engine.ssh.session import open_ssh_far_end
 
-pytestmark = pytest.mark.anyio
+# Run on asyncio alone: the command line's tests of ssh run on uvloop.
+pytestmark = pytest.mark.loop("asyncio")
 
 DEADLINE_S = 40.0
 PLAN = Plan(Settings(Direction.DUPLEX, 1), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """Run on asyncio alone: the command line's tests of ssh run on uvloop."""
-    return "asyncio"
 
 
 def carrier(folder: Path, *first: str) -> Peer:

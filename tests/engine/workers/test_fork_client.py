@@ -19,7 +19,6 @@ from linkgauge.engine.workers.pool import WorkerPool
 from ..child_processes import children_of, starters_of, workers_of
 
 pytestmark = [
-    pytest.mark.anyio,
     pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are read from /proc"),
 ]
 DEADLINE_S = 30.0

@@ -9,8 +9,6 @@ from typing import TypeVar
 import pytest
 from linkgauge.engine.workers.ipc import WorkerChannel, WorkerMessage
 
-pytestmark = pytest.mark.anyio
-
 T = TypeVar("T")
 
 

@@ -13,7 +13,6 @@ from linkgauge.engine.workers.pool import WorkerPool
 from ..child_processes import children_of
 
 pytestmark = [
-    pytest.mark.anyio,
     pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are read from /proc"),
 ]
 

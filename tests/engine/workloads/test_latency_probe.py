@@ -33,7 +33,7 @@ from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 
 Recorder = Callable[..., Any]
-ON_UVLOOP = pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
+ON_UVLOOP = pytest.mark.loop("uvloop")
 
 
 def probe_sample(*counts: tuple[int, int], rtt_us: int | None = 100) -> ProbeSample:
@@ -90,7 +90,6 @@ def test_what_a_probe_found_adds_up(intervals: list[dict[int, int]]) -> None:
     assert found.loaded.span_ns == len(intervals) * SECOND_NS // 4
 
 
-@pytest.mark.anyio
 @ON_UVLOOP
 async def test_a_probe_tells_latency_before_and_under_load_and_is_no_payload(
     far_end: Peer, record: Recorder
@@ -147,7 +146,6 @@ def _check_told(events: list[Event]) -> None:
     assert not any(row["transactions_s"] for row in cells)
 
 
-@pytest.mark.anyio
 @ON_UVLOOP
 async def test_a_run_without_a_probe_tells_no_latency_of_one(far_end: Peer, record: Recorder) -> None:
     """Unknown is null, and no row has a percentile."""

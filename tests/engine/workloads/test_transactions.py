@@ -25,8 +25,6 @@ from linkgauge.engine.workloads.readiness import create_poller
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.session_handshake import SessionConfig, negotiate_listener
 
-pytestmark = pytest.mark.anyio
-
 Recorder = Callable[..., Any]
 TRANSACTIONAL = [workload for workload in Workload if workload.is_transactional]
 

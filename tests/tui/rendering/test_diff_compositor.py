@@ -9,7 +9,6 @@ from linkgauge.tui.rendering.screen_diff import ScreenDiff
 from textual._compositor import ChopsUpdate, LayoutUpdate  # what the terminal gets
 from textual.widget import Widget
 
-pytestmark = pytest.mark.anyio
 DUPLEX = Plan(Settings(Direction.DUPLEX, 12))
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.results.run_log import RunRecord
@@ -71,7 +70,6 @@ class Kept:
         return self._rows
 
 
-@pytest.mark.anyio
 async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_answers(world: Any) -> None:
     """Its name goes into the line, so that enter takes what stands there."""
     world.history = Kept(row("db-02:5820"))
@@ -92,7 +90,6 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
         assert cockpit.app.cockpit.state.peer == Peer("db-02", 5820)
 
 
-@pytest.mark.anyio
 async def test_a_peer_that_does_not_answer_is_told_and_can_be_chosen_all_the_same(world: Any) -> None:
     """It may be about to come back."""
     world.history = Kept(row("db-02:5820"))

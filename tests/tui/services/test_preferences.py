@@ -97,7 +97,6 @@ def test_a_check_goes_by_the_kept_pass_mark_and_says_so(
     assert "the pass mark is 90 %, as kept in" in capsys.readouterr().err
 
 
-@pytest.mark.anyio
 async def test_settings_are_in_force_at_once_and_kept_when_the_screen_is_left(world: Any, tmp_path: Path) -> None:
     """By keys alone, while a run goes on; what cannot be is told beside its field, and changes nothing."""
     world.settings_dir = tmp_path
@@ -124,7 +123,6 @@ async def test_settings_are_in_force_at_once_and_kept_when_the_screen_is_left(wo
     assert read_preferences(tmp_path).preferences == Preferences("monochrome", RateUnit.MIB, 10, 90)
 
 
-@pytest.mark.anyio
 async def test_a_file_that_is_wrong_is_told_in_the_app_and_set_aside_with_the_first_change(
     world: Any, tmp_path: Path
 ) -> None:

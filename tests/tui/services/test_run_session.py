@@ -14,8 +14,6 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.services.run_session import open_run_log, open_run_session
 
-pytestmark = pytest.mark.anyio
-
 DEADLINE_S = 30.0
 BRIEF = Plan(duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10)
 ENDLESS = Plan(duration_ns=None, warmup_ns=0, interval_ns=SECOND_NS // 10)

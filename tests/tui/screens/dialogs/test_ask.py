@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.peer import Peer
 
-pytestmark = pytest.mark.anyio
-
 UNKNOWN_HOST = (
     "The authenticity of host 'db-02 (192.0.2.7)' can't be established.\n"
     "Are you sure you want to continue connecting (yes/no/[fingerprint])? "

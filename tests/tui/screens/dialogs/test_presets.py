@@ -17,7 +17,6 @@ from linkgauge.tui.widgets.common.text_page import TextPage
 from rich.cells import cell_len
 from textual.widgets import Input
 
-pytestmark = pytest.mark.anyio
 both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 BAD = """
 [source]

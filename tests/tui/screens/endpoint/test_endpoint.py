@@ -155,7 +155,6 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
 
 
-@pytest.mark.anyio
 async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
     """A log that wants to clear the screen is harmless; ending is asked for by any of the ways to leave."""
     endpoint = Endpoint(visited=True)

@@ -15,7 +15,6 @@ from linkgauge.tui.screens.run.cockpit import CockpitScreen
 from linkgauge.tui.widgets.history.run_table import RunTable
 from textual.widgets import Input
 
-pytestmark = pytest.mark.anyio
 FIRST, SHORT, CHANGED, LOST = (
     "20261118-091200-a2b3",
     "20261119-221030-c4d5",

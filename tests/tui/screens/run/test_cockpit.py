@@ -21,7 +21,6 @@ from linkgauge.tui.widgets.run.session_table import SessionTable
 from linkgauge.tui.widgets.run.verdict_panel import VerdictPanel
 from textual.widgets import Input
 
-pytestmark = pytest.mark.anyio
 FAR = Peer("db-02")
 
 

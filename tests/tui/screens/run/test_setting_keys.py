@@ -23,7 +23,6 @@ from linkgauge.tui.screens.sweep.sweep import SweepScreen
 from linkgauge.tui.state.instrument_values import Phase
 from textual.widgets import Input
 
-pytestmark = pytest.mark.anyio
 both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
 

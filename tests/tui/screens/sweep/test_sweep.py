@@ -20,7 +20,6 @@ from linkgauge.tui.services.far_end_keeper import FarEndKeeper
 from linkgauge.tui.widgets.common.input_line import TextField
 from textual.pilot import Pilot
 
-pytestmark = pytest.mark.anyio
 DEADLINE_S = 90.0
 
 

@@ -63,7 +63,6 @@ def lines_of(app: Bench) -> list[str]:
     return [line.plain.replace("\u00a0", " ") for line in app.instrument._lines]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("size", [(80, 8), (78, 4), (22, 7)], ids=str)
 async def test_the_big_number_keeps_its_width_and_place(size: tuple[int, int]) -> None:
     """From unknown to the highest rate, the units stay where they are."""
@@ -80,7 +79,6 @@ async def test_the_big_number_keeps_its_width_and_place(size: tuple[int, int]) -
         assert len(places) == 1
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("bit_s", "mark"), [(9_389e6, "✓"), (9_415e6 * 0.95, "✓"), (9_415e6 * 0.94, "▼"), (9_415e6 * 0.4, "✗")]
 )
@@ -99,7 +97,6 @@ async def test_a_gauge_judges_with_a_mark_and_a_number(bit_s: float, mark: str) 
         assert mark in str(app.instrument.border_title)
 
 
-@pytest.mark.anyio
 async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None:
     """Each with its rate below it, and the scale stays when the one becomes the other."""
     app = Bench(FlowGauge(Direction.OUT))
@@ -132,7 +129,6 @@ def test_figures_are_right_aligned_to_the_cell(text: str) -> None:
         assert {len(row) for row in big_digits(align_right(text, like), face)} == {face.width(like)}
 
 
-@pytest.mark.anyio
 async def test_the_cpu_panel_marks_a_busy_core_and_keeps_unknown_apart_from_idle() -> None:
     """`!` goes with the colour; a dash is no zero."""
     app = Bench(CpuPanel(widget_id="cpu"))
@@ -147,7 +143,6 @@ async def test_the_cpu_panel_marks_a_busy_core_and_keeps_unknown_apart_from_idle
         assert "both ends share" in lines[5]
 
 
-@pytest.mark.anyio
 async def test_a_gauge_of_transactions_shows_them_and_their_percentiles() -> None:
     """The number, the unit and the expected rate are transactions a second; roomy or not."""
     expected = ExpectedRate(8_000_000, "documented", "a table", 1_000.0)
