@@ -9,7 +9,7 @@ from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
 from ...engine.model.samples import Sample
 from ...engine.results.meter import Interval, Meter, latency_counts
-from ..text import numbers as fmt
+from ..text import numbers
 from .output import stderr_console
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
     """Return an interval in one line: the time, each direction's rate, the mean so far, CPU of both ends."""
     sampled = interval.near or interval.far
     elapsed_ns = None if sampled is None else sampled.sample.elapsed_ns
-    clock = fmt.clock(elapsed_ns)
+    clock = numbers.clock(elapsed_ns)
     words = [
-        clock if plan.duration_ns is None else f"{clock} / {fmt.clock(plan.duration_ns)}",
-        *(f"{flow} {fmt.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
+        clock if plan.duration_ns is None else f"{clock} / {numbers.clock(plan.duration_ns)}",
+        *(f"{flow} {numbers.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
         *_so_far(meter),
         f"cpu near {_busy(interval.near)}, far {_busy(interval.far)}",
     ]
@@ -92,18 +92,18 @@ def _so_far(meter: Meter | None) -> list[str]:
     steady = None if meter is None else meter.rate_estimate()
     if steady is None or steady.half_width_percent is None:
         return []
-    return [f"mean {fmt.rate(steady.mean)} {fmt.margin_of_error(steady.half_width_percent)}"]
+    return [f"mean {numbers.rate(steady.mean)} {numbers.margin_of_error(steady.half_width_percent)}"]
 
 
 def _rate(interval: Interval, flow: Direction) -> str:
     """Return what went: transactions a second with their median time, or payload."""
     receiver = interval.receiver_sample(flow)
     if interval.workload.is_bulk or receiver is None:
-        return fmt.rate(_bit_s(interval, flow), 8)
+        return numbers.rate(_bit_s(interval, flow), 8)
     counts = latency_counts(receiver.sample, flow)
     latency = summarize_latency(counts)
     per_s = sum(counts.values()) * 1e9 / receiver.sample.interval_ns
-    return f"{fmt.transactions(per_s, 8)} p50 {fmt.latency(latency and latency.p50_ns):>8}"
+    return f"{numbers.transactions(per_s, 8)} p50 {numbers.latency(latency and latency.p50_ns):>8}"
 
 
 def _bit_s(interval: Interval, flow: Direction) -> float | None:
@@ -116,7 +116,7 @@ def _bit_s(interval: Interval, flow: Direction) -> float | None:
 
 def _busy(sampled: Sampled | None) -> str:
     share = None if sampled is None else busy_percent(sampled.sample)
-    return fmt.percent(share, 0, 3)
+    return numbers.percent(share, 0, 3)
 
 
 def busy_percent(sample: Sample) -> float | None:

@@ -11,7 +11,7 @@ import typer
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, check_port
 from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions, Workload
-from ..text import parsing as parse
+from ..text import parsing
 
 # MERGED FROM tui/cli/ssh_options:
 # The options of a far end that ssh starts, as Typer wants them.
@@ -60,7 +60,7 @@ class SshOptions:
 
 
 def _port(text: str) -> int:
-    return check_port(parse.integer(text, "data port", "give a number from 1 to 65535"))
+    return check_port(parsing.integer(text, "data port", "give a number from 1 to 65535"))
 
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class AccessOptions:
         from ..services.credentials import read_fingerprint, with_access
 
         pinned = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
-        return with_access(parse.peer(text), key_file=self.key_file, may_be_open=self.open_, fingerprint=pinned)
+        return with_access(parsing.peer(text), key_file=self.key_file, may_be_open=self.open_, fingerprint=pinned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +199,10 @@ class LinkOptions:
         return Variant(
             ip=6 if self.ipv6 else 4,
             timestamps=self.timestamps,
-            vlan_tags=parse.integer(self.vlan, "VLAN tags", "give 0, 1 or 2 (QinQ)"),
-            tunnel=None if self.tunnel is None else parse.tunnel(self.tunnel),
-            line_rate_bit_s=None if self.line_rate is None else parse.line_rate_bit_s(self.line_rate),
-            mtu_bytes=None if self.mtu is None else parse.mtu_bytes(self.mtu),
+            vlan_tags=parsing.integer(self.vlan, "VLAN tags", "give 0, 1 or 2 (QinQ)"),
+            tunnel=None if self.tunnel is None else parsing.tunnel(self.tunnel),
+            line_rate_bit_s=None if self.line_rate is None else parsing.line_rate_bit_s(self.line_rate),
+            mtu_bytes=None if self.mtu is None else parsing.mtu_bytes(self.mtu),
         )
 
 
@@ -268,34 +268,36 @@ class PlanOptions:
         """Return the plan, of `seconds` where none are given; raise PlanError for the first thing wrong."""
         auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
         return Plan(
-            settings=Settings(self.direction, parse.sessions(self.sessions), parse.window_bytes(self.window)),
+            settings=Settings(self.direction, parsing.sessions(self.sessions), parsing.window_bytes(self.window)),
             workload=self.workload,
             duration_ns=self.duration_ns(seconds),
-            warmup_ns=None if self.warmup is None or auto else parse.time_ns(self.warmup, "warm-up", _WARMUP),
+            warmup_ns=None if self.warmup is None or auto else parsing.time_ns(self.warmup, "warm-up", _WARMUP),
             warmup_auto=auto,
-            interval_ns=parse.time_ns(self.interval, "interval", _INTERVAL),
-            block_bytes=parse.block_bytes(self.block),
+            interval_ns=parsing.time_ns(self.interval, "interval", _INTERVAL),
+            block_bytes=parsing.block_bytes(self.block),
             mode=self.mode,
             socket=SocketOptions(
                 congestion=self.congestion,
-                mss_bytes=None if self.mss is None else parse.integer(self.mss, "MSS", "give bytes, such as 1448"),
-                dscp=None if self.dscp is None else parse.integer(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
+                mss_bytes=None
+                if self.mss is None
+                else parsing.integer(self.mss, "MSS", "give bytes, such as 1448"),
+                dscp=None if self.dscp is None else parsing.integer(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
                 nodelay=self.nodelay,
                 source=self.source,
                 device=self.device,
             ),
-            request_bytes=None if self.request is None else parse.message_bytes(self.request, "request"),
-            response_bytes=None if self.response is None else parse.message_bytes(self.response, "response"),
+            request_bytes=None if self.request is None else parsing.message_bytes(self.request, "request"),
+            response_bytes=None if self.response is None else parsing.message_bytes(self.response, "response"),
             probe=self.probe,
-            burst=1 if self.burst is None else parse.integer(self.burst, "burst", "give 1 to 1024 requests"),
-            workers=None if self.workers is None else parse.integer(self.workers, "workers", "give 1 to 64"),
-            near_cores=None if self.cores is None else parse.cores(self.cores),
-            far_cores=None if self.far_cores is None else parse.cores(self.far_cores),
+            burst=1 if self.burst is None else parsing.integer(self.burst, "burst", "give 1 to 1024 requests"),
+            workers=None if self.workers is None else parsing.integer(self.workers, "workers", "give 1 to 64"),
+            near_cores=None if self.cores is None else parsing.cores(self.cores),
+            far_cores=None if self.far_cores is None else parsing.cores(self.far_cores),
         )
 
     def duration_ns(self, default: str) -> int | None:
         """Return how long the test lasts; raise PlanError where that cannot be."""
-        return parse.duration_ns(default if self.seconds is None else self.seconds)
+        return parsing.duration_ns(default if self.seconds is None else self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,7 @@ class TestOptions(PlanOptions):
 
     def target_ci_percent(self) -> float | None:
         """Return how well the mean is to be known, in percent of it; None where the duration alone counts."""
-        return None if self.until_ci is None else parse.ci_percent(self.until_ci)
+        return None if self.until_ci is None else parsing.ci_percent(self.until_ci)
 
     def duration_ns(self, default: str) -> int | None:
         """Return how long the test lasts, at most; raise PlanError where that cannot be."""
@@ -325,7 +327,7 @@ class TestOptions(PlanOptions):
             return super(TestOptions, self).duration_ns(default)
         if self.seconds is not None:
             raise PlanError("--seconds", repr(self.seconds), "with --until-ci give --max-seconds")
-        return parse.duration_ns("60" if self.max_seconds is None else self.max_seconds)
+        return parsing.duration_ns("60" if self.max_seconds is None else self.max_seconds)
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:

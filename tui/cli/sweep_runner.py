@@ -25,7 +25,7 @@ from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
 from ..services.run_session import RunSession, open_run_log
 from ..services.sweeps import SweepRunner, load_results, result_from_run, save_sweep
-from ..text import numbers as fmt
+from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_json
 from .exit_status import INCOMPLETE, PASS
 from .live_line import LiveLine
@@ -65,7 +65,7 @@ def run_sweep(asked: SweepJob) -> int:
         return PASS
     if log is not None:
         print_stderr(
-            f"{fmt.quantity(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {asked.sweep.group}"
+            f"{numbers.quantity(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {asked.sweep.group}"
         )
     return INCOMPLETE
 
@@ -103,7 +103,7 @@ class _Progress:
         self._done += 1
         left = self._whole - len(self.cells)
         seconds = round((time.monotonic() - self._started) / self._done * left)
-        rest = f", about {fmt.clock(seconds * 1_000_000_000)} left" if left else ""
+        rest = f", about {numbers.clock(seconds * 1_000_000_000)} left" if left else ""
         number = f"{len(self.cells)}/{self._whole}"
         return f"{number}  {point_words(cell.point, self._axes)}: {result_words(cell)}{rest}"
 
@@ -175,19 +175,19 @@ class _Stop:
 @contextlib.contextmanager
 def _stopped_by_signals() -> Generator[_Stop]:
     loop, stop = asyncio.get_running_loop(), _Stop()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
+    watched = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in watched:
         loop.add_signal_handler(number, stop.receive, number)
     try:
         yield stop
     finally:
-        for number in numbers:
+        for number in watched:
             loop.remove_signal_handler(number)
 
 
 def _tell(asked: SweepJob, cells: Sequence[SweepResult]) -> None:
     """Print the result, and write what was asked for."""
-    sweep = replace(asked.sweep, peer=fmt.sanitize(asked.sweep.peer))
+    sweep = replace(asked.sweep, peer=numbers.sanitize(asked.sweep.peer))
     if asked.as_json:
         emit_json(sweep_json(sweep, cells))
     elif cells:

@@ -12,7 +12,7 @@ from typing import Final
 
 from textual.content import Content
 
-from ..text import numbers as words
+from ..text import numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class DigitFont:
         return sum(self._advance(c) for c in text) - self.gap if text else 0
 
     def _advance(self, character: str) -> int:
-        if character == words.NBSP:
+        if character == numbers.NBSP:
             return self.group
         return (self.stroke if character == "." else self.digit) + self.gap
 
@@ -75,7 +75,7 @@ def big_digits(text: str, face: DigitFont) -> list[str]:
     rows = [""] * face.rows
     for number, character in enumerate(text):
         gap = "" if number == len(text) - 1 else " " * face.gap
-        if character == words.NBSP:
+        if character == numbers.NBSP:
             gap = " " * face.group
         glyph = _glyph(character, face)
         rows = [row + part + gap for row, part in zip(rows, glyph, strict=True)]
@@ -84,11 +84,11 @@ def big_digits(text: str, face: DigitFont) -> list[str]:
 
 def align_right(text: str, like: str) -> str:
     """Return a number with as many digits and groups as `like` has, so that it takes the same room."""
-    text = text.replace(words.UNKNOWN, "-")
+    text = text.replace(numbers.UNKNOWN, "-")
     digits = sum(_is_wide(c) for c in like) - sum(_is_wide(c) for c in text)
-    groups = like.count(words.NBSP) - text.count(words.NBSP)
+    groups = like.count(numbers.NBSP) - text.count(numbers.NBSP)
     points = max(like.count(".") - text.count("."), 0)
-    return words.NBSP * max(groups, 0) + " " * max(digits, 0) + "_" * points + text
+    return numbers.NBSP * max(groups, 0) + " " * max(digits, 0) + "_" * points + text
 
 
 def style_digits(row: str, colour: str) -> Content:
@@ -101,13 +101,13 @@ def style_digits(row: str, colour: str) -> Content:
 
 
 def _is_wide(character: str) -> bool:
-    return character not in {words.NBSP, ".", "_"}
+    return character not in {numbers.NBSP, ".", "_"}
 
 
 @lru_cache(maxsize=128)
 def _glyph(character: str, face: DigitFont) -> Sequence[str]:
     """Return the rows of one character; one that figures do not know is as wide as a digit, and empty."""
-    if character == words.NBSP:
+    if character == numbers.NBSP:
         return [""] * face.rows
     if character in "._":
         dot = ("▄" if face.rows < DIGIT_FONTS[2].rows else "█") * face.stroke

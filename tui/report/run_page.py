@@ -10,7 +10,7 @@ from ...engine.results.summary import Summary
 from ..interfaces import History
 from ..services.run_comparison import LETTERS, SIGNIFICANCE_MARKS, compare_stored_runs
 from ..services.stored_run import StoredRun, load_stored_run
-from ..text import numbers as words
+from ..text import numbers
 from ..text.run_list import run_line
 from . import run_plots as plots
 from . import tables
@@ -48,7 +48,7 @@ def render_report(history: History, rows: Sequence[RunRecord]) -> str:
         parts.append(_comparison([run for run, _ in read]))
     for number, (run, traces) in enumerate(read):
         parts.append(_run(run, traces, LETTERS[number] if len(read) > 1 else ""))
-    title = run_line(rows[0]).label or rows[0].run_id if len(rows) == 1 else words.quantity(len(rows), "run")
+    title = run_line(rows[0]).label or rows[0].run_id if len(rows) == 1 else numbers.quantity(len(rows), "run")
     head = join(
         (
             Markup('<meta charset="utf-8">'),
@@ -92,8 +92,8 @@ def _run(run: StoredRun, traces: Traces, letter: str) -> Markup:
 
 def _verdict(run: StoredRun) -> Markup:
     verdict, end = run.outcome.verdict, run.outcome.summary.end
-    said = words.sanitize(verdict.text.removeprefix(f"{verdict.word.upper()}: "))
-    word = words.verdict(verdict.word) if end.reason.is_regular else f"✗ {words.reason(end.reason).upper()}"
+    said = numbers.sanitize(verdict.text.removeprefix(f"{verdict.word.upper()}: "))
+    word = numbers.verdict(verdict.word) if end.reason.is_regular else f"✗ {numbers.reason(end.reason).upper()}"
     return element(
         "div", element("b", word), element("p", said[:1].upper() + said[1:]), css_class=f"verdict {verdict.word}"
     )
@@ -106,7 +106,7 @@ def _figure(svg: str) -> Markup:
 def _warnings(summary: Summary) -> Markup | None:
     if not summary.warnings:
         return None
-    return element("ul", *(element("li", words.sanitize(warning)) for warning in summary.warnings))
+    return element("ul", *(element("li", numbers.sanitize(warning)) for warning in summary.warnings))
 
 
 def _method(summary: Summary) -> Markup:
@@ -129,7 +129,7 @@ def _comparison(runs: Sequence[StoredRun]) -> Markup:
     marks = f"{real} a real difference, {alike} none that these runs can show, "
     return element(
         "article",
-        element("h2", f"{words.quantity(len(runs), 'run')} beside each other"),
+        element("h2", f"{numbers.quantity(len(runs), 'run')} beside each other"),
         element("ul", *legend),
         _figure(plots.overlay(list(zip(letters, runs, strict=True)))),
         tables.differences(letters, compare_stored_runs(runs)),
@@ -144,7 +144,7 @@ def _comparison(runs: Sequence[StoredRun]) -> Markup:
 
 def _words_of(run: StoredRun) -> str:
     line = run_line(run.row)
-    unit = "" if line.transactions_s is not None else f"{words.NBSP}Mb/s"
+    unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     named = f"{line.label}: " if line.label else ""
     where = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
     return f"{named}{line.rate}{unit}, {line.verdict_words}, {where}, {line.when} UTC"

@@ -15,7 +15,7 @@ from ...engine.model.plan import Direction, End
 from ..services.run_comparison import rate_points
 from ..services.stored_run import StoredRun
 from ..state.instrument_values import PlotPeriod
-from ..text import numbers as words
+from ..text import numbers
 from .traces import Traces
 
 _WIDTH_IN: Final = 9.6
@@ -130,7 +130,7 @@ def _flow(axes: Any, legs: Sequence[PlotPeriod], flow: Direction, *, only: bool)
     if at_s:
         at_s, mbit_s = [0.0, *at_s], [mbit_s[0], *mbit_s]  # the first interval began at nothing
     name = "both directions" if flow is Direction.DUPLEX else str(flow)
-    axes.plot(at_s, mbit_s, color=_FLOWS[flow], linewidth=1.4, label=f"{words.arrow(flow)} {name}")
+    axes.plot(at_s, mbit_s, color=_FLOWS[flow], linewidth=1.4, label=f"{numbers.arrow(flow)} {name}")
     if only:
         axes.fill_between(at_s, mbit_s, color=_FLOWS[flow], alpha=0.10, linewidth=0)
     axes.set_ylim(0, max([*mbit_s, axes.get_ylim()[1] / 1.12, 1e-6]) * 1.12)

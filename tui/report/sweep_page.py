@@ -15,7 +15,7 @@ from ...engine.results.saturation import find_saturation_points
 from ...engine.results.sweep import Axis, Sweep, SweepResult
 from ..services.config import data_dir
 from ..services.sweeps import find_sweep, load_results
-from ..text import numbers as fmt
+from ..text import numbers
 from ..text.sweep import (
     AXIS_NAMES,
     axis_value_words,
@@ -77,9 +77,8 @@ def _page(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[str]:
 
 
 def _what(sweep: Sweep, cells: Sequence[SweepResult]) -> str:
-    words = [
-        f"{len(cells)} of {len(sweep.points)} runs of {fmt.duration(sweep.base.duration_ns)} against {sweep.peer}"
-    ]
+    duration = numbers.duration(sweep.base.duration_ns)
+    words = [f"{len(cells)} of {len(sweep.points)} runs of {duration} against {sweep.peer}"]
     if sweep.preset is not None:
         words.append(f"preset {sweep.preset}")
     if sweep.figure is not None:
@@ -117,13 +116,13 @@ def _table(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[str]:
         expected = expected_rate_of(cell)
         columns = [
             *(axis_value_words(axis, cell.point.value(axis)) for axis in AXIS_NAMES),
-            fmt.mbit(cell.bit_s),
-            fmt.UNKNOWN if steady is None else fmt.margin_of_error(steady.half_width_percent),
-            fmt.percent(fmt.share(cell.bit_s, None if expected is None else expected.bit_s)),
-            fmt.percent(summary.near_cpu.host_percent),
-            fmt.percent(summary.far_cpu.host_percent),
-            fmt.count(summary.tcp.retransmits),
-            fmt.milliseconds(summary.tcp.rtt_us),
+            numbers.mbit(cell.bit_s),
+            numbers.UNKNOWN if steady is None else numbers.margin_of_error(steady.half_width_percent),
+            numbers.percent(numbers.share(cell.bit_s, None if expected is None else expected.bit_s)),
+            numbers.percent(summary.near_cpu.host_percent),
+            numbers.percent(summary.far_cpu.host_percent),
+            numbers.count(summary.tcp.retransmits),
+            numbers.milliseconds(summary.tcp.rtt_us),
             cell.run_id,
         ]
         yield f"<tr>{''.join(f'<td>{escape(column)}</td>' for column in columns)}</tr>"

@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
-from ..text import numbers as fmt
+from ..text import numbers
 from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of
 
 _WIDTH_IN: Final = 9.6
@@ -52,7 +52,10 @@ def heat_map(sweep: Sweep, grid: SweepGrid, found: dict[SweepPoint, SweepResult]
         known = [None if cell is None else cell.bit_s for cell in cells]
         rates.append([float("nan") if bit_s is None else bit_s / 1e6 for bit_s in known])
         labels.append(
-            [f"{fmt.mbit(bit_s)}{'*' if point in alike else ''}" for bit_s, point in zip(known, here, strict=True)]
+            [
+                f"{numbers.mbit(bit_s)}{'*' if point in alike else ''}"
+                for bit_s, point in zip(known, here, strict=True)
+            ]
         )
 
     def draw(axes: Any) -> None:

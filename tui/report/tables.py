@@ -11,7 +11,7 @@ from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..services.run_comparison import SIGNIFICANCE_MARKS, ComparisonTable
 from ..services.stored_run import StoredRun
-from ..text import numbers as words
+from ..text import numbers
 from ..text.plan import core_affinity_text
 from ..text.run_list import run_line
 from .html import Content, Markup, definition_list, element, join, table
@@ -24,7 +24,7 @@ def run_details(run: StoredRun) -> Markup:
     """Return who tested with whom, when, and what was asked for."""
     started, summary, line = run.outcome.started, run.outcome.summary, run_line(run.row)
     plan = summary.plan
-    warm_up = words.duration(plan.effective_warmup_ns)
+    warm_up = numbers.duration(plan.effective_warmup_ns)
     if plan.warmup_auto:
         found_ns = summary.periods[0].warmup_ns if summary.periods else None
         warm_up = "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f} s, found"
@@ -43,7 +43,7 @@ def run_details(run: StoredRun) -> Markup:
         )
         if value is not None
     ]
-    asked = f"{words.workload(plan)}, {words.settings(plan.settings)}, {words.duration(plan.duration_ns)}"
+    asked = f"{numbers.workload(plan)}, {numbers.settings(plan.settings)}, {numbers.duration(plan.duration_ns)}"
     return definition_list(
         (
             ("run", run.row.run_id),
@@ -52,10 +52,10 @@ def run_details(run: StoredRun) -> Markup:
             ("near end", None if started is None else _host(started.near)),
             (
                 "far end",
-                line.peer if started is None else f"{_host(started.far)}, as {words.sanitize(started.peer)}",
+                line.peer if started is None else f"{_host(started.far)}, as {numbers.sanitize(started.peer)}",
             ),
             ("asked for", f"{asked}, warm-up {warm_up}"),
-            ("sockets", ", ".join(words.sanitize(one) for one in tuned)),
+            ("sockets", ", ".join(numbers.sanitize(one) for one in tuned)),
             ("group", line.group),
             ("note", line.note),
         )
@@ -66,14 +66,14 @@ def findings(found: Sequence[Finding]) -> Markup:
     """Return why it was not faster: each with what it explains, what shows it, and what to do about it."""
     parts: list[Content] = []
     for one in found:
-        share = words.share_of_gap(one.share)
-        sure = f"confidence {100 * one.confidence:.0f}{words.NBSP}%"
-        does = None if one.code == "at-expected" else element("code", words.sanitize(one.remedy))
+        share = numbers.share_of_gap(one.share)
+        sure = f"confidence {100 * one.confidence:.0f}{numbers.NBSP}%"
+        does = None if one.code == "at-expected" else element("code", numbers.sanitize(one.remedy))
         parts.append(
             element(
                 "li",
-                element("p", element("b", words.sanitize(one.text))),
-                element("p", words.sanitize(one.evidence)),
+                element("p", element("b", numbers.sanitize(one.text))),
+                element("p", numbers.sanitize(one.evidence)),
                 element("p", "What to do: ", does) if does else None,
                 element("p", ", ".join(filter(None, (share, sure, one.code))), css_class="small"),
             )
@@ -83,13 +83,13 @@ def findings(found: Sequence[Finding]) -> Markup:
 
 def _host(host: HostInfo) -> str:
     nic = host.nic
-    parts = [words.sanitize(host.hostname), words.sanitize(host.system), words.quantity(host.cores, "core")]
+    parts = [numbers.sanitize(host.hostname), numbers.sanitize(host.system), numbers.quantity(host.cores, "core")]
     if nic is not None:
-        rate = None if nic.line_rate_bit_s is None else words.rate(nic.line_rate_bit_s)
+        rate = None if nic.line_rate_bit_s is None else numbers.rate(nic.line_rate_bit_s)
         mtu = None if nic.mtu_bytes is None else f"MTU {nic.mtu_bytes}"
-        kind = None if nic.kind is None else words.sanitize(nic.kind)
-        parts.append(" ".join(word for word in (words.sanitize(nic.name), kind, rate, mtu) if word))
-    return ", ".join([*parts, words.sanitize(host.software)])
+        kind = None if nic.kind is None else numbers.sanitize(nic.kind)
+        parts.append(" ".join(word for word in (numbers.sanitize(nic.name), kind, rate, mtu) if word))
+    return ", ".join([*parts, numbers.sanitize(host.software)])
 
 
 def rates(summary: Summary) -> Markup:
@@ -108,17 +108,17 @@ def rates(summary: Summary) -> Markup:
 
 
 def _rate(name: str, measured: Measurement, expected: ExpectedRate | None) -> list[Content]:
-    share = words.share(measured.bit_s, None if expected is None else expected.bit_s)
+    share = numbers.share(measured.bit_s, None if expected is None else expected.bit_s)
     return [
         name,
-        element("b", words.mbit(measured.bit_s)),
-        words.margin_of_error(None if measured.estimate is None else measured.estimate.half_width_percent)
-        or words.UNKNOWN,
-        words.rate_in_unit(measured.bit_s, words.RateUnit.MIB),
-        words.payload(measured.bytes),
-        words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
-        words.UNKNOWN if share is None else words.percent(share, mark=DEFAULT_PASS_PERCENT),
-        "nothing to expect" if expected is None else f"{expected.basis}: {words.sanitize(expected.source)}",
+        element("b", numbers.mbit(measured.bit_s)),
+        numbers.margin_of_error(None if measured.estimate is None else measured.estimate.half_width_percent)
+        or numbers.UNKNOWN,
+        numbers.rate_in_unit(measured.bit_s, numbers.RateUnit.MIB),
+        numbers.payload(measured.bytes),
+        numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
+        numbers.UNKNOWN if share is None else numbers.percent(share, mark=DEFAULT_PASS_PERCENT),
+        "nothing to expect" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}",
     ]
 
 
@@ -131,13 +131,13 @@ def periods(summary: Summary) -> Markup:
         parts = [one for one in (stretch.out, stretch.in_) if one is not None and one.span_ns > 0]
         expected = stretch.expectation.total or stretch.expectation.out or stretch.expectation.in_
         whole = sum(one.bit_s for one in parts) if parts else None
-        share = words.share(whole, None if expected is None else expected.bit_s)
+        share = numbers.share(whole, None if expected is None else expected.bit_s)
         rows.append(
             [
-                f"{number}. {words.settings(stretch.settings)}",
-                *(words.mbit(None if one is None else one.bit_s) for one in (stretch.out, stretch.in_)),
-                words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
-                words.UNKNOWN if share is None else words.percent(share, mark=DEFAULT_PASS_PERCENT),
+                f"{number}. {numbers.settings(stretch.settings)}",
+                *(numbers.mbit(None if one is None else one.bit_s) for one in (stretch.out, stretch.in_)),
+                numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
+                numbers.UNKNOWN if share is None else numbers.percent(share, mark=DEFAULT_PASS_PERCENT),
             ]
         )
     return table(("settings", "out Mb/s", "in Mb/s", "expected Mb/s", "of it"), rows)
@@ -152,11 +152,11 @@ def latencies(summary: Summary) -> Markup:
         ("⇄ total", summary.total if summary.out and summary.in_ else None),
     ):
         if measured is not None and measured.transactions is not None:
-            rows.append([name, words.transaction_number(measured.transactions_s), *_latency(measured.latency)])
+            rows.append([name, numbers.transaction_number(measured.transactions_s), *_latency(measured.latency)])
     if summary.probe is not None:
         for name, probed in (("idle", summary.probe.idle), ("under load", summary.probe.loaded)):
             if probed is not None:
-                rows.append([name, words.transaction_number(_per_s(probed)), *_latency(probed.latency)])
+                rows.append([name, numbers.transaction_number(_per_s(probed)), *_latency(probed.latency)])
     return table(("", "a second", "min", "p50", "p90", "p99", "p99.9", "max"), rows)
 
 
@@ -167,9 +167,9 @@ def _per_s(probed: object) -> float | None:
 
 def _latency(latency: LatencySummary | None) -> list[Content]:
     if latency is None:
-        return [words.UNKNOWN] * 6
+        return [numbers.UNKNOWN] * 6
     values = (latency.min_ns, latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p99_9_ns, latency.max_ns)
-    return [words.latency(ns) for ns in values]
+    return [numbers.latency(ns) for ns in values]
 
 
 def cpu(summary: Summary) -> Markup:
@@ -181,10 +181,12 @@ def cpu(summary: Summary) -> Markup:
 
 def _cpu(name: str, one: CpuSummary, of_transaction: bool) -> list[Content]:
     cost = (
-        words.transaction_cpu_cost(one.msec_per_transaction) if of_transaction else words.cpu_cost(one.msec_per_mib)
+        numbers.transaction_cpu_cost(one.msec_per_transaction)
+        if of_transaction
+        else numbers.cpu_cost(one.msec_per_mib)
     )
     shares = (one.host_percent, one.hottest_core_percent, one.process_percent)
-    return [name, *(words.percent(share) for share in shares), cost]
+    return [name, *(numbers.percent(share) for share in shares), cost]
 
 
 def sessions(traces: Traces) -> Markup:
@@ -195,11 +197,11 @@ def sessions(traces: Traces) -> Markup:
         total = traces.sessions[flow, number]
         rows.append(
             [
-                f"{words.arrow(flow)} {number}",
-                words.mbit(total.bit_s),
-                words.number(total.mib, 1),
-                words.count(total.retransmits),
-                words.milliseconds(total.rtt_us) if total.rtt_us is not None else words.UNKNOWN,
+                f"{numbers.arrow(flow)} {number}",
+                numbers.mbit(total.bit_s),
+                numbers.number(total.mib, 1),
+                numbers.count(total.retransmits),
+                numbers.milliseconds(total.rtt_us) if total.rtt_us is not None else numbers.UNKNOWN,
             ]
         )
     made = table(("session", "Mb/s while open", "MiB", "retransmits", "median RTT"), rows)
@@ -209,16 +211,16 @@ def sessions(traces: Traces) -> Markup:
 
 def tcp(one: TcpSummary) -> str:
     """Return what TCP did, in one line."""
-    said = ["retransmits unknown" if one.retransmits is None else words.quantity(one.retransmits, "retransmit")]
+    said = ["retransmits unknown" if one.retransmits is None else numbers.quantity(one.retransmits, "retransmit")]
     if one.rtt_us is not None:
-        said.append(f"median RTT {words.milliseconds(one.rtt_us)}")
+        said.append(f"median RTT {numbers.milliseconds(one.rtt_us)}")
     if one.mss_bytes is not None:
-        said.append(f"MSS {words.count(one.mss_bytes)} bytes")
+        said.append(f"MSS {numbers.count(one.mss_bytes)} bytes")
     if one.congestion is not None:
-        said.append(f"congestion control {words.sanitize(one.congestion)}")
+        said.append(f"congestion control {numbers.sanitize(one.congestion)}")
     granted = (one.window_granted_near_bytes, one.window_granted_far_bytes)
     if granted != (None, None):
-        near, far = (words.UNKNOWN if value is None else words.window(value) for value in granted)
+        near, far = (numbers.UNKNOWN if value is None else numbers.window(value) for value in granted)
         said.append(f"window granted {near} near, {far} far")
     return ", ".join(said)
 

@@ -12,7 +12,7 @@ from typing import Final
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer
 from ...engine.results.run_log import RunRecord
-from ..text import numbers as words
+from ..text import numbers
 
 _MOST: Final = 12  # of each kind
 _MOST_BYTES: Final = 256 * 1024
@@ -45,9 +45,9 @@ def recent_peers(rows: Iterable[RunRecord]) -> list[KnownPeer]:
     """Return each peer of the log once, with its newest run; rows come with the newest first."""
     found: dict[str, KnownPeer] = {}
     for row in rows:
-        text = words.sanitize(row.peer)
+        text = numbers.sanitize(row.peer)
         if text not in found and _is_peer(text) and not Peer.parse(text).is_loopback:
-            verdict = f", {words.verdict(row.verdict)}" if row.verdict else ""
+            verdict = f", {numbers.verdict(row.verdict)}" if row.verdict else ""
             found[text] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
     return list(found.values())[:_MOST]
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from ...engine.results.comparison import Comparison, Figure, compare
 from ..state.instrument_values import PlotPoint
-from ..text import numbers as words
+from ..text import numbers
 from ..text.comparison import difference_words, figure_name, figure_value_words, plan_difference_words
 from ..text.run_list import RunLine, run_line
 from .stored_run import StoredRun
@@ -57,7 +57,7 @@ def _beside(first: StoredRun, other: StoredRun, comparison: Comparison) -> Compa
     for name in ("peer", "preset"):
         a, b = getattr(one, name), getattr(two, name)
         if a != b:
-            changed.append(ComparisonRow(name, a or words.UNKNOWN, b or words.UNKNOWN, "", "plain"))
+            changed.append(ComparisonRow(name, a or numbers.UNKNOWN, b or numbers.UNKNOWN, "", "plain"))
     figures = [figure for figure in comparison.figures if (figure.first, figure.second) != (None, None)]
     return ComparisonTable(two, tuple(changed), tuple(_row(figure) for figure in figures))
 

@@ -27,8 +27,7 @@ from ...presets.catalog import Catalog
 from ...presets.preset import DocumentSweep as Figure
 from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..text import parsing as parse
-from ..text import parsing as ranges
+from ..text import parsing
 from .config import data_dir
 from .run_session import RunSession, open_run_session
 
@@ -148,7 +147,7 @@ class SweepRequest:
         """
         figure = None if self.figure is None else find_figure(catalog, self.figure)
         base = Plan(
-            duration_ns=parse.duration_ns(self.seconds),
+            duration_ns=parsing.duration_ns(self.seconds),
             interval_ns=_INTERVAL_NS,
             mode=self.mode,
             socket=SocketOptions(congestion=self.congestion),
@@ -160,10 +159,10 @@ class SweepRequest:
             group=f"{GROUP_PREFIX}{new_run_id(datetime.now(UTC), SystemRandom())}",
             peer=peer,
             base=base,
-            directions=directions if self.direction is None else ranges.direction_values(self.direction),
-            sessions=(1,) if self.sessions is None else ranges.session_values(self.sessions),
-            windows=own if self.window is None else ranges.window_values(self.window),
-            messages=messages if self.message_size is None else ranges.message_values(self.message_size),
+            directions=directions if self.direction is None else parsing.direction_values(self.direction),
+            sessions=(1,) if self.sessions is None else parsing.session_values(self.sessions),
+            windows=own if self.window is None else parsing.window_values(self.window),
+            messages=messages if self.message_size is None else parsing.message_values(self.message_size),
             preset=preset or (None if figure is None else figure.preset),
             figure=None if figure is None else figure.id,
         )

@@ -11,7 +11,7 @@ from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Plan, Settings
 from ...engine.results.summary import Period, Summary
-from ..text import numbers as words
+from ..text import numbers
 from ..text.numbers import RateUnit
 
 
@@ -57,13 +57,13 @@ class FlowReading:
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate of this gauge without its unit: in what it counts in, or in transactions a second."""
         if self.response_bits is None:
-            return words.rate_in_unit(bit_s, self.units, places)
-        return words.transaction_number(None if bit_s is None else bit_s / self.response_bits)
+            return numbers.rate_in_unit(bit_s, self.units, places)
+        return numbers.transaction_number(None if bit_s is None else bit_s / self.response_bits)
 
     @property
     def percent(self) -> float | None:
         """Percent of the expected rate; nothing where nothing is expected."""
-        return words.share(self.bit_s, self.expected.bit_s if self.expected else None)
+        return numbers.share(self.bit_s, self.expected.bit_s if self.expected else None)
 
     @property
     def peak_above_expected(self) -> ExpectedRate | None:

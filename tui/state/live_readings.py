@@ -22,7 +22,7 @@ from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
-from ..text import numbers as words
+from ..text import numbers
 from ..text.numbers import RateUnit
 from .instrument_values import (
     ChangeMark,
@@ -79,7 +79,7 @@ class LiveReadings:
             case Sampled():
                 self._sample(event)
             case Warned():
-                self.warnings.append(words.sanitize(event.text))
+                self.warnings.append(numbers.sanitize(event.text))
             case Opened():
                 granted = event.facts.window_granted_bytes
                 if granted is not None:
@@ -125,7 +125,7 @@ class LiveReadings:
             host_percent=sum(percents) / len(percents),
             hottest_core=hottest,
             hottest_percent=percents[hottest],
-            hottest_kernel_percent=words.share(kernel, whole),
+            hottest_kernel_percent=numbers.share(kernel, whole),
             msec_per_mib=self._cost(end),
             cores=percents,
         )
@@ -166,7 +166,7 @@ class LiveReadings:
         at_s = event.elapsed_ns / SECOND_NS
         if self.periods:
             self.periods[-1].until_s = at_s
-        if label := words.settings_change(self.settings, event.settings):
+        if label := numbers.settings_change(self.settings, event.settings):
             self.change_marks.append(ChangeMark(at_s, label))
         self.settings = event.settings
         self.periods.append(PlotPeriod(at_s, event.settings, event.expectation))

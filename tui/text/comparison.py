@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 from ...engine.model.plan import Plan
 from ...engine.results.comparison import Comparison, Difference, Figure, FigureUnit
 from ...engine.results.json_document import round_figure
-from . import numbers as fmt
+from . import numbers
 from .plan import socket_words
 
 NO_DIFFERENCE: Final = "no difference that these runs can show"
@@ -38,7 +38,7 @@ def difference_words(figure: Figure) -> str:
     """
     found = figure.difference
     if found is None:
-        return fmt.UNKNOWN
+        return numbers.UNKNOWN
     more, less = _MORE_AND_LESS.get(figure.unit, ("more", "less"))
     if found.low is None or found.high is None:
         if not found.percent:
@@ -48,7 +48,7 @@ def difference_words(figure: Figure) -> str:
             return f"{_number(points)} points {more if points > 0 else less} (no interval)"
         return f"{_percent(found.percent)} {more if found.percent > 0 else less} (no interval)"
     if not found.is_significant:
-        return f"{NO_DIFFERENCE} ({_signed(found.low)} to {_signed(found.high)}{fmt.NBSP}%)"
+        return f"{NO_DIFFERENCE} ({_signed(found.low)} to {_signed(found.high)}{numbers.NBSP}%)"
     ends = sorted((abs(found.low), abs(found.high)))
     low, high = (_number(end) for end in ends)
     return f"{_percent(found.percent)} {more if found.percent > 0 else less} ({low}–{high})"
@@ -65,27 +65,27 @@ def figure_value_words(figure: Figure, *, second: bool) -> str:
     """Return one run's value, with how sure it is: `94.15 ±0.31 %`."""
     value = figure.second if second else figure.first
     steady = figure.second_estimate if second else figure.first_estimate
-    made = fmt.UNKNOWN if value is None else _value(value, figure.unit)
-    sure = fmt.margin_of_error(None if steady is None else steady.half_width_percent)
+    made = numbers.UNKNOWN if value is None else _value(value, figure.unit)
+    sure = numbers.margin_of_error(None if steady is None else steady.half_width_percent)
     return f"{made} {sure}".rstrip()
 
 
 def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for each unit)
     match unit:
         case "bit_s":
-            return fmt.mbit(value)
+            return numbers.mbit(value)
         case "transactions_s":
-            return fmt.transaction_number(value)
+            return numbers.transaction_number(value)
         case "percent":
-            return fmt.percent(value)
+            return numbers.percent(value)
         case "us":
-            return fmt.milliseconds(round(value))
+            return numbers.milliseconds(round(value))
         case "ns":
-            return fmt.latency(round(value))
+            return numbers.latency(round(value))
         case "msec":
-            return fmt.number(value, 3)
+            return numbers.number(value, 3)
         case "count":
-            return fmt.number(value)
+            return numbers.number(value)
 
 
 def plan_difference_words(comparison: Comparison) -> list[tuple[str, str, str]]:
@@ -136,9 +136,9 @@ def _field_name(name: str) -> str:
 
 def _field(plan: Plan, name: str) -> str:
     if name == "window_bytes":
-        return fmt.window(plan.settings.window_bytes)
+        return numbers.window(plan.settings.window_bytes)
     if name == "block_bytes":
-        return fmt.window(plan.block_bytes)
+        return numbers.window(plan.block_bytes)
     if name == "socket":
         return ", ".join(socket_words(plan.socket)) or "default"
     value: object = getattr(plan.settings if hasattr(plan.settings, name) else plan, name)
@@ -149,11 +149,11 @@ def _field(plan: Plan, name: str) -> str:
 
 def _number(value: float) -> str:
     value = abs(value)
-    return fmt.number(value, 2 if value < 0.995 else 1 if value < 99.95 else 0)
+    return numbers.number(value, 2 if value < 0.995 else 1 if value < 99.95 else 0)
 
 
 def _percent(value: float) -> str:
-    return f"{_number(value)}{fmt.NBSP}%"
+    return f"{_number(value)}{numbers.NBSP}%"
 
 
 def _signed(value: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from ...engine.results.run_log import RunRecord
-from . import numbers as words
+from . import numbers
 
 _WORDS_OF_DIRECTION: Final = {"out": "→", "in": "←", "duplex": "⇄"}
 _BADNESS: Final = {"fail": 0, "short": 1, "none": 2, "pass": 3}
@@ -34,20 +34,22 @@ class RunLine:
     def when(self) -> str:
         """The moment it began, in UTC, to the minute: `2026-11-21 01:46`."""
         return (
-            words.UNKNOWN if self.started_utc is None else words.sanitize(self.started_utc[:16].replace("T", " "))
+            numbers.UNKNOWN
+            if self.started_utc is None
+            else numbers.sanitize(self.started_utc[:16].replace("T", " "))
         )
 
     @property
     def rate(self) -> str:
         """What was measured, without a unit for Mb/s: `9 389`, `17 714/s`."""
         if self.transactions_s is not None:
-            return f"{words.transaction_number(self.transactions_s)}/s"
-        return words.mbit(self.bit_s)
+            return f"{numbers.transaction_number(self.transactions_s)}/s"
+        return numbers.mbit(self.bit_s)
 
     @property
     def verdict_words(self) -> str:
         """The verdict with its mark; of a run without one, how it ended."""
-        return words.verdict(self.verdict) if self.verdict in _BADNESS else self.end_words
+        return numbers.verdict(self.verdict) if self.verdict in _BADNESS else self.end_words
 
 
 SortKey = Callable[[RunLine], Any]
@@ -80,17 +82,17 @@ def run_line(row: RunRecord) -> RunLine:
     return RunLine(
         run_id=row.run_id,
         started_utc=row.started_utc,
-        preset=words.sanitize(row.preset),
-        peer=words.sanitize(row.peer),
+        preset=numbers.sanitize(row.preset),
+        peer=numbers.sanitize(row.peer),
         test=_test(document),
         bit_s=None if mbit_s is None else mbit_s * 1e6,
         transactions_s=number_in(document, "measured", "total", "transactions_s"),
         percent=number_in(document, "measured", "total", "percent_of_expected"),
         verdict=row.verdict,
         end_words=run_end_text(row),
-        label=words.sanitize(row.label or ""),
-        note=words.sanitize(row.note or ""),
-        group=words.sanitize(row.group or ""),
+        label=numbers.sanitize(row.label or ""),
+        note=numbers.sanitize(row.note or ""),
+        group=numbers.sanitize(row.group or ""),
         is_running=row.is_running,
     )
 
@@ -98,7 +100,7 @@ def run_line(row: RunRecord) -> RunLine:
 def run_end_text(row: RunRecord) -> str:
     """Return how a run ended; one that did not may still go on, or its process may have died."""
     if row.reason is not None:
-        return words.reason(row.reason)
+        return numbers.reason(row.reason)
     return "goes on" if row.is_running else "cut off"
 
 
@@ -119,8 +121,8 @@ def _test(document: Any) -> str:
     direction = _WORDS_OF_DIRECTION.get(str(_value_in(document, "plan", "direction")))
     sessions = number_in(document, "plan", "sessions")
     if direction is None or sessions is None:
-        return words.UNKNOWN
-    workload = words.sanitize(str(_value_in(document, "plan", "workload")))
+        return numbers.UNKNOWN
+    workload = numbers.sanitize(str(_value_in(document, "plan", "workload")))
     return f"{'' if workload == 'stream' else workload}{direction}{sessions:.0f}"
 
 

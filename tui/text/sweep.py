@@ -15,7 +15,7 @@ from ...engine.results.saturation import (
     find_saturation_points,
 )
 from ...engine.results.sweep import AXES, Axis, Sweep, SweepPoint, SweepResult
-from . import numbers as fmt
+from . import numbers
 
 AXIS_NAMES: Final[dict[Axis, str]] = {
     "direction": "direction",
@@ -53,7 +53,7 @@ def estimated_duration_ns(sweep: Sweep, runs: int) -> int:
 def axis_value_words(axis: Axis, value: int | str | None) -> str:
     """Return a value of an axis as a person would type it."""
     if axis in {"window_bytes", "message_bytes"} and not isinstance(value, str):
-        return fmt.window(value)
+        return numbers.window(value)
     return str(value)
 
 
@@ -65,9 +65,9 @@ def point_words(point: SweepPoint, axes: Iterable[Axis] = AXES) -> str:
         if axis == "direction":
             words.append(value)
         elif axis == "sessions":
-            words.append(fmt.sessions(point.sessions))
+            words.append(numbers.sessions(point.sessions))
         else:
-            words.append(f"{AXIS_NAMES[axis]}{fmt.NBSP}{value}")
+            words.append(f"{AXIS_NAMES[axis]}{numbers.NBSP}{value}")
     return ", ".join(words)
 
 
@@ -75,8 +75,8 @@ def result_words(cell: SweepResult) -> str:
     """Return a cell's rate with how sure it is: `94.15 Mb/s ±0.31 %`."""
     total = cell.summary.total
     steady = None if total is None else total.estimate
-    margin = fmt.margin_of_error(None if steady is None else steady.half_width_percent)
-    return f"{fmt.rate(cell.bit_s)} {margin}".rstrip()
+    margin = numbers.margin_of_error(None if steady is None else steady.half_width_percent)
+    return f"{numbers.rate(cell.bit_s)} {margin}".rstrip()
 
 
 def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
@@ -86,7 +86,9 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
     name, value = AXIS_NAMES[knee.axis], axis_value_words(knee.axis, knee.value)
     if knee.max_gain_percent is None:
         return f"{name}{where}: {value} is the largest that was tried, and still gains; try more"
-    at_most = f"{fmt.number(max(0.0, knee.max_gain_percent), 1 if knee.max_gain_percent < 100 else 0)}{fmt.NBSP}%"
+    at_most = (
+        f"{numbers.number(max(0.0, knee.max_gain_percent), 1 if knee.max_gain_percent < 100 else 0)}{numbers.NBSP}%"
+    )
     if knee.max_gain_percent > MAX_HIDDEN_GAIN_PERCENT:
         return f"{name}{where}: beyond {value} no gain can be shown; it may be up to {at_most}: give --seconds more"
     if knee.is_first:
@@ -158,12 +160,12 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
         summary, point = cell.summary, cell.point
         steady = None if summary.total is None else summary.total.estimate
         expected = expected_rate_of(cell)
-        numbers = (
+        figures = (
             None if cell.bit_s is None else cell.bit_s / 1e6,
             None if steady is None else steady.low / 1e6,
             None if steady is None else steady.high / 1e6,
             None if expected is None else expected.bit_s / 1e6,
-            fmt.share(cell.bit_s, None if expected is None else expected.bit_s),
+            numbers.share(cell.bit_s, None if expected is None else expected.bit_s),
             summary.near_cpu.host_percent,
             summary.far_cpu.host_percent,
             summary.near_cpu.msec_per_mib,
@@ -173,7 +175,7 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
         )
         settings = [point.direction.value, point.sessions, point.window_bytes, point.message_bytes]
         words = [sweep.group, cell.run_id, sweep.preset, *settings]
-        yield ["" if one is None else str(one) for one in (*words, *map(_rounded, numbers))]
+        yield ["" if one is None else str(one) for one in (*words, *map(_rounded, figures))]
 
 
 def expected_rate_of(cell: SweepResult) -> ExpectedRate | None:

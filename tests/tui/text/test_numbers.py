@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import ExpectedRate, Reason
 from linkgauge.engine.model.plan import Direction, Plan, Settings, Workload
-from linkgauge.tui.text import numbers as words
+from linkgauge.tui.text import numbers
 
 SECOND_NS = 1_000_000_000
 
@@ -29,12 +29,12 @@ def spaced(text: str) -> str:
 )
 def test_a_rate_has_four_significant_digits_and_its_unit(bit_s: float | None, text: str) -> None:
     """Mb is 1,000,000 bits; unknown is a dash, zero is zero."""
-    assert spaced(words.rate(bit_s)) == text
+    assert spaced(numbers.rate(bit_s)) == text
 
 
 def test_a_rate_of_given_width_keeps_its_unit_in_place() -> None:
     """Numbers are right-aligned, so that the unit does not move when digits come and go."""
-    texts = [words.rate(r, width=7, places=1) for r in (None, 0, 9.4e6, 941.48e6, 9_389e6)]
+    texts = [numbers.rate(r, width=7, places=1) for r in (None, 0, 9.4e6, 941.48e6, 9_389e6)]
     assert {len(text) for text in texts} == {len("1 234.5 Mb/s")}
 
 
@@ -44,21 +44,21 @@ def test_a_rate_of_given_width_keeps_its_unit_in_place() -> None:
 )
 def test_a_rate_in_mib_counts_1048576_bytes(bit_s: float | None, text: str) -> None:
     """MiB/s are binary, as in the table of words."""
-    assert spaced(words.rate_with_unit(bit_s, words.RateUnit.MIB)) == text
+    assert spaced(numbers.rate_with_unit(bit_s, numbers.RateUnit.MIB)) == text
 
 
 def test_percents_keep_their_width_and_unknown_is_a_dash() -> None:
     """A percentage of nothing is nothing."""
-    assert spaced(words.percent(99.72)) == "99.7 %"
-    assert spaced(words.percent(94.96)) == "95.0 %"
-    assert spaced(words.percent(94.96, mark=95.0)) == "94.9 %"
-    assert spaced(words.percent(92.47, mark=95.0)) == "92.5 %"
-    assert spaced(words.percent(None)) == "– %"
-    assert spaced(words.percent(5, places=0, width=3)) == "  5 %"
-    assert words.share(1.0, None) is None
-    assert words.share(1.0, 0) is None
-    assert words.share(None, 3) is None
-    assert words.share(1, 4) == 25
+    assert spaced(numbers.percent(99.72)) == "99.7 %"
+    assert spaced(numbers.percent(94.96)) == "95.0 %"
+    assert spaced(numbers.percent(94.96, mark=95.0)) == "94.9 %"
+    assert spaced(numbers.percent(92.47, mark=95.0)) == "92.5 %"
+    assert spaced(numbers.percent(None)) == "– %"
+    assert spaced(numbers.percent(5, places=0, width=3)) == "  5 %"
+    assert numbers.share(1.0, None) is None
+    assert numbers.share(1.0, 0) is None
+    assert numbers.share(None, 3) is None
+    assert numbers.share(1, 4) == 25
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_percents_keep_their_width_and_unknown_is_a_dash() -> None:
 )
 def test_a_window_is_written_as_it_is_typed(window_bytes: int | None, text: str) -> None:
     """What is on the screen can be given on the command line."""
-    assert words.window(window_bytes) == text
+    assert numbers.window(window_bytes) == text
 
 
 @given(st.integers(min_value=0, max_value=1 << 50))
 def test_a_size_never_takes_more_than_five_cells(value: int) -> None:
     """The column of the session table is five cells wide."""
-    assert len(words.size(value)) <= 5
+    assert len(numbers.size(value)) <= 5
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_size_never_takes_more_than_five_cells(value: int) -> None:
 )
 def test_an_amount_of_payload_has_a_binary_unit(value: int | None, text: str) -> None:
     """KiB, MiB, GiB, TiB."""
-    assert spaced(words.payload(value)) == text
+    assert spaced(numbers.payload(value)) == text
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_amount_of_payload_has_a_binary_unit(value: int | None, text: str) ->
 )
 def test_a_duration_is_in_seconds_until_whole_minutes_read_better(seconds: float | None, text: str) -> None:
     """A minute is still 60 s, as on the command line."""
-    assert spaced(words.duration(None if seconds is None else int(seconds * SECOND_NS))) == text
+    assert spaced(numbers.duration(None if seconds is None else int(seconds * SECOND_NS))) == text
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_duration_is_in_seconds_until_whole_minutes_read_better(seconds: float
 )
 def test_the_stopwatch_shows_whole_seconds(seconds: float | None, text: str) -> None:
     """Seconds that have passed, not rounded up."""
-    assert words.clock(None if seconds is None else int(seconds * SECOND_NS)) == text
+    assert numbers.clock(None if seconds is None else int(seconds * SECOND_NS)) == text
 
 
 @pytest.mark.parametrize(
@@ -108,46 +108,46 @@ def test_the_stopwatch_shows_whole_seconds(seconds: float | None, text: str) -> 
 )
 def test_a_round_trip_is_in_milliseconds(value_us: int | None, text: str) -> None:
     """Three digits are enough to see a queue fill."""
-    assert spaced(words.milliseconds(value_us)) == text
+    assert spaced(numbers.milliseconds(value_us)) == text
 
 
 def test_counts_and_costs_have_their_units() -> None:
     """Singular and plural, groups of three, unknown is a dash."""
-    assert spaced(words.sessions(1)) == "1 session"
-    assert spaced(words.sessions(5)) == "5 sessions"
-    assert spaced(words.quantity(1_000, "segment")) == "1 000 segments"
-    assert spaced(words.count(None)) == "–"
-    assert spaced(words.cpu_cost(0.314)) == "0.31 ms/MiB"
-    assert spaced(words.cpu_cost(None)) == "– ms/MiB"
+    assert spaced(numbers.sessions(1)) == "1 session"
+    assert spaced(numbers.sessions(5)) == "5 sessions"
+    assert spaced(numbers.quantity(1_000, "segment")) == "1 000 segments"
+    assert spaced(numbers.count(None)) == "–"
+    assert spaced(numbers.cpu_cost(0.314)) == "0.31 ms/MiB"
+    assert spaced(numbers.cpu_cost(None)) == "– ms/MiB"
 
 
 def test_a_change_names_what_changed_and_nothing_else() -> None:
     """The words beside the vertical line in the plot."""
     before = Settings()
-    assert words.settings_change(before, before) == ""
-    assert spaced(words.settings_change(before, before.with_changes(sessions=5))) == "5 sessions"
+    assert numbers.settings_change(before, before) == ""
+    assert spaced(numbers.settings_change(before, before.with_changes(sessions=5))) == "5 sessions"
     after = Settings(Direction.DUPLEX, 2, 57_344)
-    assert spaced(words.settings_change(before, after)) == "duplex, 2 sessions, window 56K"
-    assert spaced(words.settings(after)) == "duplex, 2 sessions, window 56K"
+    assert spaced(numbers.settings_change(before, after)) == "duplex, 2 sessions, window 56K"
+    assert spaced(numbers.settings(after)) == "duplex, 2 sessions, window 56K"
 
 
 def test_an_expected_rate_says_where_it_comes_from() -> None:
     """Documented or computed, and by whom."""
-    assert words.expected_rate(None) == "nothing to expect"
-    text = words.expected_rate(ExpectedRate(9_415_000_000, "documented", "AIX table 1"))
+    assert numbers.expected_rate(None) == "nothing to expect"
+    text = numbers.expected_rate(ExpectedRate(9_415_000_000, "documented", "AIX table 1"))
     assert spaced(text) == "9 415 Mb/s (documented: AIX table 1)"
 
 
 def test_every_reason_and_verdict_has_words() -> None:
     """No end of a run is without a word, and each verdict has a mark of its own."""
-    assert all(words.reason(reason) for reason in Reason)
-    marks = {words.verdict(word)[0] for word in ("pass", "short", "fail", "none")}
+    assert all(numbers.reason(reason) for reason in Reason)
+    marks = {numbers.verdict(word)[0] for word in ("pass", "short", "fail", "none")}
     assert len(marks) == 4
 
 
 def test_text_of_a_peer_cannot_steer_the_terminal() -> None:
     """Control characters, escape sequences and text direction marks become spaces."""
-    assert words.sanitize("db\x1b[31m-02\n\u202eevil") == "db [31m-02  evil"
+    assert numbers.sanitize("db\x1b[31m-02\n\u202eevil") == "db [31m-02  evil"
 
 
 @pytest.mark.parametrize(
@@ -163,22 +163,22 @@ def test_text_of_a_peer_cannot_steer_the_terminal() -> None:
 )
 def test_latency_has_three_digits_and_the_unit_that_fits(ns: int | None, text: str) -> None:
     """From microseconds to seconds."""
-    assert spaced(words.latency(ns)) == text
+    assert spaced(numbers.latency(ns)) == text
 
 
 def test_a_workload_is_told_with_its_sizes() -> None:
     """A stream has none; who closes is named where a connection ends with each transaction."""
-    told = [spaced(words.workload(Plan(workload=workload))) for workload in Workload]
+    told = [spaced(numbers.workload(Plan(workload=workload))) for workload in Workload]
     assert told == [
         "stream",
         "rr 200/1 000 bytes",
         "crr 64/8 192 bytes, closed by the answering end",
         "fetch 20/20 000 000 bytes",
     ]
-    assert "4 in flight" in words.workload(Plan(workload=Workload.RR, burst=4))
+    assert "4 in flight" in numbers.workload(Plan(workload=Workload.RR, burst=4))
 
 
 def test_transactions_keep_four_digits() -> None:
     """Small rates have decimals, large ones groups."""
-    told = [spaced(words.transactions(rate)) for rate in (None, 7.5, 123.45, 54_320.9)]
+    told = [spaced(numbers.transactions(rate)) for rate in (None, 7.5, 123.45, 54_320.9)]
     assert told == ["– trans/s", "7.50 trans/s", "123.5 trans/s", "54 321 trans/s"]

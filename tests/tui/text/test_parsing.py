@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS
-from linkgauge.tui.text import parsing as parse
+from linkgauge.tui.text import parsing
 
 ABSURD = ["", " ", "-1", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "½", "٣", "9" * 5_000, "1\n2", "ten"]
 
@@ -28,14 +28,14 @@ ABSURD = ["", " ", "-1", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "½", "
 )
 def test_windows_are_read_as_people_write_them(text: str, expected: int | None) -> None:
     """K, M and G are powers of 1,024, with or without iB."""
-    assert parse.window_bytes(text) == expected
+    assert parsing.window_bytes(text) == expected
 
 
 @pytest.mark.parametrize("text", [*ABSURD, "56T", "K", "1.0000000001K", "0.3"])
 def test_a_window_that_cannot_be_names_what_was_given_and_what_is_allowed(text: str) -> None:
     """The error is a PlanError of the window."""
     with pytest.raises(PlanError, match="window") as caught:
-        parse.window_bytes(text)
+        parsing.window_bytes(text)
     assert repr(text) in str(caught.value)
 
 
@@ -57,27 +57,27 @@ def test_a_window_that_cannot_be_names_what_was_given_and_what_is_allowed(text: 
 )
 def test_durations_are_read_exactly(text: str, expected: int | None) -> None:
     """Nanoseconds come from decimal digits, not from a binary fraction."""
-    assert parse.duration_ns(text) == expected
+    assert parsing.duration_ns(text) == expected
 
 
 @pytest.mark.parametrize("text", [*ABSURD, "10 parsecs", "1:30", "--"])
 def test_a_duration_that_cannot_be_is_a_plan_error(text: str) -> None:
     """No text makes another error, or a number without an end."""
     with pytest.raises(PlanError, match="duration"):
-        parse.duration_ns(text)
+        parsing.duration_ns(text)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("95", 95.0), ("97.5", 97.5), ("90%", 90.0), ("100", 100.0)])
 def test_pass_marks_are_percents(text: str, expected: float) -> None:
     """With or without the sign."""
-    assert parse.pass_percent(text) == expected
+    assert parsing.pass_percent(text) == expected
 
 
 @pytest.mark.parametrize("text", [*ABSURD, "0", "100.1", "9500"])
 def test_a_pass_mark_outside_of_0_to_100_is_refused(text: str) -> None:
     """A mark that no rate can reach, or that every rate reaches, is a slip."""
     with pytest.raises(PlanError, match="pass mark"):
-        parse.pass_percent(text)
+        parsing.pass_percent(text)
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_a_pass_mark_outside_of_0_to_100_is_refused(text: str) -> None:
 )
 def test_peers_are_hosts_with_or_without_a_port(text: str, expected: Peer) -> None:
     """An IPv6 address with a port stands in brackets."""
-    assert parse.peer(text) == expected
+    assert parsing.peer(text) == expected
 
 
 def test_a_peer_may_be_one_that_ssh_starts() -> None:
     """Its port is ssh's own."""
-    assert parse.peer("SSH://me@db-02:2222") == Peer("db-02", ssh=SshSettings("me", 2222))
+    assert parsing.peer("SSH://me@db-02:2222") == Peer("db-02", ssh=SshSettings("me", 2222))
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_a_peer_may_be_one_that_ssh_starts() -> None:
 def test_a_peer_that_cannot_be_is_a_plan_error(text: str) -> None:
     """Ports out of range and web addresses among them."""
     with pytest.raises(PlanError):
-        parse.peer(text)
+        parsing.peer(text)
 
 
 @given(st.text(max_size=40))
 def test_no_text_raises_anything_but_a_plan_error(text: str) -> None:
     """Whatever is typed."""
-    for read in (parse.window_bytes, parse.duration_ns, parse.pass_percent, parse.peer, parse.sessions):
+    for read in (parsing.window_bytes, parsing.duration_ns, parsing.pass_percent, parsing.peer, parsing.sessions):
         try:
             read(text)
         except PlanError as error:
@@ -121,7 +121,7 @@ def test_no_text_raises_anything_but_a_plan_error(text: str) -> None:
 
 def test_a_precision_is_percents_of_the_mean() -> None:
     """From a hundredth to a half."""
-    assert [parse.ci_percent(text) for text in ("1%", "0.5", "10 %")] == [1.0, 0.5, 10.0]
+    assert [parsing.ci_percent(text) for text in ("1%", "0.5", "10 %")] == [1.0, 0.5, 10.0]
     for text in (*ABSURD, "0", "51"):
         with pytest.raises(PlanError, match="until-ci"):
-            parse.ci_percent(text)
+            parsing.ci_percent(text)

@@ -24,7 +24,7 @@ from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.report.sweep_page import check_report_path, write_sweep_report
 from linkgauge.tui.screens.sweep.sweep import SweepScreen
 from linkgauge.tui.services.sweeps import find_sweep, save_sweep
-from linkgauge.tui.text import parsing as ranges
+from linkgauge.tui.text import parsing
 from linkgauge.tui.text.sweep import CSV_COLUMNS, grids, saturation_words
 
 K = 1024
@@ -43,15 +43,15 @@ DEADLINE_S = 50.0
 )
 def test_windows_are_read_with_ranges_that_double_or_add(text: str, values: tuple[int | None, ...]) -> None:
     """The last value is always among them."""
-    assert ranges.window_values(text) == values
+    assert parsing.window_values(text) == values
 
 
 def test_sessions_messages_and_directions_are_read() -> None:
     """Numbers, sizes and words."""
-    assert ranges.session_values("1,2,5,10") == (1, 2, 5, 10)
-    assert ranges.session_values("1..4/1") == (1, 2, 3, 4)
-    assert ranges.message_values("512..2K/512") == (512, 1024, 1536, 2048)
-    assert ranges.direction_values("out, in") == (Direction.OUT, Direction.IN)
+    assert parsing.session_values("1,2,5,10") == (1, 2, 5, 10)
+    assert parsing.session_values("1..4/1") == (1, 2, 3, 4)
+    assert parsing.message_values("512..2K/512") == (512, 1024, 1536, 2048)
+    assert parsing.direction_values("out, in") == (Direction.OUT, Direction.IN)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_sessions_messages_and_directions_are_read() -> None:
 def test_ranges_that_cannot_be_are_told(text: str) -> None:
     """With what was given, and never with a million values."""
     with pytest.raises(PlanError):
-        ranges.window_values(text)
+        parsing.window_values(text)
     with pytest.raises(PlanError):
-        ranges.direction_values(text)
+        parsing.direction_values(text)
 
 
 SWEEP = Sweep(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...text import parsing as parse
+from ...text import parsing
 from .. import options as given
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr
 
@@ -32,7 +32,7 @@ def ceiling(
     from ....engine.results.ceiling import load_ceiling, save_ceiling
     from ...services.config import data_dir
 
-    duration_ns = parse.duration_ns(seconds)
+    duration_ns = parsing.duration_ns(seconds)
     found = None if again else load_ceiling(data_dir())
     if found is None:
         found = _measured(10.0 if duration_ns is None else duration_ns / 1e9)
@@ -49,10 +49,10 @@ def ceiling(
 def _measured(seconds: float) -> "Ceiling":
     from ....engine.host.event_loop import run
     from ....engine.near.ceiling_measurement import measure_ceiling
-    from ...text import numbers as fmt
+    from ...text import numbers
 
     def tell(rate: "CeilingRate") -> None:
-        print_stderr(f"{rate.mode}, {fmt.sessions(rate.sessions)}: {fmt.rate(rate.bit_s)}")
+        print_stderr(f"{rate.mode}, {numbers.sessions(rate.sessions)}: {numbers.rate(rate.bit_s)}")
 
     return run(measure_ceiling(seconds, tell))
 
@@ -61,19 +61,18 @@ def _parts(found: "Ceiling") -> "list[RenderableType]":
     from rich.table import Table
     from rich.text import Text
 
-    from ...text import numbers as fmt
+    from ...text import numbers
 
     machine = found.machine
-    words = (
-        f"{fmt.sanitize(machine.hostname)}, {fmt.sanitize(machine.system)}, {fmt.quantity(machine.cores, 'core')}"
-    )
+    cores = numbers.quantity(machine.cores, "core")
+    words = f"{numbers.sanitize(machine.hostname)}, {numbers.sanitize(machine.system)}, {cores}"
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("mode")
     for name in ("sessions", "Mb/s", "95 % from", "to"):
         table.add_column(name, justify="right")
     for rate in found.rates:
         rates = (rate.bit_s, rate.low_bit_s, rate.high_bit_s)
-        table.add_row(rate.mode, str(rate.sessions), *map(fmt.mbit, rates))
+        table.add_row(rate.mode, str(rate.sessions), *map(numbers.mbit, rates))
     return [
         Text(f"the ceiling of {words}, both ends on it ({found.congestion or 'its own congestion control'})"),
         table,

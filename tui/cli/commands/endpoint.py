@@ -8,7 +8,7 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import DEFAULT_PORT
-from ...text import parsing as parse
+from ...text import parsing
 from .. import options as given
 
 _LIMITS: Final = "What it allows"
@@ -115,7 +115,7 @@ def endpoint(
         return show(choice, as_json=as_json)
     service = EndpointConfig(
         bind,
-        parse.listening_port(port),
+        parsing.listening_port(port),
         None if key_file is None else str(key_file),
         is_open=open_,
         tls=None if tls_cert is None or tls_key is None else (str(tls_cert), str(tls_key)),

@@ -7,7 +7,7 @@ import typer
 
 from ....engine.model.labels import validate_label
 from ....engine.model.peer import Peer
-from ...text import parsing as parse
+from ...text import parsing
 from .. import options as given
 from ..options import SshOptions
 
@@ -91,7 +91,7 @@ def _test(
             plan,
             find_preset(preset_id),
             peer,
-            read_pass_mark() if pass_mark is None else parse.pass_percent(pass_mark),
+            read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
             csv=csv,
             as_json=as_json,
             variant=variant,

@@ -12,7 +12,7 @@ from ....engine.results.comparison import Comparison, compare
 from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.meter import replay
 from ....engine.results.run_log import RunLog, RunRecord
-from ...text import numbers as fmt
+from ...text import numbers
 from ...text.comparison import (
     comparison_json,
     difference_words,
@@ -58,11 +58,11 @@ def _table(one: RunComparison) -> Table:
     table.add_column(one.second.run_id, justify="right", overflow="fold")
     table.add_column("", overflow="fold")
     for name in ("label", "peer", "preset"):
-        words = [fmt.sanitize(getattr(row, name) or "") for row in (one.first, one.second)]
+        words = [numbers.sanitize(getattr(row, name) or "") for row in (one.first, one.second)]
         if any(words) and (name == "label" or words[0] != words[1]):
-            table.add_row(name, *(word or fmt.UNKNOWN for word in words), "")
+            table.add_row(name, *(word or numbers.UNKNOWN for word in words), "")
     for name, first, second in plan_difference_words(one.comparison):
-        table.add_row(name, fmt.sanitize(first), fmt.sanitize(second), "")
+        table.add_row(name, numbers.sanitize(first), numbers.sanitize(second), "")
     for figure in one.comparison.figures:
         if figure.first is None and figure.second is None:
             continue

@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ....presets.diagnosis.finding import Finding
-from ...text import numbers as fmt
+from ...text import numbers
 
 
 def findings_part(findings: tuple[Finding, ...]) -> Padding:
@@ -16,9 +16,9 @@ def findings_part(findings: tuple[Finding, ...]) -> Padding:
     grid.add_column(overflow="fold")
     for number, one in enumerate(findings):
         grid.add_row(
-            "why" if number == 0 else "", fmt.share_of_gap(one.share), Text(fmt.sanitize(one.text), "bold")
+            "why" if number == 0 else "", numbers.share_of_gap(one.share), Text(numbers.sanitize(one.text), "bold")
         )
-        grid.add_row("", "", Text(fmt.sanitize(one.evidence)))
+        grid.add_row("", "", Text(numbers.sanitize(one.evidence)))
         if one.code != "at-expected":
-            grid.add_row("", "", Text.assemble(("do ", "bold"), fmt.sanitize(one.remedy)))
+            grid.add_row("", "", Text.assemble(("do ", "bold"), numbers.sanitize(one.remedy)))
     return Padding(grid, (0, 0, 0, 2), expand=False)

@@ -8,7 +8,7 @@ from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import Direction, Settings
 from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
-from ...text import numbers as fmt
+from ...text import numbers
 
 
 def preset_list(presets: Sequence[Preset], language: str = "en") -> Table:
@@ -23,14 +23,18 @@ def preset_list(presets: Sequence[Preset], language: str = "en") -> Table:
         outward = find_expectation(preset, Settings(Direction.OUT)).out
         both = find_expectation(preset, Settings(Direction.DUPLEX)).total
         table.add_row(
-            preset.id, fmt.sanitize(preset.name_in(language)), _mbit(outward), _mbit(both), _basis(outward or both)
+            preset.id,
+            numbers.sanitize(preset.name_in(language)),
+            _mbit(outward),
+            _mbit(both),
+            _basis(outward or both),
         )
     return table
 
 
 def _mbit(expected: ExpectedRate | None) -> str:
-    return fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s)
+    return numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s)
 
 
 def _basis(expected: ExpectedRate | None) -> str:
-    return fmt.UNKNOWN if expected is None else expected.basis
+    return numbers.UNKNOWN if expected is None else expected.basis

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from ....engine.results.run_log import RunRecord
-from ...text import numbers as fmt
+from ...text import numbers
 from ...text.run_list import run_end_text, run_line
 
 
@@ -41,11 +41,11 @@ def run_list(rows: Sequence[RunRecord]) -> Table:
     for row in rows:
         table.add_row(
             row.run_id,
-            row.preset or fmt.UNKNOWN,
-            fmt.sanitize(row.peer),
-            fmt.mbit(run_line(row).bit_s),
-            fmt.UNKNOWN if row.verdict is None else fmt.verdict(row.verdict),
+            row.preset or numbers.UNKNOWN,
+            numbers.sanitize(row.peer),
+            numbers.mbit(run_line(row).bit_s),
+            numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict),
             run_end_text(row),
-            *(fmt.sanitize(getattr(row, name) or "") for name in words),
+            *(numbers.sanitize(getattr(row, name) or "") for name in words),
         )
     return table

@@ -23,7 +23,7 @@ from ....engine.results.summary import (
 )
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
-from ...text import numbers as fmt
+from ...text import numbers
 from ...text.plan import core_affinity_text
 from .findings import findings_part
 
@@ -71,7 +71,7 @@ def summary_parts(
 
 def _verdict(verdict: Verdict) -> Text:
     words = verdict.text.removeprefix(f"{verdict.word.upper()}: ")
-    return Text.assemble((fmt.verdict(verdict.word), _STYLES[verdict.word]), "  ", words)
+    return Text.assemble((numbers.verdict(verdict.word), _STYLES[verdict.word]), "  ", words)
 
 
 def _grid() -> Table:
@@ -88,19 +88,19 @@ def _indent(table: Table) -> Padding:
 def _warmup(summary: Summary) -> str:
     """Return the warm-up; where it was to be found out, how long the rates took to settle."""
     if not summary.plan.warmup_auto:
-        return fmt.duration(summary.plan.effective_warmup_ns)
+        return numbers.duration(summary.plan.effective_warmup_ns)
     found_ns = summary.periods[0].warmup_ns if summary.periods else None
-    return "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f}{fmt.NBSP}s, found"
+    return "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f}{numbers.NBSP}s, found"
 
 
 def _what(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
     grid, plan = _grid(), summary.plan
     grid.add_row("preset", preset_id or "none")
     if started is not None:
-        grid.add_row("near", fmt.sanitize(started.near.hostname))
-        grid.add_row("far", f"{fmt.sanitize(started.far.hostname)} ({fmt.sanitize(started.peer)})")
-    how_long = fmt.duration(plan.duration_ns)
-    words = f"{fmt.workload(plan)}, {fmt.settings(plan.settings)}, {how_long}"
+        grid.add_row("near", numbers.sanitize(started.near.hostname))
+        grid.add_row("far", f"{numbers.sanitize(started.far.hostname)} ({numbers.sanitize(started.peer)})")
+    how_long = numbers.duration(plan.duration_ns)
+    words = f"{numbers.workload(plan)}, {numbers.settings(plan.settings)}, {how_long}"
     kept = core_affinity_text(plan)
     grid.add_row("plan", f"{words} (warm-up {_warmup(summary)}){kept and f', {kept}'}")
     return _indent(grid)
@@ -120,11 +120,11 @@ def _rates(summary: Summary, mark: float) -> Padding:
     table.add_column("from", overflow="fold")
     expected = summary.expectation
     if summary.out is not None:
-        table.add_row(f"out {fmt.arrow(Direction.OUT)}", *_rate_cells(summary.out, expected.out, mark))
+        table.add_row(f"out {numbers.arrow(Direction.OUT)}", *_rate_cells(summary.out, expected.out, mark))
     if summary.in_ is not None:
-        table.add_row(f"in  {fmt.arrow(Direction.IN)}", *_rate_cells(summary.in_, expected.in_, mark))
+        table.add_row(f"in  {numbers.arrow(Direction.IN)}", *_rate_cells(summary.in_, expected.in_, mark))
     if summary.total is not None and summary.out is not None and summary.in_ is not None:
-        table.add_row(f"total {fmt.arrow(Direction.DUPLEX)}", *_rate_cells(summary.total, expected.total, mark))
+        table.add_row(f"total {numbers.arrow(Direction.DUPLEX)}", *_rate_cells(summary.total, expected.total, mark))
     return _indent(table)
 
 
@@ -132,12 +132,14 @@ def _transactions(summary: Summary) -> Padding:
     """Transactions a second, and how long they took: the percentiles of all of them, not of a mean."""
     table = _table("trans/s", "min", "p50", "p90", "p99", "p99.9", "max")
     for name, measured in (
-        (f"out {fmt.arrow(Direction.OUT)}", summary.out),
-        (f"in  {fmt.arrow(Direction.IN)}", summary.in_),
-        (f"total {fmt.arrow(Direction.DUPLEX)}", summary.total if summary.out and summary.in_ else None),
+        (f"out {numbers.arrow(Direction.OUT)}", summary.out),
+        (f"in  {numbers.arrow(Direction.IN)}", summary.in_),
+        (f"total {numbers.arrow(Direction.DUPLEX)}", summary.total if summary.out and summary.in_ else None),
     ):
         if measured is not None:
-            table.add_row(name, fmt.transaction_number(measured.transactions_s), *latency_cells(measured.latency))
+            table.add_row(
+                name, numbers.transaction_number(measured.transactions_s), *latency_cells(measured.latency)
+            )
     return _indent(table)
 
 
@@ -151,18 +153,18 @@ def _under_load(probe: ProbeSummary) -> Padding:
 
 def _probed_cells(probed: ProbeResult | None) -> tuple[str, ...]:
     if probed is None:
-        return (fmt.UNKNOWN,) * 8
+        return (numbers.UNKNOWN,) * 8
     rtt_ns = None if probed.rtt_us is None else probed.rtt_us * 1_000
-    asked = f"{fmt.count(probed.transactions)} in {probed.span_ns / SECOND_NS:.1f}{fmt.NBSP}s"
-    return (*latency_cells(probed.latency), fmt.latency(rtt_ns), asked)
+    asked = f"{numbers.count(probed.transactions)} in {probed.span_ns / SECOND_NS:.1f}{numbers.NBSP}s"
+    return (*latency_cells(probed.latency), numbers.latency(rtt_ns), asked)
 
 
 def latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:
     """Return the shortest, four percentiles and the longest, as text."""
     if latency is None:
-        return (fmt.UNKNOWN,) * 6
+        return (numbers.UNKNOWN,) * 6
     return tuple(
-        fmt.latency(ns)
+        numbers.latency(ns)
         for ns in (
             latency.min_ns,
             latency.p50_ns,
@@ -177,26 +179,26 @@ def latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:
 def _rate_cells(measured: Measurement, expected: ExpectedRate | None, mark: float) -> tuple[str, ...]:
     bit_s = measured.bit_s
     return (
-        fmt.mbit(bit_s),
+        numbers.mbit(bit_s),
         margin_cell(measured.estimate),
-        fmt.rate_in_unit(bit_s, fmt.RateUnit.MIB),
-        fmt.payload(measured.bytes),
-        fmt.UNKNOWN if expected is None else fmt.mbit(expected.bit_s),
+        numbers.rate_in_unit(bit_s, numbers.RateUnit.MIB),
+        numbers.payload(measured.bytes),
+        numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
         share_text(bit_s, expected, mark),
-        "nothing to expect" if expected is None else f"{expected.basis}: {fmt.sanitize(expected.source)}",
+        "nothing to expect" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}",
     )
 
 
 def margin_cell(steady: Estimate | None) -> str:
     """Return how sure a rate is: half of its 95 % interval, in percent of it."""
     percent = None if steady is None else steady.half_width_percent
-    return fmt.UNKNOWN if percent is None else fmt.margin_of_error(percent).removeprefix("±")
+    return numbers.UNKNOWN if percent is None else numbers.margin_of_error(percent).removeprefix("±")
 
 
 def share_text(bit_s: float, expected: ExpectedRate | None, mark: float) -> str:
     """Return a rate in percent of what is expected; a percentage of nothing is nothing."""
-    share = fmt.share(bit_s, None if expected is None else expected.bit_s)
-    return fmt.UNKNOWN if share is None else fmt.percent(share, mark=mark)
+    share = numbers.share(bit_s, None if expected is None else expected.bit_s)
+    return numbers.UNKNOWN if share is None else numbers.percent(share, mark=mark)
 
 
 def _stretches(stretches: tuple[Period, ...], mark: float) -> Padding:
@@ -204,8 +206,8 @@ def _stretches(stretches: tuple[Period, ...], mark: float) -> Padding:
     for number, stretch in enumerate(stretches, start=1):
         rates: list[str] = []
         for one in (stretch.out, stretch.in_):
-            rates += [fmt.UNKNOWN] * 2 if one is None else [fmt.mbit(one.bit_s), margin_cell(one.estimate)]
-        table.add_row(f"{number}. {fmt.settings(stretch.settings)}", *rates, _stretch_share(stretch, mark))
+            rates += [numbers.UNKNOWN] * 2 if one is None else [numbers.mbit(one.bit_s), margin_cell(one.estimate)]
+        table.add_row(f"{number}. {numbers.settings(stretch.settings)}", *rates, _stretch_share(stretch, mark))
     return _indent(table)
 
 
@@ -213,7 +215,7 @@ def _stretch_share(stretch: Period, mark: float) -> str:
     expected: Expectation = stretch.expectation
     parts = [one for one in (stretch.out, stretch.in_) if one is not None]
     if not parts:
-        return fmt.UNKNOWN
+        return numbers.UNKNOWN
     return share_text(sum(one.bit_s for one in parts), expected.total or expected.out or expected.in_, mark)
 
 
@@ -222,12 +224,12 @@ def _cpu(near: CpuSummary, far: CpuSummary, workload: Workload) -> Padding:
     for name, cpu in (("near", near), ("far", far)):
         table.add_row(
             name,
-            fmt.percent(cpu.host_percent),
-            fmt.percent(cpu.hottest_core_percent),
-            fmt.percent(cpu.process_percent),
-            fmt.cpu_cost(cpu.msec_per_mib)
+            numbers.percent(cpu.host_percent),
+            numbers.percent(cpu.hottest_core_percent),
+            numbers.percent(cpu.process_percent),
+            numbers.cpu_cost(cpu.msec_per_mib)
             if workload.is_bulk
-            else fmt.transaction_cpu_cost(cpu.msec_per_transaction),
+            else numbers.transaction_cpu_cost(cpu.msec_per_transaction),
         )
     return _indent(table)
 
@@ -236,8 +238,8 @@ def _rest(summary: Summary) -> Padding:
     grid = _grid()
     grid.add_row("tcp", tcp_text(summary.tcp))
     for warning in summary.warnings:
-        grid.add_row(Text("! note", "bold yellow"), fmt.sanitize(warning))
-    why, detail = fmt.reason(summary.end.reason), fmt.sanitize(summary.end.detail)
+        grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))
+    why, detail = numbers.reason(summary.end.reason), numbers.sanitize(summary.end.detail)
     grid.add_row("ended", detail if detail.startswith(why) else f"{why}: {detail}".removesuffix(": "))
     return _indent(grid)
 
@@ -245,18 +247,18 @@ def _rest(summary: Summary) -> Padding:
 def tcp_text(tcp: TcpSummary) -> str:
     """Return what TCP did, in one line; what is unknown is left out."""
     words = [
-        fmt.UNKNOWN if tcp.retransmits is None else fmt.quantity(tcp.retransmits, "retransmit"),
-        f"RTT {fmt.milliseconds(tcp.rtt_us)}",
-        f"MSS {fmt.count(tcp.mss_bytes)}",
+        numbers.UNKNOWN if tcp.retransmits is None else numbers.quantity(tcp.retransmits, "retransmit"),
+        f"RTT {numbers.milliseconds(tcp.rtt_us)}",
+        f"MSS {numbers.count(tcp.mss_bytes)}",
     ]
     if tcp.retransmits is None:
         words[0] = "retransmits unknown"
     if tcp.congestion is not None:
-        words.append(fmt.sanitize(tcp.congestion))
+        words.append(numbers.sanitize(tcp.congestion))
     if tcp.mode is not None:
         words.append(tcp.mode)
     granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)
     if granted != (None, None):
-        near, far = (fmt.UNKNOWN if one is None else fmt.window(one) for one in granted)
+        near, far = (numbers.UNKNOWN if one is None else numbers.window(one) for one in granted)
         words.append(f"window granted {near} near, {far} far")
     return ", ".join(words)

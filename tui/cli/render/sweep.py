@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ....engine.results.saturation import find_saturation_points, reliable_estimate
 from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
-from ...text import numbers as fmt
+from ...text import numbers
 from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_words, grids, saturation_words
 
 
@@ -41,7 +41,9 @@ def sweep_parts(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[Renderab
 
 def _what(sweep: Sweep, cells: Sequence[SweepResult]) -> str:
     held = f", preset {sweep.preset}" if sweep.preset else ""
-    return f"sweep {sweep.group}: {len(cells)} of {len(sweep.points)} runs, peer {fmt.sanitize(sweep.peer)}{held}"
+    return (
+        f"sweep {sweep.group}: {len(cells)} of {len(sweep.points)} runs, peer {numbers.sanitize(sweep.peer)}{held}"
+    )
 
 
 def _table(
@@ -67,6 +69,6 @@ def _table(
 def _cell(point: SweepPoint | None, found: dict[SweepPoint, SweepResult], alike: set[SweepPoint]) -> Text:
     cell = None if point is None else found.get(point)
     if point is None or cell is None:
-        return Text(f"{fmt.UNKNOWN} ")
+        return Text(f"{numbers.UNKNOWN} ")
     is_alike = point in alike
-    return Text(f"{fmt.mbit(cell.bit_s)}{'*' if is_alike else ' '}", "bold" if is_alike else "")
+    return Text(f"{numbers.mbit(cell.bit_s)}{'*' if is_alike else ' '}", "bold" if is_alike else "")

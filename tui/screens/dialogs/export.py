@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from ....engine.model.errors import LinkgaugeError
 from ...interfaces import ExportFormat, ExportRuns
 from ...rendering.styles import KEY, MUTED
-from ...text import numbers as words
+from ...text import numbers
 from ..layout import app_of
 from .ask import AskScreen, validate_new_path
 
@@ -96,7 +96,9 @@ def _row(choice: _Choice) -> Content:
 def ask_export(screen: Screen[None], run_ids: Sequence[str], export: ExportRuns) -> None:
     """Ask in which form, and where to, and write it: these runs, or the screen as it is when it is chosen."""
     app = app_of(screen)
-    what = "the screen" if not run_ids else run_ids[0] if len(run_ids) == 1 else words.quantity(len(run_ids), "run")
+    what = (
+        "the screen" if not run_ids else run_ids[0] if len(run_ids) == 1 else numbers.quantity(len(run_ids), "run")
+    )
 
     def chosen(form: str | None) -> None:
         if form is None:
@@ -135,6 +137,6 @@ async def _told(screen: Screen[None], writing: Any) -> None:
     try:
         written = await writing
     except (LinkgaugeError, OSError) as error:
-        screen.notify(words.sanitize(str(error)), title="not exported", severity="error", markup=False)
+        screen.notify(numbers.sanitize(str(error)), title="not exported", severity="error", markup=False)
     else:
         screen.notify(str(written), title="exported", markup=False)

@@ -18,7 +18,7 @@ from ....engine.results.run_log import RunRecord
 from ...interfaces import AppServices
 from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.known_peers import KnownPeer, known_peers, read_ssh_config
-from ...text import numbers as words
+from ...text import numbers
 from ...widgets.common.input_line import TextField
 from .ask import AskScreen, validate_peer
 
@@ -97,7 +97,7 @@ class PeerScreen(AskScreen):
         except (LinkgaugeError, TimeoutError):
             line = _line(one, "✗", BAD, "does not answer")
         else:
-            line = _line(one, "✓", GOOD, f"answers, {words.quantity(facts.cores, 'core')}")
+            line = _line(one, "✓", GOOD, f"answers, {numbers.quantity(facts.cores, 'core')}")
         if self.is_attached:
             show(number, line)
 

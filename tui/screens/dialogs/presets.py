@@ -18,7 +18,7 @@ from ....presets.catalog import Catalog
 from ....presets.preset import Preset
 from ....presets.sheet import build_sheet
 from ...rendering.preset_sheet import sheet_parts
-from ...text import numbers as words
+from ...text import numbers
 from ...widgets.common.debounce import Debounce
 from ...widgets.common.input_line import TextField
 from ...widgets.common.preset_list import PresetList, preset_sections
@@ -85,10 +85,10 @@ class PresetScreen(ModalScreen[Preset | None]):
     def compose(self) -> ComposeResult:
         """Lay out the filter, the list and the sheet."""
         with Vertical() as box:
-            box.border_title = Content(f"presets, and what they expect: {words.settings(self._settings)}")
+            box.border_title = Content(f"presets, and what they expect: {numbers.settings(self._settings)}")
             yield TextField(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
             if self._catalog.problems:
-                many = words.quantity(len(self._catalog.problems), "problem")
+                many = numbers.quantity(len(self._catalog.problems), "problem")
                 said = f"▲ {many} in your own presets: at the end of the list"
                 yield Static(Content(said), id="problems", markup=False)
             yield Static(id="legend", markup=False)
@@ -190,6 +190,6 @@ class PresetScreen(ModalScreen[Preset | None]):
         told.add_column(overflow="fold")
         for name, text in (("file", problem.path), ("key", problem.key), ("", problem.expected)):
             if text:
-                told.add_row(name, words.sanitize(text))
+                told.add_row(name, numbers.sanitize(text))
         heading = Text("▲ not usable; nothing else is touched by it", "bold yellow")
         return Group(heading, Text(), told)

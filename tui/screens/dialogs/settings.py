@@ -15,7 +15,7 @@ from textual.widgets import Input, Select, Static
 from ....engine.model.errors import PlanError
 from ...rendering.styles import MUTED
 from ...services.preferences import THEMES, Preferences
-from ...text import numbers as words
+from ...text import numbers
 from ...text.numbers import RateUnit
 from ...text.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz
 from ...widgets.common.input_line import TextField
@@ -81,7 +81,7 @@ class SettingsScreen(ModalScreen[None]):
             box.border_title = Content("settings")
             box.border_subtitle = Content("tab next   enter choose   esc back")
             if self._problems:
-                lines = [f"▲ {words.sanitize(problem)}" for problem in self._problems]
+                lines = [f"▲ {numbers.sanitize(problem)}" for problem in self._problems]
                 yield Static(Content("\n".join(lines)), id="problems", markup=False)
             themes = [(shown, name) for name, shown in THEMES.items()]
             yield from self._line("theme", self._select("theme", themes, now.theme))

@@ -19,7 +19,7 @@ from ...rendering.diff_compositor import DiffScreen
 from ...rendering.styles import KEY, MUTED
 from ...services.preferences import Preferences
 from ...state.endpoint import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
-from ...text import numbers as words
+from ...text import numbers
 from ...widgets.endpoint.client_table import ClientTable
 from ...widgets.endpoint.header import EndpointHeader
 from ...widgets.endpoint.limits_panel import LimitsPanel
@@ -211,7 +211,7 @@ def _invitation(facts: EndpointInfo) -> Content:
         ("Nobody is connected. ", "bold"),
         ("On the other host:", MUTED),
         "\n\n",
-        (words.sanitize(facts.command), "bold $text-primary"),
+        (numbers.sanitize(facts.command), "bold $text-primary"),
         "\n\n",
         ("y", KEY),
         ("  copies it", MUTED),

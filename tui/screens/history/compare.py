@@ -29,7 +29,7 @@ from ...services.run_comparison import (
     rate_points,
 )
 from ...services.stored_run import StoredRun, load_stored_run
-from ...text import numbers as words
+from ...text import numbers
 from ...text.run_list import RunLine, run_line
 from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
 from ..dialogs.export import ask_export
@@ -96,7 +96,9 @@ class CompareScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Read the runs."""
-        head = Content.assemble(("linkgauge ", KEY), (" compare  ", "bold"), words.quantity(len(self._rows), "run"))
+        head = Content.assemble(
+            ("linkgauge ", KEY), (" compare  ", "bold"), numbers.quantity(len(self._rows), "run")
+        )
         self.query_one("#head", Static).update(head)
         self.query_one("#legend", Static).update(Content.styled("reading …", MUTED))
         self.query_one(VerticalScroll).focus()
@@ -130,7 +132,7 @@ class CompareScreen(Screen[None]):
 
     @on(LoadFailed)
     def _failed(self, message: LoadFailed) -> None:
-        text = Content.assemble(("✗ ", "bold $text-error"), words.sanitize(message.text))
+        text = Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(message.text))
         self.query_one("#legend", Static).update(text)
 
     # What the keys do: one method for each action of the registry.
@@ -150,7 +152,7 @@ class CompareScreen(Screen[None]):
 
 def _legend(letter: str, line: RunLine, plot: OverlayPlot) -> Content:
     red, green, blue = plot.colour(letter)
-    unit = "" if line.transactions_s is not None else f"{words.NBSP}Mb/s"
+    unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     return Content.assemble(
         (f"{letter} ", f"bold rgb({red},{green},{blue})"),
         (f"{line.label or line.run_id}  ", "bold"),

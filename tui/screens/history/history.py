@@ -24,7 +24,7 @@ from ...interfaces import ExportRuns, History, Sweeps
 from ...rendering.styles import KEY
 from ...services.run_comparison import LETTERS
 from ...services.sweeps import GROUP_PREFIX
-from ...text import numbers as words
+from ...text import numbers
 from ...text.run_list import SORT_KEYS, SearchableRun, sort_lines
 from ...widgets.common.debounce import Debounce
 from ...widgets.common.input_line import TextField
@@ -128,7 +128,7 @@ class HistoryScreen(Screen[None]):
 
     @on(RunLogFailed)
     def _failed(self, message: RunLogFailed) -> None:
-        self.notify(words.sanitize(message.text), title="the run log", severity="error", markup=False)
+        self.notify(numbers.sanitize(message.text), title="the run log", severity="error", markup=False)
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
@@ -182,8 +182,8 @@ class HistoryScreen(Screen[None]):
         return self._kept.get(self.query_one(RunTable).run_id or "")
 
     def _head(self, found: int) -> Content:
-        of = "" if found == len(self._kept) else f" of {words.count(len(self._kept))}"
-        said = f"{words.count(found)}{of} runs kept" if self._kept else "no run is kept yet"
+        of = "" if found == len(self._kept) else f" of {numbers.count(len(self._kept))}"
+        said = f"{numbers.count(found)}{of} runs kept" if self._kept else "no run is kept yet"
         return Content.assemble(
             ("linkgauge ", KEY),
             (" history  ", "bold"),
@@ -269,7 +269,7 @@ class HistoryScreen(Screen[None]):
             if meant:
                 self._do(lambda: self._delete(wanted))
 
-        title = "delete a run" if len(wanted) == 1 else f"delete {words.quantity(len(wanted), 'run')}"
+        title = "delete a run" if len(wanted) == 1 else f"delete {numbers.quantity(len(wanted), 'run')}"
         lines = [self._words_of(run_id) for run_id in wanted[:6]]
         more = [f"… and {len(wanted) - 6} more"] if len(wanted) > 6 else []
         question = "\n".join([*lines, *more, "", "What they measured is gone then, for good."])

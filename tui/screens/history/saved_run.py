@@ -18,7 +18,7 @@ from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
 from ...rendering.styles import MUTED
 from ...services.stored_run import StoredRun, load_stored_run
-from ...text import numbers as words
+from ...text import numbers
 from ...text.run_list import run_line
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.run.instruments import Instruments
@@ -93,14 +93,15 @@ class StoredRunScreen(InstrumentScreen):
         self.query_one(Instruments).show(view)
         line = run_line(self._row)
         preset = Content.assemble((line.preset or "no preset", "bold"))
-        how_long = words.duration(view.plan.duration_ns)
-        said = f"   {line.when} UTC   {words.workload(view.plan)}, {words.settings(view.plan.settings)}, {how_long}"
-        self.query_one("#plan", Static).update(Content.assemble(preset, (said, MUTED)))
+        plan = view.plan
+        parts = (numbers.workload(plan), numbers.settings(plan.settings), numbers.duration(plan.duration_ns))
+        text = f"   {line.when} UTC   {', '.join(parts)}"
+        self.query_one("#plan", Static).update(Content.assemble(preset, (text, MUTED)))
 
     @on(RunLogFailed)
     def _failed(self, message: RunLogFailed) -> None:
         self.query_one("#plan", Static).update(Content.styled("✗ this run cannot be shown", "bold $text-error"))
-        self.notify(words.sanitize(message.text), title="the run log", severity="error", markup=False)
+        self.notify(numbers.sanitize(message.text), title="the run log", severity="error", markup=False)
 
     @on(RunDetail.Edited)
     def _written(self, message: RunDetail.Edited) -> None:

@@ -10,7 +10,7 @@ from ....engine.results.sweep import Sweep
 from ....presets.catalog import Catalog
 from ...interfaces import ExportRuns, Sweeps
 from ...state.cockpit import CockpitState
-from ...text import numbers as words
+from ...text import numbers
 from ..layout import app_of
 from .sweep import SweepScreen
 from .sweep_form import SweepForm
@@ -40,7 +40,7 @@ async def open_stored_sweep(
         preset = None if sweep.preset is None else catalog.find(sweep.preset)
         peer = Peer.parse(sweep.peer)
     except LinkgaugeError as error:
-        screen.notify(words.sanitize(str(error)), title="sweep", severity="error", markup=False)
+        screen.notify(numbers.sanitize(str(error)), title="sweep", severity="error", markup=False)
         return
     shown = SweepScreen(sweep, sweeps, export, preset=preset, peer=peer, cells=cells, autostart=False)
     await app_of(screen).push_screen(shown)

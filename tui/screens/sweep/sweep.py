@@ -31,7 +31,7 @@ from ...rendering.diff_compositor import DiffScreen
 from ...rendering.styles import KEY, MUTED
 from ...services.run_comparison import LETTERS
 from ...services.sweeps import result_from_run
-from ...text import numbers as words
+from ...text import numbers
 from ...text.sweep import estimated_duration_ns, point_words, result_words
 from ...widgets.history.overlay_plot import OverlayPlot
 from ...widgets.history.sweep_map import best_lines, knee_lines, map_lines, overlay_lines
@@ -186,7 +186,7 @@ class SweepScreen(DiffScreen):
             self._cells.append(message.cell)
         elif self._is_wanted:
             self.notify(
-                words.sanitize(message.detail), title="a run came to nothing", severity="warning", markup=False
+                numbers.sanitize(message.detail), title="a run came to nothing", severity="warning", markup=False
             )
         self._show()
 
@@ -233,8 +233,8 @@ class SweepScreen(DiffScreen):
             Content.assemble(
                 ("linkgauge ", KEY),
                 (" sweep  ", "bold"),
-                f"{len(self._cells)} of {words.quantity(whole, 'run')}{self._time_left(whole)}   ",
-                (f"{words.sanitize(self._sweep.peer)}{held}   {self._sweep.group}", MUTED),
+                f"{len(self._cells)} of {numbers.quantity(whole, 'run')}{self._time_left(whole)}   ",
+                (f"{numbers.sanitize(self._sweep.peer)}{held}   {self._sweep.group}", MUTED),
             )
         )
         self.query_one("#now", Static).update(self._now(whole))
@@ -242,7 +242,7 @@ class SweepScreen(DiffScreen):
     def _now(self, whole: int) -> Content:
         axes = self._sweep.varied_axes or ("sessions", "window_bytes")
         if self._problem is not None:
-            return Content.assemble(("✗ ", "bold $text-error"), words.sanitize(self._problem))
+            return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(self._problem))
         if self._is_busy:
             now = "starting" if self._point is None else point_words(self._point, axes)
             last = ""
@@ -262,7 +262,7 @@ class SweepScreen(DiffScreen):
             return ""
         so_far_ns = self._time_ns() - self._began_ns
         rest_ns = left * so_far_ns // self._made if self._made else estimated_duration_ns(self._sweep, left)
-        return f", about {words.clock(rest_ns)} left"
+        return f", about {numbers.clock(rest_ns)} left"
 
     def _stop_run(self) -> None:
         if self._going is not None:

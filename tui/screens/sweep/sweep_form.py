@@ -14,7 +14,7 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.results.sweep import Sweep
 from ....presets.catalog import Catalog
 from ...services.sweeps import DEFAULT_SECONDS, SweepRequest, figure_names
-from ...text import numbers as words
+from ...text import numbers
 from ...text.sweep import estimated_duration_ns
 from ...widgets.common.input_line import TextField
 
@@ -107,13 +107,13 @@ class SweepForm(ModalScreen[Sweep | None]):
             sweep = self._sweep()
         except LinkgaugeError as error:
             said.add_class("-wrong")
-            said.update(Content(f"✗ {words.sanitize(str(error))}"))
+            said.update(Content(f"✗ {numbers.sanitize(str(error))}"))
             return None
         runs = len(sweep.points)
-        time = words.clock(estimated_duration_ns(sweep, runs))
+        time = numbers.clock(estimated_duration_ns(sweep, runs))
         held = f", held against {sweep.preset}" if sweep.preset else ""
         said.remove_class("-wrong")
-        said.update(Content(f"{words.quantity(runs, 'run')}, about {time}{held}"))
+        said.update(Content(f"{numbers.quantity(runs, 'run')}, about {time}{held}"))
         return sweep
 
     def _sweep(self) -> Sweep:

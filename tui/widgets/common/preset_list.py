@@ -16,7 +16,7 @@ from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
 from ...rendering.styles import MUTED, SHORT
 from ...state.instrument_values import expected_of
-from ...text import numbers as words
+from ...text import numbers
 from .cursor_list import CursorList
 
 _RATE_WIDTH: Final = 12  # a mark, a space, and 1 600 000 Mb/s with its digits in groups
@@ -76,7 +76,7 @@ class PresetList(CursorList):
             "  ",
             shorten_middle(row.text, max(_NARROWEST_NAME, width - _RATE_WIDTH - 4)),
             (f" {row.mark:>{_RATE_WIDTH - len(row.rate)}}", MUTED),
-            (f"{row.rate} ", MUTED if row.rate == words.UNKNOWN else "bold"),
+            (f"{row.rate} ", MUTED if row.rate == numbers.UNKNOWN else "bold"),
         )
 
 
@@ -91,12 +91,12 @@ def _left(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: str) -> Ite
 def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[PresetRow]]]:
     """Return all there is to list: presets by family, then what is wrong with a person's own."""
     found: list[tuple[str, Sequence[PresetRow]]] = [
-        (words.sanitize(family), [_row(preset, settings, language) for preset in presets])
+        (numbers.sanitize(family), [_row(preset, settings, language) for preset in presets])
         for family, presets in by_family(catalog.presets).items()
     ]
     problems: list[PresetRow] = []
     for number, problem in enumerate(catalog.problems):
-        told = words.sanitize(f"{Path(problem.path).name}: {problem.key or problem.expected}")
+        told = numbers.sanitize(f"{Path(problem.path).name}: {problem.key or problem.expected}")
         problems.append(PresetRow(told, id=f"{_PROBLEM}{number}", search_text=_folded(told)))
     return [*found, ("not usable", problems)] if problems else found
 
@@ -104,8 +104,8 @@ def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list
 def _row(preset: Preset, settings: Settings, language: str) -> PresetRow:
     expected = expected_of(find_expectation(preset, settings), settings.direction)
     return PresetRow(
-        words.sanitize(preset.name_in(language)),
-        words.UNKNOWN if expected is None else words.mbit(expected.bit_s),
+        numbers.sanitize(preset.name_in(language)),
+        numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
         "≈ " if expected is not None and expected.basis == "computed" else "",
         preset.id,
         preset_search_text(preset, language),

@@ -10,7 +10,7 @@ from textual.widgets import DataTable
 
 from ....engine.far.status import RunStatus
 from ...state.endpoint import ClientReading
-from ...text import numbers as words
+from ...text import numbers
 from ...text.numbers import RateUnit
 
 
@@ -31,8 +31,8 @@ def _run(client: ClientReading, _units: RateUnit) -> str:
 
 
 def _time(run: RunStatus) -> str:
-    limit = "" if run.duration_ns is None else f" / {words.clock(run.duration_ns)}"
-    return f"{words.clock(run.elapsed_ns)}{limit}"
+    limit = "" if run.duration_ns is None else f" / {numbers.clock(run.duration_ns)}"
+    return f"{numbers.clock(run.elapsed_ns)}{limit}"
 
 
 def _of_run(text: Callable[[RunStatus], str]) -> Callable[[ClientReading, RateUnit], str]:
@@ -41,17 +41,17 @@ def _of_run(text: Callable[[RunStatus], str]) -> Callable[[ClientReading, RateUn
 
 
 _COLUMNS: Final = (
-    _Column("client", 16, 0, lambda client, _: words.sanitize(client.address) or "ssh"),
-    _Column("host", 16, 110, lambda client, _: words.sanitize(client.hostname or words.UNKNOWN)),
-    _Column("since", 7, 0, lambda client, _: words.clock(client.connected_ns), is_number=True),
+    _Column("client", 16, 0, lambda client, _: numbers.sanitize(client.address) or "ssh"),
+    _Column("host", 16, 110, lambda client, _: numbers.sanitize(client.hostname or numbers.UNKNOWN)),
+    _Column("since", 7, 0, lambda client, _: numbers.clock(client.connected_ns), is_number=True),
     _Column("run", 13, 0, _run),
     _Column("time", 13, 110, _of_run(_time), is_number=True),
     _Column("sess", 4, 0, _of_run(lambda run: str(run.settings.sessions)), is_number=True),
-    _Column("window", 6, 160, _of_run(lambda run: words.window(run.settings.window_bytes))),
-    _Column("receives", 9, 0, lambda one, units: words.rate_in_unit(one.received_bit_s, units), is_number=True),
-    _Column("sends", 9, 0, lambda one, units: words.rate_in_unit(one.sent_bit_s, units), is_number=True),
-    _Column("received", 9, 160, _of_run(lambda run: words.payload(run.received_bytes)), is_number=True),
-    _Column("sent", 9, 160, _of_run(lambda run: words.payload(run.sent_bytes)), is_number=True),
+    _Column("window", 6, 160, _of_run(lambda run: numbers.window(run.settings.window_bytes))),
+    _Column("receives", 9, 0, lambda one, units: numbers.rate_in_unit(one.received_bit_s, units), is_number=True),
+    _Column("sends", 9, 0, lambda one, units: numbers.rate_in_unit(one.sent_bit_s, units), is_number=True),
+    _Column("received", 9, 160, _of_run(lambda run: numbers.payload(run.received_bytes)), is_number=True),
+    _Column("sent", 9, 160, _of_run(lambda run: numbers.payload(run.sent_bytes)), is_number=True),
 )
 _GAP: Final = 2
 _WIDEST: Final = 30

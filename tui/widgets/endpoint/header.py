@@ -5,7 +5,7 @@ from textual.content import Content
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED
 from ...state.endpoint import EndpointSnapshot
-from ...text import numbers as words
+from ...text import numbers
 
 
 class EndpointHeader(LineWidget):
@@ -43,7 +43,7 @@ def _where(served: EndpointSnapshot) -> Content:
     return Content.assemble(
         ("linkgauge ", KEY),
         (" endpoint ", MUTED),
-        (words.sanitize(facts.hostname), "bold"),
+        (numbers.sanitize(facts.hostname), "bold"),
         ("  on ", MUTED),
         (facts.address, "bold"),
     )
@@ -51,23 +51,25 @@ def _where(served: EndpointSnapshot) -> Content:
 
 def _who(served: EndpointSnapshot) -> Content:
     tls = "" if served.info.tls is None else "   control is TLS"
-    return Content.assemble((words.sanitize(served.info.access_policy), ""), (tls, MUTED))
+    return Content.assemble((numbers.sanitize(served.info.access_policy), ""), (tls, MUTED))
 
 
 def _state(served: EndpointSnapshot) -> Content:
     if served.drain_left_ns is not None:
-        return Content.assemble(("◌ DRAINING", "bold $text-warning"), f" {words.clock(served.drain_left_ns)} left")
-    return Content.assemble(("● SERVING", "bold $text-success"), (f" {words.clock(served.uptime_ns)}", "bold"))
+        return Content.assemble(
+            ("◌ DRAINING", "bold $text-warning"), f" {numbers.clock(served.drain_left_ns)} left"
+        )
+    return Content.assemble(("● SERVING", "bold $text-success"), (f" {numbers.clock(served.uptime_ns)}", "bold"))
 
 
 def _so_far(served: EndpointSnapshot, width: int) -> Content:
     totals = served.totals
     if not (totals.clients or totals.refused):
         return Content("")
-    parts = [words.quantity(totals.runs, "run"), words.payload(totals.bytes)]
+    parts = [numbers.quantity(totals.runs, "run"), numbers.payload(totals.bytes)]
     if width >= 100:
-        parts.insert(0, words.quantity(totals.clients, "client"))
-        parts.append(f"{words.count(totals.refused)} turned away")
+        parts.insert(0, numbers.quantity(totals.clients, "client"))
+        parts.append(f"{numbers.count(totals.refused)} turned away")
     elif totals.refused:
-        parts.append(f"{words.count(totals.refused)} refused")
+        parts.append(f"{numbers.count(totals.refused)} refused")
     return Content.styled(f"so far {', '.join(parts)}", MUTED)

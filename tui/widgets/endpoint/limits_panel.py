@@ -9,7 +9,7 @@ from ....engine.model.limits import limit_rules
 from ....engine.model.plan import SECOND_NS
 from ...rendering.styles import MUTED
 from ...state.endpoint import EndpointSnapshot
-from ...text import numbers as words
+from ...text import numbers
 
 
 class LimitsPanel(VerticalScroll):
@@ -53,8 +53,8 @@ def _lines(served: EndpointSnapshot) -> list[Content]:
 def _value(name: str, value: int) -> str:
     unit = limit_rules()[name].unit
     if unit == "bit/s":
-        return f"{value / 1e9:g} Gb/s" if value >= 10**9 else words.rate(value)
-    return f"{words.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
+        return f"{value / 1e9:g} Gb/s" if value >= 10**9 else numbers.rate(value)
+    return f"{numbers.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
 
 
 def _used(served: EndpointSnapshot) -> dict[str, str]:

@@ -9,7 +9,7 @@ from textual.events import Resize
 from textual.widgets import RichLog
 
 from ...state.endpoint import EndpointLogLine
-from ...text import numbers as words
+from ...text import numbers
 
 _MARKS: Final = {
     "client": "○",
@@ -59,6 +59,6 @@ class EndpointLogView(RichLog):
 
     def _add(self, line: EndpointLogLine) -> None:
         mark = _MARKS.get(line.event, "·")
-        text = Text.assemble((f"{line.time:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), words.sanitize(line.text))
+        text = Text.assemble((f"{line.time:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), numbers.sanitize(line.text))
         # Without a width it would measure the text by a terminal of its own, of 80 cells.
         self.write(text, self.scrollable_content_region.width or None, scroll_end=self.is_vertical_scroll_end)

@@ -9,7 +9,7 @@ from ...rendering.big_digits import align_right, big_digits, largest_font, style
 from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import MUTED
-from ...text import numbers as words
+from ...text import numbers
 from ...text.numbers import RateUnit
 
 _NAMES: Final = {"received": "← receives", "sent": "→ sends"}
@@ -39,13 +39,13 @@ class EndpointGauge(LineWidget):
     def draw(self, width: int, height: int) -> list[Content]:
         """Lay figures out on top, and give the past what is left."""
         top = max([*self._past[-width:], self._bit_s or 0.0], default=0.0)
-        self.set_titles(_NAMES[self._way], f"highest {words.rate_in_unit(top, self._units)}" if top else "")
-        number = words.rate_in_unit(self._bit_s, self._units)
-        widest = max(words.rate_in_unit(top, self._units), number, key=len)
+        self.set_titles(_NAMES[self._way], f"highest {numbers.rate_in_unit(top, self._units)}" if top else "")
+        number = numbers.rate_in_unit(self._bit_s, self._units)
+        widest = max(numbers.rate_in_unit(top, self._units), number, key=len)
         face = largest_font(widest, width - _BESIDE, max(height - 1, 1))
         beside = [
             Content.styled(self._units.value, "bold"),
-            Content.styled(words.rate_with_unit(self._bit_s, self._units.other), MUTED),
+            Content.styled(numbers.rate_with_unit(self._bit_s, self._units.other), MUTED),
         ]
         if face is None:
             lines = [Content.assemble((number, "bold"), " ", beside[0], "  ", beside[1])]

@@ -12,7 +12,7 @@ from rich.text import Text
 from textual_plotext import PlotextPlot
 
 from ...services.run_comparison import LETTERS
-from ...text import numbers as words
+from ...text import numbers
 
 _HEADROOM: Final = 1.08
 _LETTER_EVERY: Final = 22  # cells
@@ -84,7 +84,7 @@ class OverlayPlot(PlotextPlot):
         plt.xlim(0, span_s)
         plt.ylim(0, top)
         ys, xs = _ticks(top, max(height // 4, 2)), _ticks(span_s, max(width // 14, 2))
-        plt.yticks(ys, [f"{words.number(y, 0 if top >= 10 else 1):>7}" for y in ys])
+        plt.yticks(ys, [f"{numbers.number(y, 0 if top >= 10 else 1):>7}" for y in ys])
         if self._names:
             every = ceil(len(self._names) * max(map(len, self._names)) / max(1, width - 12))
             plt.xticks(list(range(0, len(self._names), every)), list(self._names[::every]))

@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 
 from ...interfaces import History
 from ...rendering.styles import MUTED
-from ...text import numbers as words
+from ...text import numbers
 from ...text.run_list import RunLine
 from ..common.input_line import TextField
 
@@ -98,7 +98,7 @@ class RunDetail(Vertical):
 
 def _words(line: RunLine, *, brief: bool) -> Content:
     label = Content.assemble(
-        ("label ", MUTED), line.label or words.UNKNOWN, ("   note ", MUTED), line.note or words.UNKNOWN
+        ("label ", MUTED), line.label or numbers.UNKNOWN, ("   note ", MUTED), line.note or numbers.UNKNOWN
     )
     if brief:
         return label

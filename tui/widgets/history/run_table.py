@@ -12,7 +12,7 @@ from textual.events import Click
 from textual.message import Message
 
 from ...rendering.styles import MUTED, VERDICT_STYLES
-from ...text import numbers as words
+from ...text import numbers
 from ...text.run_list import RunLine
 from ..common.cursor_list import CursorList
 
@@ -105,13 +105,13 @@ def _text(line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
         case "":
             return MARK if is_marked else ""
         case "when":
-            return line.when if width >= 16 + _GAP else line.when[5:] or words.UNKNOWN
+            return line.when if width >= 16 + _GAP else line.when[5:] or numbers.UNKNOWN
         case "%":
-            return words.number(line.percent, 1)
+            return numbers.number(line.percent, 1)
         case "verdict":
             return _verdict(line)
         case _:
-            return getattr(line, name) or ("" if name == "label" else words.UNKNOWN)
+            return getattr(line, name) or ("" if name == "label" else numbers.UNKNOWN)
 
 
 def _style(line: RunLine, name: str) -> str:

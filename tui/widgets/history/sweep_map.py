@@ -8,7 +8,7 @@ from textual.content import Content
 from ....engine.results.saturation import find_saturation_points, reliable_estimate
 from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ...rendering.styles import MUTED
-from ...text import numbers as words
+from ...text import numbers
 from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_words, grids, saturation_words
 from .overlay_plot import OverlayLine
 
@@ -82,13 +82,13 @@ def _map(
         for column in columns:
             point = at.get((row, column))
             cell = None if point is None else found.get(point)
-            text = words.UNKNOWN if point is None else texts[point]
+            text = numbers.UNKNOWN if point is None else texts[point]
             parts.append((f"{text:>{width}}", _shade(cell, highest, is_alike=point in alike)))
         yield Content.assemble(*parts)
 
 
 def _text(cell: SweepResult | None, *, is_alike: bool) -> str:
-    return f"{words.UNKNOWN} " if cell is None else f"{words.mbit(cell.bit_s)}{'*' if is_alike else ' '}"
+    return f"{numbers.UNKNOWN} " if cell is None else f"{numbers.mbit(cell.bit_s)}{'*' if is_alike else ' '}"
 
 
 def _shade(cell: SweepResult | None, highest: float, *, is_alike: bool) -> str:

@@ -9,7 +9,7 @@ from ...rendering.bar import bar
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
 from ...state.instrument_values import CpuReading
-from ...text import numbers as words
+from ...text import numbers
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _BUSY: Final = 90.0
@@ -47,10 +47,10 @@ class CpuPanel(LineWidget):
             Content.assemble(
                 ("cost  ", MUTED),
                 ("near ", MUTED),
-                f"{words.number(near.msec_per_mib, 2):>5}",
+                f"{numbers.number(near.msec_per_mib, 2):>5}",
                 ("  far ", MUTED),
-                f"{words.number(far.msec_per_mib, 2):>5}",
-                (f"{words.NBSP}ms/MiB", MUTED),
+                f"{numbers.number(far.msec_per_mib, 2):>5}",
+                (f"{numbers.NBSP}ms/MiB", MUTED),
             )
         )
         if self._shared_host and height > len(lines):
@@ -61,16 +61,16 @@ class CpuPanel(LineWidget):
 def _load_line(reading: CpuReading, width: int) -> Content:
     """Return `near ████░░░  41 %  hottest 97 % core 3`."""
     hot = reading.hottest_percent is not None and reading.hottest_percent >= _BUSY
-    core = words.UNKNOWN if reading.hottest_core is None else str(reading.hottest_core)
-    kernel = f" (kernel {words.percent(reading.hottest_kernel_percent, 0)})"
+    core = numbers.UNKNOWN if reading.hottest_core is None else str(reading.hottest_core)
+    kernel = f" (kernel {numbers.percent(reading.hottest_kernel_percent, 0)})"
     if width < 58 or reading.hottest_kernel_percent is None:
         kernel = ""
     right = Content.assemble(
-        f" {words.percent(reading.host_percent, 0, 3)}",
+        f" {numbers.percent(reading.host_percent, 0, 3)}",
         ("  hottest core " if width >= 41 else "  hottest #", MUTED),
         (f"{core:<2}" if width < 41 else f"{core:>2}", MUTED),
         (
-            f" {words.percent(reading.hottest_percent, 0, 3)}{'!' if hot else ' '}",
+            f" {numbers.percent(reading.hottest_percent, 0, 3)}{'!' if hot else ' '}",
             "bold $text-warning" if hot else "bold",
         ),
         (kernel, MUTED),

@@ -5,7 +5,7 @@ from textual.widgets import Static
 
 from ....presets.diagnosis.finding import Finding
 from ...rendering.styles import GOOD, MUTED, SHORT
-from ...text import numbers as words
+from ...text import numbers
 
 
 class FindingsPanel(Static):
@@ -36,14 +36,14 @@ def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
         lines.append(_headline(one))
         if number == 0:
             if one.code != "at-expected":
-                lines.append(Content.assemble(("→ ", "bold"), words.sanitize(one.remedy)))
-            lines.append(Content.styled(words.sanitize(one.evidence), MUTED))
+                lines.append(Content.assemble(("→ ", "bold"), numbers.sanitize(one.remedy)))
+            lines.append(Content.styled(numbers.sanitize(one.evidence), MUTED))
     return lines
 
 
 def _headline(one: Finding) -> Content:
-    text = words.sanitize(one.text)
+    text = numbers.sanitize(one.text)
     if one.code == "at-expected":
         return Content.assemble(("● ", GOOD), text)
-    share = words.share_of_gap(one.share)
+    share = numbers.share_of_gap(one.share)
     return Content.assemble(("◆ ", f"bold {SHORT}"), (f"{share}: " if share else "", ""), (text, "bold"))

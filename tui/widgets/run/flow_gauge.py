@@ -15,7 +15,7 @@ from ...rendering.big_digits import DigitFont, align_right, big_digits, largest_
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
 from ...state.instrument_values import FlowReading
-from ...text import numbers as words
+from ...text import numbers
 
 # The higher tick stands at nine tenths of the bar, so that a rate above it has room to show.
 _TICK: Final = 0.9
@@ -137,14 +137,14 @@ class FlowGauge(LineWidget):
             return Content("")
         judged = self.rating()
         mark = f"{_SAID[judged][0]} " if judged else ""
-        return Content.styled(f"{mark}{self._percent()}{words.NBSP}%", f"bold {RATING_STYLES[judged]}")
+        return Content.styled(f"{mark}{self._percent()}{numbers.NBSP}%", f"bold {RATING_STYLES[judged]}")
 
     def _percent(self) -> str:
         """Return the percentage without its sign: three figures, so that it keeps its room."""
         percent = self._reading.percent
         if percent is None:
-            return words.UNKNOWN
-        return words.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
+            return numbers.UNKNOWN
+        return numbers.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
 
     def _units(self) -> list[Content]:
         """Return what stands beside the rate: its unit first."""
@@ -153,9 +153,9 @@ class FlowGauge(LineWidget):
         if reading.response_bits is not None:
             lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
         else:
-            lines.append(Content.styled(words.rate_with_unit(reading.bit_s, reading.units.other), MUTED))
+            lines.append(Content.styled(numbers.rate_with_unit(reading.bit_s, reading.units.other), MUTED))
         if reading.is_final:
-            lines.append(Content.styled(f"mean {words.margin_of_error(reading.margin_percent)}".rstrip(), MUTED))
+            lines.append(Content.styled(f"mean {numbers.margin_of_error(reading.margin_percent)}".rstrip(), MUTED))
         return lines
 
     def _bar(self, width: int, full: float) -> Content:
@@ -174,7 +174,7 @@ def _unit(reading: FlowReading) -> str:
 
 def _places(reading: FlowReading, bit_s: float) -> int:
     """Return the decimals that this gauge's rates want, where the highest of them is this."""
-    return words.rate_decimals(bit_s * words.RateUnit.MBIT.bit_s / reading.units.bit_s)
+    return numbers.rate_decimals(bit_s * numbers.RateUnit.MBIT.bit_s / reading.units.bit_s)
 
 
 def _top(reading: FlowReading) -> float:
@@ -214,13 +214,13 @@ def _filled(content: Content, width: int) -> Content:
 def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
     """Return how long half of the transactions took at most, and how long all but a hundredth."""
     p50, p99 = (latency.p50_ns, latency.p99_ns) if latency else (None, None)
-    return f"p50 {words.latency(p50)}", f"p99 {words.latency(p99)}"
+    return f"p50 {numbers.latency(p50)}", f"p99 {numbers.latency(p99)}"
 
 
 def _source(expected: ExpectedRate | None) -> str:
     if expected is None:
         return "nothing to expect"
-    return f"{EXPECTED_TICK} {expected.basis}: {words.sanitize(expected.source)}"
+    return f"{EXPECTED_TICK} {expected.basis}: {numbers.sanitize(expected.source)}"
 
 
 def _full_scale(reading: FlowReading) -> float:

@@ -12,7 +12,7 @@ from ...rendering.bar import bar
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
 from ...state.latency_readings import LatencyReading
-from ...text import numbers as words
+from ...text import numbers
 
 _LABEL_CELLS: Final = 6
 _VALUE_CELLS: Final = 9
@@ -63,8 +63,8 @@ def _power(power: int) -> str:
     thousands, rest = divmod(power, 3)
     number = 10**rest
     if thousands > 3:
-        return f"{number * 10 ** (3 * (thousands - 3))}{words.NBSP}s"
-    return f"{number}{words.NBSP}{('ns', 'µs', 'ms', 's')[thousands]}"
+        return f"{number * 10 ** (3 * (thousands - 3))}{numbers.NBSP}s"
+    return f"{number}{numbers.NBSP}{('ns', 'µs', 'ms', 's')[thousands]}"
 
 
 class LatencyBars(LineWidget):
@@ -124,7 +124,7 @@ def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height:
             Content.assemble(
                 (f"{name:<{_LABEL_CELLS}}", MUTED),
                 bar(fraction, room, LOAD, at),
-                (f"{words.latency(value):>{_VALUE_CELLS}}", "bold"),
+                (f"{numbers.latency(value):>{_VALUE_CELLS}}", "bold"),
             ),
             *([Content("")] if height >= _ROOMY_ROWS else []),
         ]
@@ -137,11 +137,11 @@ def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height:
 def _notes(reading: LatencyReading, width: int) -> list[Content]:
     """Say what TCP thinks of the path, and what the ticks are."""
     rtt_ns = None if reading.rtt_us is None else reading.rtt_us * 1_000
-    tcp = f"TCP's own RTT {words.latency(rtt_ns)}"
+    tcp = f"TCP's own RTT {numbers.latency(rtt_ns)}"
     if reading.idle is None:
         return [Content.styled(tcp, MUTED)]
-    idle = f"┃ idle p50 {words.latency(reading.idle.p50_ns)}"
-    times = "" if reading.load_ratio is None else f"{words.times(reading.load_ratio)} under load"
+    idle = f"┃ idle p50 {numbers.latency(reading.idle.p50_ns)}"
+    times = "" if reading.load_ratio is None else f"{numbers.times(reading.load_ratio)} under load"
     if width >= _TIMES_CELLS:
         return [Content.assemble((f"{idle}, ", MUTED), (times, "bold")), Content.styled(tcp, MUTED)]
     return [

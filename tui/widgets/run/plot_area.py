@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from ...rendering.styles import KEY, MUTED
 from ...state.live_readings import CockpitSnapshot, latency_reading
-from ...text import numbers as words
+from ...text import numbers
 from .latency_bars import LatencyBars
 from .rate_plot import RatePlot
 
@@ -72,7 +72,7 @@ class PlotArea(Container):
 
 
 def _problem(problem: str) -> Content:
-    return Content.assemble(("✗ ", "bold $text-error"), words.sanitize(problem), "\n\n", _keys(_REMEDIES))
+    return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(problem), "\n\n", _keys(_REMEDIES))
 
 
 def _welcome(view: CockpitSnapshot) -> Content:
@@ -81,7 +81,7 @@ def _welcome(view: CockpitSnapshot) -> Content:
         ("Does this link deliver what a link of its kind should?", "bold"),
         "\n",
         ("The far end is ", MUTED),
-        (words.sanitize(far), ""),
+        (numbers.sanitize(far), ""),
         "\n\n",
         _keys(_FIRST_STEPS),
     )

@@ -18,7 +18,7 @@ from ...rendering.styles import DIRECTION_STYLES, EXPECTED, MUTED
 from ...state.instrument_values import PlotPeriod, expected_of, period_averages, response_bits_of
 from ...state.live_readings import CockpitSnapshot
 from ...state.plot_columns import PlotColumn, plot_columns
-from ...text import numbers as words
+from ...text import numbers
 
 _HEADROOM: Final = 1.15
 # How long a plot without an end is, until it has to grow; each is then kept for as long as it took to fill.
@@ -126,7 +126,7 @@ class RatePlot(LineWidget):
 def _leg_label(legs: Sequence[PlotPeriod], number: int) -> str:
     """Return what a leg was changed to; of the first, what was changed then."""
     other = legs[number - 1] if number else legs[1]
-    return words.settings_change(other.settings, legs[number].settings)
+    return numbers.settings_change(other.settings, legs[number].settings)
 
 
 def _draw_column(canvas: Canvas, x: int, column: PlotColumn, top: float) -> None:
@@ -175,7 +175,7 @@ def _dashes(from_s: float, until_s: float, step_s: float, drawn: int) -> Iterato
 
 def _gutter(top: float, rows: int, unit: float) -> list[str]:
     """Return the labels left of the rows, the topmost first."""
-    marks = {_row_of(y * unit, top, rows): words.number(y) for y in ticks(top / unit, max(rows // 3, 2))[1:]}
+    marks = {_row_of(y * unit, top, rows): numbers.number(y) for y in ticks(top / unit, max(rows // 3, 2))[1:]}
     return [f"{marks[y]:>{_GUTTER - 1}}┤" if y in marks else f"{'│':>{_GUTTER}}" for y in range(rows - 1, -1, -1)]
 
 
@@ -196,11 +196,11 @@ def _title(legs: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:
         return f"{name}, {unit} over s" if name == "throughput" else f"{name} a second, over s"
     before, after = period_averages(legs, view.latest_summary)[-2:]
     names = [
-        words.settings_change(legs[-1].settings, legs[-2].settings),
-        words.settings_change(legs[-2].settings, legs[-1].settings),
+        numbers.settings_change(legs[-1].settings, legs[-2].settings),
+        numbers.settings_change(legs[-2].settings, legs[-1].settings),
     ]
     told = [f"{change} {_number(view, rate)}" for change, rate in zip(names, (before, after), strict=True)]
-    return f"{name}: {' → '.join(told)}{words.NBSP}{unit}{words.gain(before, after)}"
+    return f"{name}: {' → '.join(told)}{numbers.NBSP}{unit}{numbers.gain(before, after)}"
 
 
 def _answer_bits(view: CockpitSnapshot) -> int | None:
@@ -215,7 +215,7 @@ def _unit_bits(view: CockpitSnapshot) -> float:
 
 def _number(view: CockpitSnapshot, bit_s: float | None) -> str:
     bits = _answer_bits(view)
-    return words.rate_in_unit(bit_s, view.units) if bits is None else words.rate_number(bit_s, bits)
+    return numbers.rate_in_unit(bit_s, view.units) if bits is None else numbers.rate_number(bit_s, bits)
 
 
 def _legend(legs: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:

@@ -11,7 +11,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ...state.instrument_values import SessionRow
-from ...text import numbers as words
+from ...text import numbers
 
 _HEAD: Final = f"{'#':>4} {'Mb/s':>8} {'rtt':>9} {'retx':>6} {'cwnd':>6}"
 _HEAD_OF_TRANSACTIONS: Final = _HEAD.replace("   Mb/s", "trans/s")
@@ -51,7 +51,7 @@ class SessionTable(ScrollView, can_focus=True):
 
     def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, response_bits: int | None = None) -> None:
         """Show these values from the next frame on; `answer_bits` where transactions of so many are what counts."""
-        said = "" if retransmits is None else f"{words.count(retransmits)} retransmits since the start"
+        said = "" if retransmits is None else f"{numbers.count(retransmits)} retransmits since the start"
         if (rows, said, response_bits) == (self._rows, self._said, self._answer_bits):
             return
         self._answer_bits = response_bits
@@ -108,11 +108,11 @@ class SessionTable(ScrollView, can_focus=True):
     def _segments(self, row: SessionRow, base: Style) -> list[Segment]:
         quiet = base + self.get_component_rich_style("session-table--quiet", partial=True)
         segments = [
-            Segment(f"{words.arrow(row.direction)}{row.session:>3} ", quiet),
-            Segment(f"{words.rate_number(row.bit_s, self._answer_bits):>8} ", base + Style(bold=True)),
-            Segment(f"{words.milliseconds(row.rtt_us):>9} ", base),
-            Segment(f"{words.count(row.retransmits):>6} ", base),
-            Segment(f"{words.size(row.cwnd_bytes):>6}", base),
+            Segment(f"{numbers.arrow(row.direction)}{row.session:>3} ", quiet),
+            Segment(f"{numbers.rate_number(row.bit_s, self._answer_bits):>8} ", base + Style(bold=True)),
+            Segment(f"{numbers.milliseconds(row.rtt_us):>9} ", base),
+            Segment(f"{numbers.count(row.retransmits):>6} ", base),
+            Segment(f"{numbers.size(row.cwnd_bytes):>6}", base),
         ]
         if length := self._bar_cells(row):
             style = base + self.get_component_rich_style(f"session-table--{row.direction}", partial=True)

@@ -10,7 +10,7 @@ from ...rendering.styles import KEY, MUTED
 from ...state.instrument_values import Phase, expected_of
 from ...state.live_readings import CockpitSnapshot
 from ...state.setting_steps import SESSION_STEPS, WINDOW_STEPS, next_step
-from ...text import numbers as words
+from ...text import numbers
 
 _WIDE = 140
 
@@ -52,13 +52,13 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     if expected is None:
         said = Content.styled("nothing to expect", MUTED)
     elif roomy:
-        said = Content.assemble(("expects ", MUTED), words.expected_rate(expected))
+        said = Content.assemble(("expects ", MUTED), numbers.expected_rate(expected))
     else:
-        said = Content.assemble(("expects ", MUTED), words.mbit(expected.bit_s), f" {expected.basis}")
+        said = Content.assemble(("expects ", MUTED), numbers.mbit(expected.bit_s), f" {expected.basis}")
     return Content.assemble(
         _key("n"),
         ("preset " if roomy else "", MUTED),
-        (words.sanitize(preset.name_in(view.language)), "bold"),
+        (numbers.sanitize(preset.name_in(view.language)), "bold"),
         (f"  {preset.id}" if width >= 140 else "", MUTED),
         "    " if roomy else "  ",
         said,
@@ -85,14 +85,14 @@ def _toggle_line(view: CockpitSnapshot, width: int) -> Content:
         gap,
         _key("[]"),
         ("window ", MUTED),
-        _neighbours(WINDOW_STEPS, settings.window_bytes, words.window)
+        _neighbours(WINDOW_STEPS, settings.window_bytes, numbers.window)
         if roomy
-        else _chosen(words.window(settings.window_bytes)),
+        else _chosen(numbers.window(settings.window_bytes)),
         _granted(view, settings),
         gap,
         _key("t"),
         ("" if only else "time ", MUTED),
-        _chosen(words.duration(view.plan.duration_ns)),
+        _chosen(numbers.duration(view.plan.duration_ns)),
         _from_next_run(_running(view).duration_ns != view.plan.duration_ns),
         *extra,
     )
@@ -154,4 +154,4 @@ def _granted(view: CockpitSnapshot, settings: Settings) -> Content:
     if settings.window_bytes is None or least is None or least >= settings.window_bytes:
         return Content("")
     end = End.NEAR if granted.get(End.NEAR) == least else End.FAR
-    return Content.styled(f" ▼{end} {words.size(least)}", "bold $text-warning")
+    return Content.styled(f" ▼{end} {numbers.size(least)}", "bold $text-warning")

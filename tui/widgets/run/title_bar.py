@@ -9,7 +9,7 @@ from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
-from ...text import numbers as words
+from ...text import numbers
 
 _PHASES: Final = {
     Phase.IDLE: ("○ READY", MUTED),
@@ -56,12 +56,12 @@ class TitleBar(LineWidget):
 def _ends(view: CockpitSnapshot, width: int) -> Content:
     far_name = "loopback" if view.peer.is_loopback else str(view.peer)
     far = view.far
-    if far is not None and not view.peer.is_loopback and words.sanitize(far.hostname) != view.peer.host:
-        far_name = f"{words.sanitize(far.hostname)} ({view.peer})"
+    if far is not None and not view.peer.is_loopback and numbers.sanitize(far.hostname) != view.peer.host:
+        far_name = f"{numbers.sanitize(far.hostname)} ({view.peer})"
     return Content.assemble(
         ("linkgauge ", KEY),
         (" near ", MUTED),
-        (words.sanitize(view.near.hostname) if view.near else "this host", "bold"),
+        (numbers.sanitize(view.near.hostname) if view.near else "this host", "bold"),
         (_facts(view.near, width), MUTED),
         ("  ⇄  ", "bold $text-primary"),
         ("far ", MUTED),
@@ -73,8 +73,8 @@ def _ends(view: CockpitSnapshot, width: int) -> Content:
 def _facts(host: HostInfo | None, width: int) -> str:
     if host is None or width < 100:
         return ""
-    cores = words.quantity(host.cores, "core")
-    return f" {words.sanitize(host.system)}, {cores}" if width >= 150 else f" {cores}"
+    cores = numbers.quantity(host.cores, "core")
+    return f" {numbers.sanitize(host.system)}, {cores}" if width >= 150 else f" {cores}"
 
 
 def _state(view: CockpitSnapshot) -> Content:
@@ -84,11 +84,11 @@ def _state(view: CockpitSnapshot) -> Content:
     if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
         word, style = "✗ BROKE OFF", "$text-error"
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
-        word, style = words.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
+        word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
     if view.is_paused:
         word, style = "‖ PAUSED", "$text-warning"
     board = view.readings
     if board is None:
         return Content.styled(word, f"bold {style}")
-    limit = "" if board.plan.duration_ns is None else f" / {words.clock(board.plan.duration_ns)}"
-    return Content.assemble((word, f"bold {style}"), (f" {words.clock(board.elapsed_ns)}", "bold"), limit)
+    limit = "" if board.plan.duration_ns is None else f" / {numbers.clock(board.plan.duration_ns)}"
+    return Content.assemble((word, f"bold {style}"), (f" {numbers.clock(board.elapsed_ns)}", "bold"), limit)

@@ -10,7 +10,7 @@ from ....presets.verdict import Verdict
 from ...rendering.styles import MUTED, VERDICT_STYLES
 from ...state.instrument_values import Phase, expected_of, period_bit_s, response_bits_of
 from ...state.live_readings import CockpitSnapshot
-from ...text import numbers as words
+from ...text import numbers
 from ...text.plan import non_default_options_text
 from .findings_panel import FindingsPanel
 
@@ -67,31 +67,31 @@ def _lines(view: CockpitSnapshot) -> list[Content]:
     if asked:
         lines.append(Content.styled(f"asked for: {asked}", MUTED))
     board_warnings = view.readings.warnings if view.readings else []
-    warnings = dict.fromkeys([*(words.sanitize(n) for n in view.notices), *board_warnings])
+    warnings = dict.fromkeys([*(numbers.sanitize(n) for n in view.notices), *board_warnings])
     return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
 
 
 def _ended(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Content]:
     word = verdict.word
     style = f"bold {VERDICT_STYLES[word]}"
-    said = words.sanitize(verdict.text.removeprefix(f"{word.upper()}: "))
-    lines = [Content.assemble((words.verdict(word), style), "  ", said)]
+    said = numbers.sanitize(verdict.text.removeprefix(f"{word.upper()}: "))
+    lines = [Content.assemble((numbers.verdict(word), style), "  ", said)]
     if not summary.end.reason.is_regular:
-        broke = words.reason(summary.end.reason).upper()
+        broke = numbers.reason(summary.end.reason).upper()
         lines = [Content("\n").join([Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)])]
     if len(summary.periods) > 1:
         lines += _stretches(view, summary)
     total = summary.total
-    facts = [words.payload(total.bytes) if total else "", words.reason(summary.end.reason)]
+    facts = [numbers.payload(total.bytes) if total else "", numbers.reason(summary.end.reason)]
     tcp = summary.tcp
     if tcp.retransmits is not None:
-        facts.append(f"{words.count(tcp.retransmits)} retransmits")
+        facts.append(f"{numbers.count(tcp.retransmits)} retransmits")
     if tcp.rtt_us is not None:
-        facts.append(f"rtt {words.milliseconds(tcp.rtt_us)}")
+        facts.append(f"rtt {numbers.milliseconds(tcp.rtt_us)}")
     if tcp.mss_bytes is not None:
         facts.append(f"mss {tcp.mss_bytes}")
     if tcp.congestion is not None:
-        facts.append(words.sanitize(tcp.congestion))
+        facts.append(numbers.sanitize(tcp.congestion))
     lines.append(Content.styled(" · ".join(fact for fact in facts if fact), MUTED))
     return lines
 
@@ -107,12 +107,12 @@ def _stretch(stretch: Period, answer_bits: int | None) -> Content:
     rate = period_bit_s(stretch)
     unit = "Mb/s" if answer_bits is None else "trans/s"
     expected = expected_of(stretch.expectation, stretch.settings.direction)
-    percent = words.share(rate, expected.bit_s if expected else None)
+    percent = numbers.share(rate, expected.bit_s if expected else None)
     return Content.assemble(
         ("  ", ""),
-        (f"{words.rate_number(rate, answer_bits):>8}{words.NBSP}{unit}", "bold"),
-        f" {words.percent(percent, width=5)}" if percent is not None else "",
-        (f"  {words.settings(stretch.settings)}", MUTED),
+        (f"{numbers.rate_number(rate, answer_bits):>8}{numbers.NBSP}{unit}", "bold"),
+        f" {numbers.percent(percent, width=5)}" if percent is not None else "",
+        (f"  {numbers.settings(stretch.settings)}", MUTED),
     )
 
 
@@ -125,7 +125,7 @@ def _so_far(view: CockpitSnapshot) -> list[Content]:
         percent = board.flow(board.settings.direction).percent
         said = "nothing to expect: measures, and does not judge"
         if percent is not None:
-            said = f"now {words.percent(percent)} of what is expected"
+            said = f"now {numbers.percent(percent)} of what is expected"
         lines.append(Content.assemble(("● ", "$text-success"), said))
     stretches = _stretches(view, summary) if summary else []
     if stretches:
