@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
-from ..engine.model.plan import Direction, Plan, Workload
+from ..engine.model.plan import Direction, Plan
 from ..engine.model.serialization import make_printable
+from ..engine.model.workload import Workload
 from ..engine.results.summary import Measurement, Period, Summary
 from .preset import Flow, LinkSpec
 from .schema import check_id

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate
-from ..engine.model.plan import TRANSACTION_SIZES, Direction, Settings, Workload
+from ..engine.model.plan import Direction, Settings
 from ..engine.model.serialization import encode
+from ..engine.model.workload import Workload, workload_named
 from .preset import Flow, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import DEFAULT_VARIANT, Variant, derive
 
@@ -35,10 +36,10 @@ def find_expectation(
     PlanError where the link cannot be had with the variant's options.
     """
     if settings.direction is Direction.DUPLEX:
-        return Expectation(total=_expected(preset, "duplex", settings.sessions, workload.value, variant))
+        return Expectation(total=_expected(preset, "duplex", settings.sessions, workload, variant))
     if settings.direction is Direction.OUT:
-        return Expectation(out=_expected(preset, "out", settings.sessions, workload.value, variant))
-    return Expectation(in_=_expected(preset, "in", settings.sessions, workload.value, variant))
+        return Expectation(out=_expected(preset, "out", settings.sessions, workload, variant))
+    return Expectation(in_=_expected(preset, "in", settings.sessions, workload, variant))
 
 
 def check_variant(preset: Preset, variant: Variant) -> None:
@@ -59,7 +60,7 @@ def check_wire_model(preset: Preset, variant: Variant) -> None:
 def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant: Variant) -> ExpectedRate | None:
     changed = variant.changes(preset.link)
     if workload in _EXCHANGED:
-        return None if changed or flow == "duplex" else _exchanged(preset, sessions, Workload(workload))
+        return None if changed or flow == "duplex" else _exchanged(preset, sessions, workload_named(workload))
     flows: tuple[Flow, ...] = ("duplex",) if flow == "duplex" else ("simplex", flow)
     if not changed:
         for held_as in _HELD_AS.get(workload, (workload,)):
@@ -80,11 +81,11 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
 
 def _exchanged(preset: Preset, sessions: int, workload: Workload) -> ExpectedRate | None:
     """Return the transactions a second that a document prints: of one end that asks and one that answers."""
-    rate = _documented(preset, ("exchange",), sessions, workload.value)
+    rate = _documented(preset, ("exchange",), sessions, workload)
     transactions_s = None if rate is None else as_transactions_s(preset.value_of(rate))
     if rate is None or transactions_s is None:
         return None
-    _, response_bytes = TRANSACTION_SIZES[workload]
+    _, response_bytes = workload.transaction_sizes
     bit_s = round(transactions_s * response_bytes * 8)
     return ExpectedRate(bit_s, "documented", preset.source_of(rate), transactions_s)
 

@@ -15,7 +15,8 @@ from typing import Final
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.tui.cli.endpoint_screen import EndpointBackend as Shown
 from linkgauge.tui.cli.endpoint_service import EndpointConfig, prepare_endpoint

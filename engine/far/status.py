@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from ..model.limits import Limits
-from ..model.plan import Settings, Workload
+from ..model.plan import Settings
+from ..model.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

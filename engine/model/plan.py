@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final, Literal, Self
 
 from .errors import PlanError
+from .workload import Workload, all_workloads
 
 SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
@@ -30,41 +31,8 @@ MAX_WORKERS: Final = 64
 MAX_CORES: Final = 1_024
 MAX_REQUEST_BYTES: Final = 16 * MIB
 MAX_RESPONSE_BYTES: Final = 1 << 30
-MIN_CRR_REQUEST_BYTES: Final = 32  # its first bytes say whose it is: a ticket
 MAX_BURST: Final = 1_024
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
-
-
-class Workload(StrEnum):
-    """What a session carries.
-
-    `stream` is payload one way, without end. In the others one end asks and the other answers: `rr` over and
-    over on one connection, `crr` on a new connection each time, and `fetch` asks with little for much.
-    """
-
-    STREAM = "stream"
-    RR = "rr"
-    CRR = "crr"
-    FETCH = "fetch"
-
-    @property
-    def is_transactional(self) -> bool:
-        """Whether it is made of transactions: a request and its answer."""
-        return self is not Workload.STREAM
-
-    @property
-    def is_bulk(self) -> bool:
-        """Whether payload is what counts; of the others it is transactions, each the work of one end at a time."""
-        return self in {Workload.STREAM, Workload.FETCH}
-
-
-# Bytes of a request and of its answer, as the z/VM report has them.
-TRANSACTION_SIZES: Final = {
-    Workload.STREAM: (0, 0),
-    Workload.RR: (200, 1_000),
-    Workload.CRR: (64, 8_192),
-    Workload.FETCH: (20, 20_000_000),
-}
 
 
 class Mode(StrEnum):
@@ -240,36 +208,39 @@ class Plan:
         self._check_transactions()
 
     def _check_transactions(self) -> None:
-        least = MIN_CRR_REQUEST_BYTES if self.workload is Workload.CRR else 1
+        workload = self.workload
         for field, size, lowest, most in (
-            ("request", self.request_bytes, least, MAX_REQUEST_BYTES),
+            ("request", self.request_bytes, workload.min_request_bytes, MAX_REQUEST_BYTES),
             ("response", self.response_bytes, 1, MAX_RESPONSE_BYTES),
         ):
             if size is None:
                 continue
-            if not self.workload.is_transactional:
-                raise PlanError(field, f"{size} bytes", "a stream asks nothing: choose rr, crr or fetch")
+            if not workload.is_transactional:
+                raise PlanError(
+                    field, f"{size} bytes", f"a stream asks nothing: choose {_names_of('is_transactional')}"
+                )
             if not lowest <= size <= most:
                 raise PlanError(field, f"{size} bytes", f"give {lowest} bytes to {most // MIB}M")
         if not 1 <= self.burst <= MAX_BURST:
             raise PlanError("burst", self.burst, f"give 1 to {MAX_BURST} requests in flight")
-        if self.probe and self.workload.is_transactional:
-            raise PlanError("probe", self.workload, "it goes beside a stream; transactions tell their own latency")
-        if self.burst > 1 and self.workload is not Workload.RR:
-            raise PlanError("burst", self.burst, "only rr has more than one request in flight")
+        if self.probe and workload.is_transactional:
+            raise PlanError("probe", workload, "it goes beside a stream; transactions tell their own latency")
+        if self.burst > 1 and not workload.allows_burst:
+            allowed = _names_of("allows_burst")
+            raise PlanError("burst", self.burst, f"only {allowed} has more than one request in flight")
         if self.burst * self.transaction_sizes[0] > MAX_REQUEST_BYTES:
             raise PlanError("burst", self.burst, "all requests in flight together are at most 16M")
 
     @property
     def transaction_sizes(self) -> tuple[int, int]:
         """Bytes of a request and of its answer; the workload's own where none were given."""
-        request, response = TRANSACTION_SIZES[self.workload]
+        request, response = self.workload.transaction_sizes
         return self.request_bytes or request, self.response_bytes or response
 
     @property
     def has_documented_transactions(self) -> bool:
         """Whether its transactions are the documents' own, so that their rates can be expected of it."""
-        return self.transaction_sizes == TRANSACTION_SIZES[self.workload] and self.burst == 1
+        return self.transaction_sizes == self.workload.transaction_sizes and self.burst == 1
 
     @property
     def effective_warmup_ns(self) -> int:
@@ -279,3 +250,9 @@ class Plan:
         if self.warmup_auto:
             return min(_LONGEST_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
         return SECOND_NS if self.duration_ns is None else min(SECOND_NS, self.duration_ns // 5)
+
+
+def _names_of(trait: Literal["is_transactional", "allows_burst"]) -> str:
+    """Return the workloads that have a trait, as a choice: `rr, crr or fetch`."""
+    *others, last = (workload for workload in all_workloads() if getattr(workload, trait))
+    return f"{', '.join(others)} or {last}" if others else last

@@ -15,6 +15,7 @@ from sys import float_info
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from .errors import DecodeError
+from .workload import Workload, workload_named
 
 T = TypeVar("T")
 
@@ -90,6 +91,7 @@ def _reader(kind: Any) -> _Reader:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return _choice_reader(tuple(kind), kind)
     plain: dict[Any, _Reader] = {int: _read_int, str: _read_text, bool: _read_bool, float: _read_float}
+    plain[Workload] = _read_workload
     return plain[kind]
 
 
@@ -150,6 +152,13 @@ def _choice_reader(choices: tuple[Any, ...], make: Callable[[Any], Any] = lambda
         return make(value)
 
     return read
+
+
+def _read_workload(value: Any, where: str) -> Workload:
+    try:
+        return workload_named(value if isinstance(value, str) else "")
+    except ValueError as error:
+        raise DecodeError(where, str(error), value) from None
 
 
 def _read_int(value: Any, where: str) -> int:

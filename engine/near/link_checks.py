@@ -7,8 +7,9 @@ from shlex import quote
 from typing import Final
 
 from ..model.host_info import NicInfo, lacks_offloads
-from ..model.plan import End, Workload, sender_of
+from ..model.plan import End, sender_of
 from ..model.socket_info import SocketInfo
+from ..model.workload import Workload
 
 # In the environment of what a lab runs, where the lab itself has switched offloads off: nobody should undo that.
 LAB_OFFLOADS_OFF_VARIABLE: Final = "LINKGAUGE_LAB_OFFLOADS_OFF"

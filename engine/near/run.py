@@ -26,7 +26,7 @@ from ..metering.sampler import Sampler
 from ..model.errors import ConnectionClosed, LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from ..model.events import Ended, Event, Expectation, Opened, Reason, RunEnd, Started, Warned
 from ..model.peer import Peer
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings, Workload
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
 from ..model.samples import Sample
 from ..model.socket_info import SocketInfo
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
@@ -72,8 +72,10 @@ async def open_run(
     """
     # Begun first: what starts workers imports while the far end is being asked.
     async with ForkServerLease(), connect(peer) as (link, ends):
-        if ends.is_data_tunneled and plan.workload is Workload.CRR:
-            raise PeerError(f"{peer}: crr makes connections to a port of its own, which ssh does not carry")
+        if ends.is_data_tunneled and plan.workload.opens_connections:
+            raise PeerError(
+                f"{peer}: {plan.workload} makes connections to a port of its own, which ssh does not carry"
+            )
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = Run(plan, peer, link, ends, expectation_for)
         # Asked before our own workers start: both ends' start at the same time. Where it cannot be said any

@@ -12,9 +12,10 @@ from typing import Final
 
 from ..model.events import Expectation, ExpectedRate, Opened
 from ..model.latency_histogram import merge_counts, summarize_latency
-from ..model.plan import MIB, SECOND_NS, Direction, End, Mode, Settings, Workload, sender_of
+from ..model.plan import MIB, SECOND_NS, Direction, End, Mode, Settings, sender_of
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
+from ..model.workload import Workload
 from .confidence import Estimate, RateSeries
 from .summary import CpuSummary, Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 

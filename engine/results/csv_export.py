@@ -16,9 +16,10 @@ from typing import Final, Self, TextIO
 from ..model.errors import PlanError, RunLogError
 from ..model.events import Event, ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
-from ..model.plan import MIB, SECOND_NS, Direction, End, Workload
+from ..model.plan import MIB, SECOND_NS, Direction, End
 from ..model.samples import SessionSample
 from ..model.serialization import make_printable
+from ..model.workload import Workload
 from .json_document import build_document, percent_of_expected, round_figure
 from .meter import Interval, Meter, latency_counts
 from .summary import Measurement
@@ -99,7 +100,7 @@ class CsvWriter:
             "run_id": run_id,
             "preset": preset,
             "started_utc": started.started_utc if started else None,
-            "workload": (started.plan.workload if started else Workload.STREAM).value,
+            "workload": str(started.plan.workload if started else Workload.STREAM),
         }
         if rows:
             whole = [{**common, **row} for row in rows]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ..model.events import Expectation, ExpectedRate
 from ..model.latency_histogram import LatencySummary
-from ..model.plan import MIB, SECOND_NS, Direction, Plan, Workload
+from ..model.plan import MIB, SECOND_NS, Direction, Plan
 from .confidence import Estimate
 from .summary import CpuSummary, Measurement, Period, ProbeResult, ProbeSummary, Summary
 
@@ -21,7 +21,7 @@ def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict
         "preset": preset,
         "verdict": verdict,
         "plan": {
-            "workload": plan.workload.value,
+            "workload": str(plan.workload),
             "direction": plan.settings.direction.value,
             "sessions": plan.settings.sessions,
             "window_bytes": plan.settings.window_bytes,
@@ -152,7 +152,7 @@ def _transactions(plan: Plan) -> dict[str, Any]:
     if not plan.workload.is_transactional:
         return {}
     request, response = plan.transaction_sizes
-    closed_by = "answering end" if plan.workload is Workload.CRR else None
+    closed_by = "answering end" if plan.workload.opens_connections else None
     return {"request_bytes": request, "response_bytes": response, "burst": plan.burst, "closed_by": closed_by}
 
 

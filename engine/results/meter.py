@@ -11,8 +11,9 @@ from typing import Final
 
 from ..model.events import Changed, Ended, Event, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
 from ..model.latency_histogram import merge_counts
-from ..model.plan import Direction, End, Plan, Settings, Workload, sender_of
+from ..model.plan import Direction, End, Plan, Settings, sender_of
 from ..model.samples import Sample
+from ..model.workload import Workload
 from .accumulators import (
     CpuSum,
     PeriodSum,

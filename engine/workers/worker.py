@@ -23,8 +23,9 @@ from typing import Any
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.errors import LinkgaugeError
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketOptions, Workload
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketOptions
 from ..model.serialization import decode, encode
+from ..model.workload import Workload, workload_named
 from ..workloads import session_handshake as opening
 from ..workloads import sockets
 from ..workloads.readiness import create_poller
@@ -93,7 +94,7 @@ class Worker:
 
     def _setup(self, message: WorkerMessage) -> None:
         options = decode(SocketOptions, message["socket"])
-        self._opening_of = SessionConfig(End(message["end"]), Workload(message["workload"]), options)
+        self._opening_of = SessionConfig(End(message["end"]), workload_named(message["workload"]), options)
         self._cores = set(message["cores"])
         self._shares_core = message["shares_core"]
         if message["cores"]:

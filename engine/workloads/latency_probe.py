@@ -13,7 +13,8 @@ from typing import Any, Final
 from ..host.tcp_info import read_tcp_info
 from ..metering.shared_counters import CounterField
 from ..model.latency_histogram import bucket_of
-from ..model.plan import SECOND_NS, Workload
+from ..model.plan import SECOND_NS
+from ..model.workload import Workload
 from .request_response import RrRequester
 from .thread_io import SocketThread
 

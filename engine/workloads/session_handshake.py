@@ -8,29 +8,21 @@ import struct
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ..model.plan import Direction, End, SocketOptions, Workload, sender_of
+from ..model.plan import Direction, End, SocketOptions, sender_of
+from ..model.workload import Workload
 from ..protocol.auth import Tickets
 from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 from . import sockets
 from .connect_request_response import OUT_OF_PORTS, CrrRequester, CrrResponder, open_listener
-from .fetch import FetchRequester, FetchResponder
 from .latency_probe import ProbeRequester
-from .request_response import RrRequester, RrResponder
+from .registry import sessions_of
 from .session import Session, SessionContext, WorkerResources
-from .stream import StreamReceiver, StreamSender
 
 Message = dict[str, Any]
 _PORT: Final = struct.Struct(">H")
 _NO_PORT: Final = 0  # in place of a port: there is none to listen on
 _BESIDE_DEADLINE_S: Final = 5.0
 _ONE_SEGMENT_BYTES: Final = 500
-
-_Kind = type[StreamSender | StreamReceiver | RrRequester | RrResponder]
-_KINDS: Final[dict[Workload, tuple[_Kind, _Kind]]] = {
-    Workload.STREAM: (StreamSender, StreamReceiver),
-    Workload.RR: (RrResponder, RrRequester),
-    Workload.FETCH: (FetchResponder, FetchRequester),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +88,7 @@ async def negotiate_listener(
     None for the other workloads, which have no further connections. The asking end tries the address once,
     so that a port that cannot be reached is told before the run and not after a minute of it.
     """
-    if config.workload is not Workload.CRR:
+    if not config.workload.opens_connections:
         return None
     if config.is_sender(Direction(message["direction"])):
         return await _be_met(sock, config, message)
@@ -178,7 +170,8 @@ def create_session(
     if listener_or_address is None:
         if resources.pace_ns and not is_sender:
             return ProbeRequester(sock, context, resources)
-        return _KINDS[config.workload][0 if is_sender else 1](sock, context, resources)
+        types = sessions_of(config.workload)
+        return (types.sender if is_sender else types.receiver)(sock, context, resources)
     tickets = make_tickets(message)
     if isinstance(listener_or_address, socket.socket):
         return CrrResponder(sock, context, resources, listener_or_address, tickets)

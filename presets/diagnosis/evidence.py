@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...engine.model.host_info import NicInfo, TcpSysctls
-from ...engine.model.plan import Direction, End, Workload
+from ...engine.model.plan import Direction, End
 from ...engine.model.samples import NicCounts
+from ...engine.model.workload import Workload
 from ..preset import Framing, Preset
 from ..wire import Variant, derive
 

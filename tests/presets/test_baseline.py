@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import LinkgaugeError, PlanError
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.baseline import baseline_toml
 from linkgauge.presets.catalog import Catalog, load_catalog

@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import pytest
 from linkgauge.engine.model.events import Expectation
-from linkgauge.engine.model.plan import Direction, Settings, Workload
+from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.expectation import find_expectation, preset_json
 from linkgauge.presets.preset import DocumentRow, DocumentTable, LinkSpec, Preset, Rate, Source

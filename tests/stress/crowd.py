@@ -22,7 +22,8 @@ from held import endpoint, held_by, wait_until
 from linkgauge.engine.host.event_loop import loop_factory
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 
 _DEADLINE_S = 30.0

@@ -23,7 +23,8 @@ from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame

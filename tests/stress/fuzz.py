@@ -24,10 +24,11 @@ from typing import Any, Final
 from linkgauge.engine.model.errors import LinkgaugeError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings, Workload
+from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, compress, decode_body, decompress, encode_frame
 from linkgauge.engine.protocol.messages import (
     Begun,

@@ -10,7 +10,8 @@ import typer
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, check_port
-from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions, Workload
+from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
+from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
 
 # MERGED FROM tui/cli/ssh_options:
@@ -114,10 +115,27 @@ JsonOption = Annotated[
 ]
 
 
-def _option(default: Any, kind: Any, help_: str, *, metavar: str | None = None, shown: str | bool = True) -> Any:
+def _option(
+    default: Any,
+    kind: Any,
+    help_: str,
+    *,
+    metavar: str | None = None,
+    shown: str | bool = True,
+    parser: Callable[[str], Any] | None = None,
+) -> Any:
     """Return a field that is an option of every command that tests."""
-    option = typer.Option(metavar=metavar, show_default=shown, help=help_, rich_help_panel=_TEST)
+    option = typer.Option(metavar=metavar, show_default=shown, help=help_, rich_help_panel=_TEST, parser=parser)
     return field(default=default, metadata={"option": Annotated[kind, option]})
+
+
+def _workload(name: str) -> Workload:
+    """Return a workload by its name, as Typer parses an option."""
+    try:
+        return workload_named(name)
+    except ValueError:
+        names = ", ".join(f"'{workload}'" for workload in all_workloads())
+        raise typer.BadParameter(f"'{name}' is not one of {names}.") from None
 
 
 def _tuning(kind: Any, help_: str, *, metavar: str | None = None, default: Any = None) -> Any:
@@ -235,6 +253,8 @@ class PlanOptions:
         Workload,
         "What the sessions carry: a stream; rr requests and answers, crr each on a new connection, "
         "fetch with large answers.",
+        metavar=f"<{'|'.join(all_workloads())}>",
+        parser=_workload,
     )
     probe: bool = _option(
         False, bool, "Measure latency before the stream and under its load.", metavar="", shown=False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...engine.model.errors import UnknownPreset, UsageError
-from ...engine.model.plan import Workload
+from ...engine.model.workload import Workload
 from ...engine.results.run_log import RunRecord
 from ...engine.results.summary import Summary
 from ...presets.baseline import NO_WIRE, baseline_toml, check_preset_id

@@ -6,7 +6,8 @@ Pure. A value that is no step of its own (from the command line) goes to the nex
 from collections.abc import Sequence
 from typing import Final
 
-from ...engine.model.plan import SECOND_NS, Direction, Workload
+from ...engine.model.plan import SECOND_NS, Direction
+from ...engine.model.workload import Workload, all_workloads
 from ..text.numbers import KIB
 
 SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
@@ -42,5 +43,5 @@ def next_direction(value: Direction) -> Direction:
 
 def next_workload(value: Workload) -> Workload:
     """Return the next workload, around and around."""
-    order = list(Workload)
+    order = all_workloads()
     return order[(order.index(value) + 1) % len(order)]

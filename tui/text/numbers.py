@@ -11,7 +11,7 @@ from math import floor
 from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
-from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings, Workload
+from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
 
 UNKNOWN: Final = "–"
 NBSP: Final = "\u00a0"
@@ -235,7 +235,7 @@ def workload(plan: Plan) -> str:
         return f"{plan.workload} with a latency probe" if plan.probe else str(plan.workload)
     request, response = plan.transaction_sizes
     in_flight = f", {plan.burst} in flight" if plan.burst > 1 else ""
-    closed = ", closed by the answering end" if plan.workload is Workload.CRR else ""
+    closed = ", closed by the answering end" if plan.workload.opens_connections else ""
     return f"{plan.workload} {count(request)}/{count(response)}{NBSP}bytes{in_flight}{closed}"
 
 

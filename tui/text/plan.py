@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from ...engine.model.plan import MIB, SECOND_NS, Plan, SocketOptions, Workload
+from ...engine.model.plan import MIB, SECOND_NS, Plan, SocketOptions
+from ...engine.model.workload import Workload
 from .numbers import NBSP, sanitize, window
 
 _INTERVAL_NS: Final = Plan().interval_ns

@@ -14,7 +14,8 @@ from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, Pee
 from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.auth import RunSecret, Tickets

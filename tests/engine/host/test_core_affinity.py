@@ -9,7 +9,8 @@ from linkgauge.engine.host.core_affinity import assign_core_affinity, shares_cor
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 
 from ..child_processes import workers_of

@@ -18,8 +18,9 @@ from linkgauge.engine.metering.shared_counters import (
     slot_index,
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
-from linkgauge.engine.model.plan import MIN_INTERVAL_NS, Direction, End, Plan, Workload
+from linkgauge.engine.model.plan import MIN_INTERVAL_NS, Direction, End, Plan
 from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = MIN_INTERVAL_NS
 

@@ -18,9 +18,9 @@ from linkgauge.engine.model.plan import (
     Plan,
     Settings,
     SocketOptions,
-    Workload,
     sender_of,
 )
+from linkgauge.engine.model.workload import Workload, all_workloads
 
 
 def test_a_duplex_run_is_both_single_directions() -> None:
@@ -201,7 +201,7 @@ def test_a_workload_has_sizes_of_its_own_until_others_are_given() -> None:
     assert not Plan(workload=Workload.RR, burst=2).has_documented_transactions
 
 
-@pytest.mark.parametrize("workload", [w for w in Workload if w.is_transactional])
+@pytest.mark.parametrize("workload", [w for w in all_workloads() if w.is_transactional])
 def test_who_answers_sends_the_payload(workload: Workload) -> None:
     """Out asks at the near end, so the far end sends."""
     assert sender_of(Direction.OUT, workload) is End.FAR

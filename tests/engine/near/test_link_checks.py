@@ -1,8 +1,9 @@
 """What a person is told about windows the kernel did not grant: once for each end and buffer."""
 
 import pytest
-from linkgauge.engine.model.plan import Direction, End, Workload
+from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.link_checks import WindowCheck
 
 

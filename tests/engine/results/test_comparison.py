@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
 from linkgauge.engine.model.latency_histogram import LatencySummary
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.comparison import Figure, compare, compare_estimates
 from linkgauge.engine.results.confidence import Estimate, estimate_mean
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary

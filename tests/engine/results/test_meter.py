@@ -20,9 +20,10 @@ from linkgauge.engine.model.events import (
     Warned,
 )
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, Workload, sender_of
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, sender_of
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import Measurement
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.engine.model.serialization import decode, encode
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.saturation import find_best, find_saturation_points
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary

@@ -13,17 +13,9 @@ from linkgauge.engine.model.errors import DecodeError, PlanError, RemoteProtocol
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import (
-    MAX_SESSIONS,
-    PROBE_SESSION,
-    SECOND_NS,
-    Direction,
-    End,
-    Plan,
-    Settings,
-    Workload,
-)
+from linkgauge.engine.model.plan import MAX_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import LatencyCounts, ProbeSample, Sample
+from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.messages import TOKEN_BYTES, Report
 from linkgauge.engine.protocol.preamble import DataHello
@@ -42,7 +34,7 @@ def probe_sample(*counts: tuple[int, int], rtt_us: int | None = 100) -> ProbeSam
     return ProbeSample(latency, SECOND_NS // 4, rtt_us)
 
 
-@pytest.mark.parametrize("workload", [workload for workload in Workload if workload.is_transactional])
+@pytest.mark.parametrize("workload", [workload for workload in all_workloads() if workload.is_transactional])
 def test_a_probe_goes_beside_a_stream_only(workload: Workload) -> None:
     """Transactions tell their own latency."""
     with pytest.raises(PlanError, match="beside a stream"):

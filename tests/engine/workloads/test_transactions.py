@@ -14,7 +14,8 @@ from linkgauge.engine.metering.shared_counters import CounterField, SharedCounte
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.auth import Tickets
 from linkgauge.engine.results.json_document import build_document
@@ -26,7 +27,7 @@ from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerRe
 from linkgauge.engine.workloads.session_handshake import SessionConfig, negotiate_listener
 
 Recorder = Callable[..., Any]
-TRANSACTIONAL = [workload for workload in Workload if workload.is_transactional]
+TRANSACTIONAL = [workload for workload in all_workloads() if workload.is_transactional]
 
 
 def plan_of(

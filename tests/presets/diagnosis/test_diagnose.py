@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.serialization import decode
+from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose, findings_json, read_findings
 from linkgauge.presets.diagnosis.evidence import (

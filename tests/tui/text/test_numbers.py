@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import ExpectedRate, Reason
-from linkgauge.engine.model.plan import Direction, Plan, Settings, Workload
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.tui.text import numbers
 
 SECOND_NS = 1_000_000_000
@@ -168,7 +169,7 @@ def test_latency_has_three_digits_and_the_unit_that_fits(ns: int | None, text: s
 
 def test_a_workload_is_told_with_its_sizes() -> None:
     """A stream has none; who closes is named where a connection ends with each transaction."""
-    told = [spaced(numbers.workload(Plan(workload=workload))) for workload in Workload]
+    told = [spaced(numbers.workload(Plan(workload=workload))) for workload in all_workloads()]
     assert told == [
         "stream",
         "rr 200/1 000 bytes",

@@ -1,7 +1,8 @@
 """How payload is carried, in words: only what is not as always."""
 
 import pytest
-from linkgauge.engine.model.plan import Mode, Plan, SocketOptions, Workload
+from linkgauge.engine.model.plan import Mode, Plan, SocketOptions
+from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.text.plan import non_default_options_text
 
 

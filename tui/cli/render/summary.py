@@ -10,7 +10,8 @@ from rich.text import Text
 
 from ....engine.model.events import Expectation, ExpectedRate, Started
 from ....engine.model.latency_histogram import LatencySummary
-from ....engine.model.plan import SECOND_NS, Direction, Workload
+from ....engine.model.plan import SECOND_NS, Direction
+from ....engine.model.workload import Workload
 from ....engine.results.confidence import Estimate
 from ....engine.results.summary import (
     CpuSummary,

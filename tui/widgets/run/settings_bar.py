@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from ....engine.model.plan import Direction, End, Plan, Settings, Workload
+from ....engine.model.plan import Direction, End, Plan, Settings
+from ....engine.model.workload import Workload
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED
 from ...state.instrument_values import Phase, expected_of

@@ -13,7 +13,8 @@ import pytest
 from linkgauge.engine.far.event_log import LogEntry
 from linkgauge.engine.far.status import ClientStatus, EndpointStatus, RunStatus
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.endpoint_app import EndpointApp
 from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog, EndpointRates, Totals
 from textual.pilot import Pilot

@@ -15,7 +15,8 @@ from linkgauge.engine.model.errors import (
 from linkgauge.engine.model.events import Reason, Started, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.state.instrument_values import Phase
 from linkgauge.tui.widgets.run.session_table import SessionTable
 from linkgauge.tui.widgets.run.verdict_panel import VerdictPanel

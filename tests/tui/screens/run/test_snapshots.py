@@ -8,7 +8,8 @@ import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.events import Warned
 from linkgauge.engine.model.peer import LOOPBACK, Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, Workload
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 FAR = Peer("db-02")

@@ -1,0 +1,115 @@
+"""Workloads: what a session carries, and the registry that the plan, the command line and the app read.
+
+Pure. A workload is described here once: its sizes, who waits for whom, what it allows. How its two ends move bytes
+is registered beside it in engine/workloads/registry.py. The four that linkgauge has are class attributes
+(`Workload.STREAM`). More come from modules named in the environment variable LINKGAUGE_WORKLOADS, separated by
+commas: each calls `register_workload` and `register_sessions` when it is imported.
+"""
+
+import importlib
+import os
+import re
+from typing import ClassVar, Final, Self
+
+WORKLOADS_VARIABLE: Final = "LINKGAUGE_WORKLOADS"
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,15}", re.ASCII)
+
+
+class Workload(str):
+    """The name of a workload, with what every part of linkgauge needs to know of it.
+
+    It is a string so that JSON, CSV and sentences carry its name; there is one object for each name, so that `is`
+    compares two.
+
+    Args:
+        name: As it is typed and written: small letters, digits and dashes.
+        request_bytes: Size of a request; 0 where nothing is requested.
+        response_bytes: Size of a response, which is the payload; 0 for a stream.
+        is_bulk: Whether payload is what counts. Otherwise it is transactions, each the work of one end at a time.
+        min_request_bytes: The smallest request that can be chosen.
+        allows_burst: Whether several requests can be in flight on one connection.
+        opens_connections: Whether each transaction has a connection of its own, to a port of the responding end.
+    """
+
+    STREAM: ClassVar["Workload"]
+    RR: ClassVar["Workload"]
+    CRR: ClassVar["Workload"]
+    FETCH: ClassVar["Workload"]
+
+    __slots__ = ("allows_burst", "is_bulk", "min_request_bytes", "opens_connections", "transaction_sizes")
+
+    transaction_sizes: tuple[int, int]
+    is_bulk: bool
+    min_request_bytes: int
+    allows_burst: bool
+    opens_connections: bool
+
+    def __new__(
+        cls,
+        name: str,
+        *,
+        request_bytes: int = 0,
+        response_bytes: int = 0,
+        is_bulk: bool = False,
+        min_request_bytes: int = 1,
+        allows_burst: bool = False,
+        opens_connections: bool = False,
+    ) -> Self:
+        """Return a workload that is not registered yet."""
+        if _NAME.fullmatch(name) is None:
+            raise ValueError(f"{name!r} is no name of a workload: give small letters, digits and dashes")
+        self = super().__new__(cls, name)
+        self.transaction_sizes = (request_bytes, response_bytes)
+        self.is_bulk = is_bulk
+        self.min_request_bytes = min_request_bytes
+        self.allows_burst = allows_burst
+        self.opens_connections = opens_connections
+        return self
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it is made of transactions: a request and its response."""
+        return self.transaction_sizes[1] > 0
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return workload_named, (str(self),)
+
+
+_registry: Final[dict[str, Workload]] = {}
+
+
+def register_workload(workload: Workload) -> Workload:
+    """Add a workload to those that can be planned, and return it; raise ValueError where its name is taken."""
+    if workload in _registry:
+        raise ValueError(f"there is a workload {workload} already")
+    _registry[workload] = workload
+    return workload
+
+
+# Bytes of a request and of its response: as the z/VM TCP/IP report has them.
+Workload.STREAM = register_workload(Workload("stream", is_bulk=True))
+Workload.RR = register_workload(Workload("rr", request_bytes=200, response_bytes=1_000, allows_burst=True))
+# The first bytes of a request are the ticket of its session.
+Workload.CRR = register_workload(
+    Workload("crr", request_bytes=64, response_bytes=8_192, min_request_bytes=32, opens_connections=True)
+)
+Workload.FETCH = register_workload(Workload("fetch", request_bytes=20, response_bytes=20_000_000, is_bulk=True))
+
+
+def all_workloads() -> tuple[Workload, ...]:
+    """Return every workload that is registered, those of LINKGAUGE_WORKLOADS included."""
+    for module in filter(None, os.environ.get(WORKLOADS_VARIABLE, "").split(",")):
+        importlib.import_module(module.strip())
+    return tuple(_registry.values())
+
+
+def workload_named(name: str) -> Workload:
+    """Return the workload of a name; raise ValueError that lists all where there is none."""
+    if name not in _registry:
+        known = ", ".join(all_workloads())
+        if name not in _registry:
+            raise ValueError(f"one of {known}")
+    return _registry[name]
