@@ -7,6 +7,7 @@ import time
 from typing import Final, cast
 
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError
+from ..model.ip_address import unmap_ip_address
 from ..model.limits import Limits, TokenBucket
 from ..model.plan import End
 from ..protocol.messages import Message, Ping, Pong
@@ -155,8 +156,7 @@ class ControlConnection(asyncio.Protocol):
     @property
     def ip_version(self) -> int:
         """4 or 6, as the packets are."""
-        is_mapped = str(self.data_address[0]).startswith("::ffff:") if self.data_address else False
-        return 6 if self.family == socket.AF_INET6 and not is_mapped else 4
+        return 6 if self.data_address and ":" in unmap_ip_address(str(self.data_address[0])) else 4
 
     def _extra(self, name: str) -> tuple[str | int, ...]:
         assert self._transport is not None  # noqa: S101 - asked for after connecting

@@ -3,13 +3,13 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Final
 
 from ..host.description import describe_host
 from ..model.access import NO_ACCESS, AuthContext, SharedKey
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
 from ..model.host_info import HostInfo
+from ..model.ip_address import is_loopback_address
 from ..model.peer import Peer
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
@@ -83,12 +83,6 @@ def _welcomed(message: Message, peer: Peer) -> Welcome:
 def _is_this_host(link: ControlConnection) -> bool:
     """Return whether nobody stands between the ends: an endpoint on loopback needs no key."""
     return is_loopback_address(str(link.peer_address[0])) if link.peer_address else False
-
-
-def is_loopback_address(address: str) -> bool:
-    """Return whether an address is one of this host's own loopback interface."""
-    found = ip_address(address.partition("%")[0])
-    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 async def handshake_as_far(

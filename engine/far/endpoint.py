@@ -15,6 +15,7 @@ from ..control.tls import Certificate, is_client_hello
 from ..model.access import SharedKey
 from ..model.errors import EndpointError, LinkgaugeError, RemoteProtocolError
 from ..model.events import Reason
+from ..model.ip_address import unmap_ip_address
 from ..model.limits import Limits
 from ..model.peer import DEFAULT_PORT
 from ..model.plan import End
@@ -176,7 +177,7 @@ class Endpoint:
                 continue
             if len(self._silent) >= self.admission.limits.pending:
                 await self._make_room()
-            task = asyncio.create_task(self._greet(sock, str(address[0]).removeprefix("::ffff:")))
+            task = asyncio.create_task(self._greet(sock, unmap_ip_address(str(address[0]))))
             self._silent[task] = sock
             self._keep(task)
 

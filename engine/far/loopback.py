@@ -6,14 +6,12 @@ take the same path as any other. The child ends when its standard input does: it
 
 import asyncio
 import contextlib
-import ipaddress
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
 from ..host.event_loop import await_shielded, run
-from ..host.nic import preload as prepare_nic
 from ..model.errors import WorkerError
 from ..model.limits import Limits
 from ..model.peer import Peer
@@ -64,8 +62,6 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
     """Serve on a free port of an address, and print its number, until standard input ends."""
-    if not ipaddress.ip_address(bind).is_loopback:
-        prepare_nic()
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     reader = asyncio.StreamReader()

@@ -17,6 +17,7 @@ from ..model.access import SharedKey
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, RemoteProtocolError, RequestDeclined
 from ..model.events import Reason, RunEnd
 from ..model.host_info import NicInfo
+from ..model.ip_address import unmap_ip_address
 from ..model.limits import Limits
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
@@ -66,7 +67,7 @@ async def serve_client(
     """
     admission = admission or Admission()
     limits = admission.limits
-    client = str(link.peer_address[0]).removeprefix("::ffff:") if link.peer_address else None
+    client = unmap_ip_address(str(link.peer_address[0])) if link.peer_address else None
     guests: list[AdmittedClient] = []
     with contextlib.ExitStack() as stack:
 

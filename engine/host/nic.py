@@ -1,218 +1,321 @@
-"""The network interface that carries a connection, as the kernel describes it. Linux; unknown elsewhere.
+"""The network interface that carries a connection, as the kernel describes it. Linux only; unknown elsewhere.
 
-Asked are netlink (route, MTU, kind) and the ethtool ioctl (rate, duplex, offloads), which answer for the network
-namespace of this process; /sys may show another one's interfaces, and is asked only for what neither tells.
-pyroute2 is imported when the first interface is read, or a moment before where somebody is known to come: it takes
-60 ms and 10 MiB, which the command line, the workers, an endpoint that waits and runs on loopback should not spend.
-Its sockets run event loops of their own, so reading must not happen on a running one.
+rtnetlink(7) knows route, addresses, MTU, kind and queue, and the ethtool ioctl (linux/ethtool.h) rate, duplex and
+offloads. Both answer for the network namespace of this process. /sys may show the interfaces of another one, so it
+serves only for the driver and for wireless devices, after a check that it shows the same interface.
+
+Only the standard library is used: the module travels to far ends, and an import there comes from a zip.
 """
 
-import importlib
-import ipaddress
-import os
+import array
+import logging
+import socket
+import struct
 import sys
-import threading
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ..model.host_info import NicInfo
+from ..model.ip_address import IpAddress, parse_ip_address
 from .blocking_calls import call_in_thread
-from .nic_plain import read_nic_stdlib
 
-# It takes milliseconds; not to know is better than to hold a greeting up for longer.
-DEADLINE_S: Final = 1.2
-STDLIB_DEADLINE_S: Final = 0.8
-_DESCRIPTORS: Final = 8  # an event loop and its sockets
-_MBIT_S: Final = 1_000_000
-_UNKNOWN_SPEEDS: Final = {0, 0xFFFF, 0xFFFF_FFFF}  # SPEED_UNKNOWN of linux/ethtool.h, as 16 and as 32 bits
-_DUPLEXES: Final[dict[int, Literal["full", "half"]]] = {0: "half", 1: "full"}
-_ARPHRD_LOOPBACK: Final = 772
-# These report a rate that no line has: a constant of the driver's (veth 10 Gb/s, tun 10 Mb/s).
-_MADE_UP_SPEEDS: Final = {"veth", "netkit", "tun", "tap", "dummy", "ifb"}
-_CLASS: Final = Path("/sys/class/net")
+_log = logging.getLogger(__name__)
 
 AddressPort = Sequence[str | int]
-"""A socket address as sockets have it; empty where it is not known."""
+"""A socket address in the form of the socket module; empty where it is unknown."""
 
+# A reading takes less than a millisecond. An unknown interface is better than a greeting that waits for a driver.
+DEADLINE_S: Final = 2.0
 
-class _Ethtool(NamedTuple):
-    """What the ethtool ioctl tells; None where the driver does not."""
-
-    speed_mbit_s: int | None = None
-    duplex: Literal["full", "half"] | None = None
-    offloads: dict[str, bool] | None = None
-
-
-def preload() -> None:
-    """Import in a thread what reading takes: without compiled files, as in a zip, that is near a second."""
-    threading.Thread(target=_import, name="nic import", daemon=True).start()
-
-
-def _import() -> None:
-    with suppress(ImportError):
-        importlib.import_module("pyroute2")
+_ARPHRD_LOOPBACK: Final = 772
+_CLASS: Final = Path("/sys/class/net")
+# Drivers of these kinds report a constant as their rate (veth 10 Gb/s, tun 10 Mb/s): there is no line behind it.
+_NOMINAL_SPEED_KINDS: Final = {"veth", "netkit", "tun", "tap", "dummy", "ifb"}
 
 
 async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     """Return the interface that carries a connection between two addresses; None where that is unknown.
 
-    Never raises, and takes two seconds at most. On a busy machine pyroute2 alone may take longer than that to be
-    imported: what the standard library finds out is then taken.
+    Never raises, and takes `DEADLINE_S` at most: a driver may block, and a run must not fail for want of this.
     """
-    for read, deadline_s in ((read_nic, DEADLINE_S), (_read_plainly, STDLIB_DEADLINE_S)):
-        # A run must not fail for want of something nice to know.
-        with suppress(Exception):
-            asked = partial(read, local, peer)
-            return await call_in_thread(asked, name="nic", deadline_s=deadline_s)
-    return None
+    try:
+        return await call_in_thread(partial(read_nic, local, peer), name="nic", deadline_s=DEADLINE_S)
+    except Exception as error:  # noqa: BLE001 - whatever the kernel and its drivers come up with
+        _log.debug("the interface between %s and %s is unknown: %r", local, peer, error)
+        return None
 
 
 def read_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
-    """Read the interface that a connection's packets leave by; not to be called on a running event loop.
+    """Read the interface by which the packets of a connection leave.
 
-    None off Linux, and where neither the route nor an interface with the local address is found. Raises
-    whatever the kernel or pyroute2 do.
+    None off Linux, and where neither a route nor an interface with the local address exists. Raises what the
+    kernel does.
     """
     if sys.platform != "linux" or not local or not peer:
         return None
-    if ipaddress.ip_address(_plain(local)).is_loopback:  # of lo there is nothing to know that takes pyroute2
-        return _read_plainly(local, peer)
-    try:
-        from pyroute2 import IPRoute
-    except ImportError:  # an engine that travels
-        return _read_plainly(local, peer)
-
-    _check_room()
-    # The library's types are those of its messages' fields, all of them unknown.
-    route: Any
-    with IPRoute() as route:
-        index = _index_by_route(route, local, peer) or _index_by_address(route, local)
-        if index is None:
-            return None
-        link: Any = route.link("get", index=index)[0]
-        return _facts(link)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        netlink.settimeout(_NETLINK_DEADLINE_S)
+        index = _find_interface(netlink, local, peer)
+        link = None if index is None else _get_link(netlink, index)
+    return None if link is None else _describe(link)
 
 
-def _read_plainly(local: AddressPort, peer: AddressPort) -> NicInfo | None:
-    if sys.platform != "linux" or not local or not peer:
-        return None
-    return read_nic_stdlib(_plain(local), _plain(peer), _MADE_UP_SPEEDS)
-
-
-def _check_room() -> None:
-    """Raise OSError where few descriptors are left: half of an event loop complains on stderr when it goes."""
-    with ExitStack() as spares:
-        for _ in range(_DESCRIPTORS):
-            spares.callback(os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-
-
-def _index_by_route(route: Any, local: AddressPort, peer: AddressPort) -> int | None:
-    """Ask where packets to the peer go: the local address alone may be that of quite another interface."""
-    from pyroute2 import NetlinkError
-
+def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPort) -> int | None:
+    """Return the index of the interface, by the route: the local address alone may be on quite another one."""
     if len(peer) > 3 and peer[3]:
-        return int(peer[3])  # an IPv6 link-local address has its interface's number with it
-    with suppress(NetlinkError):  # a host that only answers may have no route that it would choose itself
-        found: Any = route.route("get", dst=_plain(peer), src=_plain(local))
-        for each in found:
-            index: int | None = each.get_attr("RTA_OIF")
+        return int(peer[3])  # the scope of an IPv6 link-local address is its interface
+    source, target = (parse_ip_address(str(address[0])) for address in (local, peer))
+    index = _find_by_route(netlink, source, target)
+    # A host that only answers may have no route that it would choose itself.
+    return _find_by_address(netlink, source) if index is None else index
+
+
+def _describe(link: "_Link") -> NicInfo:
+    folder = _sysfs_folder(link)
+    device = _device_folder(link, folder)
+    nic_type = _nic_type(link, folder, device)
+    kind = link.kind or _driver(device)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        line = _read_line(sock, link.name)
+        tso, gso, gro, flags = (
+            _read_ethtool_value(sock, link.name, command)
+            for command in (_ETHTOOL_GTSO, _ETHTOOL_GGSO, _ETHTOOL_GGRO, _ETHTOOL_GFLAGS)
+        )
+    has_line = nic_type not in {"loopback", "wireless"} and kind not in _NOMINAL_SPEED_KINDS
+    return NicInfo(
+        name=link.name,
+        sort=nic_type,
+        kind=kind,
+        line_rate_bit_s=line.rate_bit_s if has_line else None,
+        duplex=line.duplex,
+        mtu_bytes=link.mtu_bytes,
+        tso=None if tso is None else bool(tso),
+        gso=None if gso is None else bool(gso),
+        gro=None if gro is None else bool(gro),
+        lro=None if flags is None else bool(flags & _ETH_FLAG_LRO),
+        qdisc=link.qdisc,
+    )
+
+
+# rtnetlink(7): a request is a header, a structure and attributes; so is each part of its answer.
+
+_NETLINK_DEADLINE_S: Final = 1.0
+_READ_BYTES: Final = 65_536
+_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
+_ROUTE: Final = struct.Struct("=8BI")  # struct rtmsg
+_LINK: Final = struct.Struct("=BxHiII")  # struct ifinfomsg
+_ADDRESS: Final = struct.Struct("=4BI")  # struct ifaddrmsg
+_ATTRIBUTE: Final = struct.Struct("=HH")  # struct rtattr
+_NLMSG_ERROR, _NLMSG_DONE = 2, 3
+_RTM_NEWLINK, _RTM_GETLINK = 16, 18
+_RTM_NEWADDR, _RTM_GETADDR = 20, 22
+_RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
+_NLM_F_REQUEST, _NLM_F_DUMP = 1, 0x300
+_NLA_TYPE_MASK: Final = 0x3FFF  # the other two bits mark nested attributes and network byte order
+_RTA_DST, _RTA_SRC, _RTA_OIF = 1, 2, 4
+_IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_QDISC, _IFLA_LINKINFO = 1, 3, 4, 6, 18
+_IFLA_INFO_KIND: Final = 1
+_IFLA_PARENT_DEV_NAME, _IFLA_PARENT_DEV_BUS_NAME = 56, 57
+
+_Attributes = dict[int, bytes]
+
+
+class _Link(NamedTuple):
+    """An interface in the words of RTM_NEWLINK; None where the kernel leaves an attribute out."""
+
+    number: int
+    hardware_type: int
+    name: str
+    hardware_address: bytes
+    mtu_bytes: int | None
+    qdisc: str | None
+    kind: str | None
+    parent_bus: str | None
+    parent_device: str | None
+
+
+def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress) -> int | None:
+    """Return the interface that the kernel routes such packets by; None where it has no route for them."""
+    if source.version != target.version:
+        return None
+    family = socket.AF_INET if target.version == 4 else socket.AF_INET6
+    bits = target.max_prefixlen
+    request = _ROUTE.pack(family, bits, bits, 0, 0, 0, 0, 0, 0)
+    for kind, address in ((_RTA_DST, target.packed), (_RTA_SRC, source.packed)):
+        request += _ATTRIBUTE.pack(_ATTRIBUTE.size + len(address), kind) + address
+    for body in _request(netlink, _RTM_GETROUTE, _RTM_NEWROUTE, request):
+        index = _parse_attributes(body[_ROUTE.size :]).get(_RTA_OIF)
+        return None if index is None else int.from_bytes(index, sys.byteorder)
+    return None
+
+
+def _find_by_address(netlink: socket.socket, source: IpAddress) -> int | None:
+    family = socket.AF_INET if source.version == 4 else socket.AF_INET6
+    request = _ADDRESS.pack(family, 0, 0, 0, 0)
+    # The whole dump is read before the socket takes another request.
+    for body in list(_request(netlink, _RTM_GETADDR, _RTM_NEWADDR, request, _NLM_F_DUMP)):
+        *_, index = _ADDRESS.unpack_from(body)
+        attributes = _parse_attributes(body[_ADDRESS.size :])
+        # On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this end's.
+        if attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS)) == source.packed:
             return index
     return None
 
 
-def _index_by_address(route: Any, local: AddressPort) -> int | None:
-    wanted = _plain(local)
-    for each in route.get_addr():
-        # IFA_LOCAL is this end's address where IFA_ADDRESS is the other one's, of a point-to-point link.
-        if (each.get_attr("IFA_LOCAL") or each.get_attr("IFA_ADDRESS")) == wanted:
-            return int(each["index"])
+def _get_link(netlink: socket.socket, index: int) -> _Link | None:
+    for body in _request(netlink, _RTM_GETLINK, _RTM_NEWLINK, _LINK.pack(0, 0, index, 0, 0)):
+        _, hardware_type, number, *_ = _LINK.unpack_from(body)
+        attributes = _parse_attributes(body[_LINK.size :])
+        mtu = attributes.get(_IFLA_MTU)
+        return _Link(
+            number=number,
+            hardware_type=hardware_type,
+            name=_text(attributes.get(_IFLA_IFNAME)) or socket.if_indextoname(number),
+            hardware_address=attributes.get(_IFLA_ADDRESS, b""),
+            mtu_bytes=None if mtu is None else int.from_bytes(mtu, sys.byteorder),
+            qdisc=_text(attributes.get(_IFLA_QDISC)),
+            kind=_text(_parse_attributes(attributes.get(_IFLA_LINKINFO, b"")).get(_IFLA_INFO_KIND)),
+            parent_bus=_text(attributes.get(_IFLA_PARENT_DEV_BUS_NAME)),
+            parent_device=_text(attributes.get(_IFLA_PARENT_DEV_NAME)),
+        )
     return None
 
 
-def _plain(address: AddressPort) -> str:
-    """Return an address without its scope, an IPv4 address that is written as IPv6 as what it is."""
-    found = ipaddress.ip_address(str(address[0]).partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return str(mapped or found)
+def _request(netlink: socket.socket, request: int, answer: int, body: bytes, flags: int = 0) -> Iterator[bytes]:
+    """Yield the body of each part of an answer; none where the kernel answers with an error.
+
+    Args:
+        netlink: a NETLINK_ROUTE socket on which no answer is outstanding.
+        request: the type of the message to send (RTM_GET...).
+        answer: the type of the parts to yield (RTM_NEW...).
+        body: the request's structure and attributes.
+        flags: NLM_F_DUMP asks for all objects, in several parts.
+    """
+    netlink.send(_HEADER.pack(_HEADER.size + len(body), request, _NLM_F_REQUEST | flags, 1, 0) + body)
+    while True:
+        data = netlink.recv(_READ_BYTES)
+        while len(data) >= _HEADER.size:
+            length, kind, *_ = _HEADER.unpack_from(data)
+            if kind in {_NLMSG_ERROR, _NLMSG_DONE}:
+                return
+            if kind == answer:
+                yield data[_HEADER.size : length]
+            data = data[max(_align(length), _HEADER.size) :]
+        if not flags & _NLM_F_DUMP:
+            return
 
 
-def _facts(link: Any) -> NicInfo:
-    name = str(link.get_attr("IFLA_IFNAME"))
-    info: Any = link.get_attr("IFLA_LINKINFO")
-    made_as: str | None = None if info is None else info.get_attr("IFLA_INFO_KIND")
-    driver = _driver(link, name)
-    sort = _sort(link, name)
-    told = _ask_ethtool(name)
-    kind = made_as or driver
-    has_line = sort not in {"loopback", "wireless"} and kind not in _MADE_UP_SPEEDS
-    rate = None if told.speed_mbit_s is None or not has_line else told.speed_mbit_s * _MBIT_S
-    offloads = told.offloads or {}
-    return NicInfo(
-        name=name,
-        sort=sort,
-        kind=kind,
-        line_rate_bit_s=rate,
-        duplex=told.duplex,
-        mtu_bytes=link.get_attr("IFLA_MTU"),
-        tso=offloads.get("tcp-segmentation-offload"),
-        gso=offloads.get("generic-segmentation-offload"),
-        gro=offloads.get("generic-receive-offload"),
-        lro=offloads.get("large-receive-offload"),
-        qdisc=link.get_attr("IFLA_QDISC"),
-    )
+def _parse_attributes(data: bytes) -> _Attributes:
+    attributes: _Attributes = {}
+    offset = 0
+    while offset + _ATTRIBUTE.size <= len(data):
+        size, kind = _ATTRIBUTE.unpack_from(data, offset)
+        attributes[kind & _NLA_TYPE_MASK] = data[offset + _ATTRIBUTE.size : offset + size]
+        offset += max(_align(size), _ATTRIBUTE.size)
+    return attributes
 
 
-def _sort(link: Any, name: str) -> Literal["device", "virtual", "wireless", "loopback"]:
-    if link["ifi_type"] == _ARPHRD_LOOPBACK:
-        return "loopback"
-    if _is_shown(link, name) and any((_CLASS / name / each).exists() for each in ("phy80211", "wireless")):
-        return "wireless"
-    return "virtual" if _device(link, name) is None else "device"
+def _align(size: int) -> int:
+    return (size + 3) & ~3
 
 
-def _device(link: Any, name: str) -> Path | None:
-    """Return the /sys folder of the device on a bus that an interface belongs to; None where it has none."""
-    bus, device = link.get_attr("IFLA_PARENT_DEV_BUS_NAME"), link.get_attr("IFLA_PARENT_DEV_NAME")
-    if bus and device:
-        return Path("/sys/bus", bus, "devices", device)
-    folder = _CLASS / name / "device"  # kernels before 5.14 do not tell
-    return folder if _is_shown(link, name) and folder.exists() else None
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.split(b"\0")[0].decode(errors="replace") or None
 
 
-def _driver(link: Any, name: str) -> str | None:
-    device = _device(link, name)
-    if device is None:
-        return None
+# linux/ethtool.h: a request is a structure that the driver fills in, by way of struct ifreq.
+
+_SIOCETHTOOL: Final = 0x8946
+_IFREQ: Final = struct.Struct("16sP16x")  # struct ifreq with a pointer
+_ETHTOOL_GTSO, _ETHTOOL_GGSO, _ETHTOOL_GFLAGS, _ETHTOOL_GGRO = 0x1E, 0x23, 0x25, 0x2B
+_ETH_FLAG_LRO: Final = 1 << 15
+_ETHTOOL_GLINKSETTINGS: Final = 0x4C
+_LINK_SETTINGS: Final = struct.Struct("=IIB6xb")  # up to link_mode_masks_nwords
+_MASK_WORDS_OFFSET: Final = _LINK_SETTINGS.size - 1
+_LINK_SETTINGS_WORDS: Final = 12 + 3 * 127  # the structure, and three masks of as many words as fit the field
+_MBIT_S: Final = 1_000_000
+_UNKNOWN_SPEEDS: Final = {0, 0xFFFF, 0xFFFF_FFFF}  # SPEED_UNKNOWN, as 16 and as 32 bits
+_DUPLEXES: Final[dict[int, Literal["full", "half"]]] = {0: "half", 1: "full"}
+
+
+class _Line(NamedTuple):
+    """The line of an interface; None where its driver does not tell."""
+
+    rate_bit_s: int | None = None
+    duplex: Literal["full", "half"] | None = None
+
+
+def _read_line(sock: socket.socket, name: str) -> _Line:
+    """Return rate and duplex. The first request learns the size of the masks, the second one reads (ethtool.h)."""
+    settings = array.array("I", [0] * _LINK_SETTINGS_WORDS)
+    settings[0] = _ETHTOOL_GLINKSETTINGS
+    if not _ethtool(sock, name, settings):
+        return _Line()
+    data = memoryview(settings).cast("B")
+    *_, mask_words = _LINK_SETTINGS.unpack_from(data)
+    if mask_words >= 0:
+        return _Line()
+    data[_MASK_WORDS_OFFSET] = -mask_words
+    if not _ethtool(sock, name, settings):
+        return _Line()
+    _, speed_mbit_s, duplex, _ = _LINK_SETTINGS.unpack_from(data)
+    rate_bit_s = None if speed_mbit_s in _UNKNOWN_SPEEDS else speed_mbit_s * _MBIT_S
+    return _Line(rate_bit_s, _DUPLEXES.get(duplex))
+
+
+def _read_ethtool_value(sock: socket.socket, name: str, command: int) -> int | None:
+    value = array.array("I", (command, 0))  # struct ethtool_value
+    return value[1] if _ethtool(sock, name, value) else None
+
+
+def _ethtool(sock: socket.socket, name: str, structure: "array.array[int]") -> bool:
+    """Have the driver fill in the structure, and return whether it did."""
+    import fcntl  # not on every system
+
     with suppress(OSError):
-        return (device / "driver").readlink().name
-    return None
+        fcntl.ioctl(sock, _SIOCETHTOOL, _IFREQ.pack(name.encode(), structure.buffer_info()[0]))
+        return True
+    return False
 
 
-def _is_shown(link: Any, name: str) -> bool:
-    """Return whether /sys shows this very interface, not one of the same name in another namespace."""
+# /sys
+
+
+def _sysfs_folder(link: _Link) -> Path | None:
+    """Return the interface's folder; None where /sys shows another namespace, perhaps with a namesake in it."""
+    folder = _CLASS / link.name
     try:
-        shown = (_CLASS / name / "ifindex").read_text(), (_CLASS / name / "address").read_text()
+        index, address = ((folder / name).read_text(encoding="ascii").strip() for name in ("ifindex", "address"))
     except OSError:
-        return False
-    return (shown[0].strip(), shown[1].strip()) == (str(link["index"]), link.get_attr("IFLA_ADDRESS") or "")
+        return None
+    return folder if (index, address) == (str(link.number), link.hardware_address.hex(":")) else None
 
 
-def _ask_ethtool(name: str) -> _Ethtool:
-    """Ask by ioctl, whose answers pyroute2 gives as they are: its netlink answers fail on link modes it lacks."""
-    from pyroute2.ethtool.ioctl import EthtoolError, IoctlEthtool
+def _device_folder(link: _Link, folder: Path | None) -> Path | None:
+    """Return the folder of the device on a bus that an interface belongs to; None where it has none."""
+    if link.parent_bus and link.parent_device:
+        return Path("/sys/bus", link.parent_bus, "devices", link.parent_device)
+    if folder is None or not (folder / "device").exists():  # kernels before 5.14 name no parent
+        return None
+    return folder / "device"
 
-    answer = _Ethtool()
-    ethtool: Any = IoctlEthtool(name)
-    try:
-        with suppress(EthtoolError, OSError):
-            answer = answer._replace(offloads=ethtool.get_offload_flags())
-        with suppress(EthtoolError, OSError):
-            settings = ethtool.get_link_settings()
-            speed = None if settings.speed in _UNKNOWN_SPEEDS else int(settings.speed)
-            answer = answer._replace(speed_mbit_s=speed, duplex=_DUPLEXES.get(settings.duplex))
-    finally:
-        ethtool.close()
-    return answer
+
+def _nic_type(
+    link: _Link, folder: Path | None, device: Path | None
+) -> Literal["device", "virtual", "wireless", "loopback"]:
+    if link.hardware_type == _ARPHRD_LOOPBACK:
+        return "loopback"
+    if folder is not None and any((folder / name).exists() for name in ("phy80211", "wireless")):
+        return "wireless"
+    return "virtual" if device is None else "device"
+
+
+def _driver(device: Path | None) -> str | None:
+    if device is not None:
+        with suppress(OSError):
+            return (device / "driver").readlink().name
+    return None

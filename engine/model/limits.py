@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import cache
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal, Self, cast
 
 from .errors import InvalidLimitError
+from .ip_address import parse_ip_address
 from .plan import MAX_SESSIONS
 
 Network = IPv4Network | IPv6Network
@@ -118,9 +119,8 @@ def parse_network(name: str, text: str) -> Network:
 
 def is_in_networks(address: str, networks: tuple[str, ...]) -> bool:
     """Return whether an address is in one of some networks; IPv4 that is written as IPv6 is what it is."""
-    found = ip_address(address.partition("%")[0])
-    found = getattr(found, "ipv4_mapped", None) or found
-    return any(found in _network(network) for network in networks)
+    parsed = parse_ip_address(address)
+    return any(parsed in _network(network) for network in networks)
 
 
 @cache

@@ -28,7 +28,6 @@ from ..control.keepalive import (
 from ..control.multiplexer import Mux, MuxChannel
 from ..far.endpoint import Endpoint, listen
 from ..host.event_loop import run
-from ..host.nic import preload as prepare_nic
 from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
 from ..model.plan import SECOND_NS, End
@@ -112,7 +111,6 @@ def _came_over() -> tuple[AddressPort | None, AddressPort | None]:
 
 
 async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_through: bool) -> None:
-    prepare_nic()  # in a zip that takes near a second, and a near end is on its way
     stop = asyncio.Event()
     peer, own = _came_over()
     async with Endpoint(listener, accepts_control=False, limits=Limits.widest()) as endpoint:

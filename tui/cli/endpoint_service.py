@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ...engine.control.handshake import KEY_VARIABLE, is_loopback_address
+from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint, listen
 from ...engine.far.event_log import LogEntry, LogSink
@@ -21,6 +21,7 @@ from ...engine.far.systemd import get_inherited_listener, notify_systemd
 from ...engine.host.event_loop import run
 from ...engine.model.access import InvalidKeyError, SharedKey
 from ...engine.model.errors import InvalidLimitError, LinkgaugeError
+from ...engine.model.ip_address import is_loopback_address
 from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer
 from ..services.credentials import key_from_environment, read_key_file

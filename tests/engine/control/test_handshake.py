@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.control.handshake import is_loopback_address
 from linkgauge.engine.far.endpoint import Endpoint, listen
 from linkgauge.engine.model.access import Access, AuthContext, SharedKey
 from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerUntrusted
@@ -199,21 +198,3 @@ def test_what_the_far_end_tells_of_a_run_is_not_what_its_tokens_are_made_of() ->
     without_key = RunSecret(b"", bytes.fromhex(Ready("ab" * 16).token))
     with_key = RunSecret(KEY.derive_shared_secret(AuthContext(b"talk")), bytes.fromhex("ab" * 16))
     assert without_key.run_tag != with_key.run_tag
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("127.0.0.1", True),
-        ("127.9.9.9", True),
-        ("::1", True),
-        ("::ffff:127.0.0.1", True),
-        ("::", False),
-        ("0.0.0.0", False),  # noqa: S104 - not bound here
-        ("10.0.0.1", False),
-        ("fe80::1%eth0", False),
-    ],
-)
-def test_only_the_loopback_interface_needs_no_key(address: str, expected: bool) -> None:
-    """All addresses of this host are more than that."""
-    assert is_loopback_address(address) is expected

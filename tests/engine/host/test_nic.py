@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint, listen
-from linkgauge.engine.host.nic import read_nic
+from linkgauge.engine.host.nic import read_connection_nic, read_nic
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import End
@@ -105,22 +105,58 @@ def test_a_virtual_interface_has_its_kind_mtu_and_offloads_but_no_line_rate(name
 
 
 def test_an_offload_that_is_switched_off_is_read_as_off(namespace: str) -> None:
-    """Switched by the same library, for ethtool itself is on few machines."""
+    """Switched by ioctl, for ethtool itself is on few machines."""
     _ip("-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
     _ip("-n", namespace, "address", "add", "10.77.0.1/24", "dev", "left")
     for name in ("left", "right"):
         _ip("-n", namespace, "link", "set", name, "up")
     code = (
-        "from pyroute2.ethtool.ioctl import IoctlEthtool\n"
-        "one = IoctlEthtool('left')\n"
-        "one.set_offload_flag('tcp-segmentation-offload', 0)\n"
-        "one.set_offload_flag('generic-receive-offload', 0)\n"
-        "one.close()"
+        "import array, fcntl, socket, struct\n"
+        "for command in (0x1F, 0x2C):\n"  # ETHTOOL_STSO, ETHTOOL_SGRO
+        "    off = array.array('I', (command, 0))\n"
+        "    request = struct.pack('16sP16x', b'left', off.buffer_info()[0])\n"
+        "    fcntl.ioctl(socket.socket(), 0x8946, request)"
     )
     _ip("netns", "exec", namespace, sys.executable, "-c", code)
     nic = _read_in(namespace, "10.77.0.1", "10.77.0.2")
     assert nic is not None
     assert (nic["tso"], nic["gso"], nic["gro"]) == (False, True, False)
+
+
+def test_an_interface_without_a_route_is_found_by_its_address(namespace: str) -> None:
+    """A host that only answers may have no route to whoever asks; a point-to-point address is this end's."""
+    _ip("-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
+    _ip("-n", namespace, "address", "add", "10.77.0.1", "peer", "10.77.0.2", "dev", "left")
+    _ip("-n", namespace, "address", "add", "2001:db8::1/64", "dev", "left", "nodad")
+    for name in ("left", "right"):
+        _ip("-n", namespace, "link", "set", name, "up")
+    for local, peer in (("10.77.0.1", "198.51.100.1"), ("2001:db8::1", "2001:db8:1::1")):
+        nic = _read_in(namespace, local, peer)
+        assert nic is not None
+        assert nic["name"] == "left"
+    assert _read_in(namespace, "10.77.0.2", "198.51.100.1") is None
+
+
+def test_the_queue_of_an_interface_is_the_one_in_force(namespace: str) -> None:
+    """A lab shapes its links by one, and a finding names it."""
+    _ip("-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
+    _ip("-n", namespace, "address", "add", "10.77.0.1/24", "dev", "left")
+    for name in ("left", "right"):
+        _ip("-n", namespace, "link", "set", name, "up")
+    nic = _read_in(namespace, "10.77.0.1", "10.77.0.2")
+    assert nic is not None
+    assert nic["qdisc"] == json.loads(_ip("-n", namespace, "-j", "link", "show", "left"))[0]["qdisc"]
+
+
+def test_rate_and_duplex_are_what_the_driver_says(namespace: str) -> None:
+    """A veth's driver says 10 Gb/s and full duplex, of which the rate is no line's."""
+    _ip("-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
+    code = (
+        "import socket; from linkgauge.engine.host.nic import _read_line;"
+        "print(*_read_line(socket.socket(), 'left'), *_read_line(socket.socket(), 'lo'))"
+    )
+    answer = _ip("netns", "exec", namespace, sys.executable, "-c", code)
+    assert answer.split() == ["10000000000", "full", "None", "None"]
 
 
 def test_a_link_local_address_is_of_the_interface_that_it_names() -> None:
@@ -141,15 +177,24 @@ async def test_both_ends_tell_the_interface_of_the_control_connection(far_end: P
     assert ends.near.nic == ends.far.nic
 
 
-async def test_on_a_busy_machine_the_standard_library_tells_what_pyroute2_is_too_slow_for(
+async def test_a_driver_that_does_not_answer_in_time_leaves_the_interface_unknown(
     far_end: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its import alone took more than a second and a half there, and the interface stayed unknown."""
+    """The greeting does not wait for it."""
     monkeypatch.setattr("linkgauge.engine.host.nic.DEADLINE_S", 0.0)
     async with asyncio.timeout(DEADLINE_S):
         ends = await query_ends(far_end)
-    assert ends.near.nic is not None
-    assert (ends.near.nic.name, ends.near.nic.sort) == ("lo", "loopback")
+    assert ends.near.nic is None
+
+
+async def test_what_the_kernel_refuses_leaves_the_interface_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of descriptors, for example: a run does not fail for want of its interface."""
+
+    def refuse(*_arguments: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("linkgauge.engine.host.nic.read_nic", refuse)
+    assert await read_connection_nic(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
 
 
 @pytest.mark.parametrize(("host", "ip"), [("127.0.0.1", 4), ("::1", 6)])
@@ -179,38 +224,29 @@ def test_interfaces_cross_the_wire_and_absurd_ones_do_not() -> None:
             decode_body(body.replace(good, bad), End.FAR)
 
 
-def test_nothing_is_imported_before_an_interface_is_read() -> None:
-    """The command line and the workers start without it."""
-    code = (
-        "import sys, linkgauge.engine.near.run, linkgauge.engine.far.endpoint, linkgauge.engine.workers.worker;"
-        "sys.exit('pyroute2' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=DEADLINE_S)
-
-
-def test_an_engine_that_travels_reads_the_same_of_every_kind_of_interface(namespace: str) -> None:
-    """Without pyroute2: loopback, a pair, a bridge and a dummy; and a route that there is not."""
+def test_every_kind_of_interface_is_read(namespace: str) -> None:
+    """Loopback, a pair, a tunnel, a bridge and a dummy; and a route that there is not."""
     _ip("-n", namespace, "link", "add", "left", "mtu", "1400", "type", "veth", "peer", "name", "right")
-    made = ["left"]
-    for name, *sort in (["dummy0", "type", "dummy"], ["br0", "type", "bridge"]):
+    names, kinds = ["left"], ["veth"]
+    for name, *arguments in (
+        ["dummy0", "type", "dummy"],
+        ["br0", "type", "bridge"],
+        ["vx0", "type", "vxlan", "id", "42", "dev", "left", "dstport", "4789"],
+        ["left.7", "link", "left", "type", "vlan", "id", "7"],
+    ):
         with contextlib.suppress(subprocess.CalledProcessError):  # not every kernel has them
-            _ip("-n", namespace, "link", "add", name, *sort)
-            made.append(name)
-    pairs = [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::ffff:127.0.0.1", "127.0.0.1")]
-    pairs.append(("192.0.2.1", "192.0.2.2"))
-    for number, name in enumerate(made):
+            _ip("-n", namespace, "link", "add", "name", name, *arguments)
+            names.append(name)
+            kinds.append(arguments[arguments.index("type") + 1])
+    for number, name in enumerate(names):
         _ip("-n", namespace, "address", "add", f"10.77.{number}.1/24", "dev", name)
         _ip("-n", namespace, "link", "set", name, "up")
-        pairs.append((f"10.77.{number}.1", f"10.77.{number}.2"))
-    code = (
-        "import json, sys; from linkgauge.engine.model.serialization import encode;"
-        "from linkgauge.engine.host.nic import read_nic;"
-        "sys.argv[1] == 'plainly' and sys.modules.update(pyroute2=None);"
-        "print(json.dumps([encode(read_nic((a, 1), (b, 2))) for a, b in json.loads(sys.argv[2])]))"
-    )
-    with_it, without = (
-        json.loads(_ip("netns", "exec", namespace, sys.executable, "-c", code, how, json.dumps(pairs)))
-        for how in ("with", "plainly")
-    )
-    assert [nic and nic["name"] for nic in without] == ["lo", "lo", "lo", None, *made]
-    assert without == with_it
+    nics = [_read_in(namespace, f"10.77.{number}.1", f"10.77.{number}.2") for number in range(len(names))]
+    assert [nic and (nic["name"], nic["sort"], nic["kind"]) for nic in nics] == [
+        (name, "virtual", kind) for name, kind in zip(names, kinds, strict=True)
+    ]
+    for local, peer in (("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::ffff:127.0.0.1", "127.0.0.1")):
+        nic = _read_in(namespace, local, peer)
+        assert nic is not None
+        assert (nic["name"], nic["sort"], nic["duplex"]) == ("lo", "loopback", None)
+    assert _read_in(namespace, "192.0.2.1", "192.0.2.2") is None
