@@ -21,8 +21,6 @@ from ..model.ip_address import unmap_ip_address
 from ..model.limits import Limits
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
-from ..model.serialization import decode
-from ..model.socket_info import SocketInfo
 from ..protocol.auth import TOKEN_BYTES, RunSecret, TicketCheck
 from ..protocol.messages import (
     Begun,
@@ -40,8 +38,9 @@ from ..protocol.messages import (
     Stop,
 )
 from ..protocol.preamble import DataHello
-from ..workers.ipc import WorkerMessage as WorkerEvent
+from ..workers.commands import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
+from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient
 from .event_log import LogEntry, LogSink
 from .status import RunStatus
@@ -216,13 +215,8 @@ class FarRun:
         secret = self._gate.check(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with a token that is not good, or no longer")
-        command: WorkerEvent = {
-            "command": "adopt",
-            "generation": hello.generation,
-            "window_bytes": hello.window_bytes,
-            "secret": secret.hex(),
-        }
-        await self.pool.send_command(hello.direction, hello.session, command, sock.detach())
+        spec = SessionSpec(hello.direction, hello.session, hello.generation, hello.window_bytes, secret.hex())
+        await self.pool.send_command(AdoptSession(spec), sock.detach())
 
     async def _listen(self) -> None:
         try:
@@ -285,14 +279,14 @@ class FarRun:
                 reached = LimitReached("the run has lasted as long as one may", "duration_s", longest_s)
                 self.end(Reason.PEER_STOPPED, str(reached))
 
-    def _worker_said(self, event: WorkerEvent) -> None:
-        if event.get("session", event.get("facts", {}).get("session")) == PROBE_SESSION:
+    def _worker_said(self, event: SessionEvent) -> None:
+        session = event.info.session if isinstance(event, ConnectionOpened) else event.session
+        if session == PROBE_SESSION:
             return  # the near end sees its own end of it
-        if event["event"] == "opened":
-            self._link.try_send(SessionOpened(decode(SocketInfo, event["facts"])))
+        if isinstance(event, ConnectionOpened):
+            self._link.try_send(SessionOpened(event.info))
         else:
-            direction, session = Direction(event["direction"]), event["session"]
-            self._link.try_send(SessionClosed(direction, session, event["generation"], event["why"]))
+            self._link.try_send(SessionClosed(event.direction, session, event.generation, event.why))
 
     def _worker_lost(self, why: str) -> None:
         self.end(Reason.WORKER_LOST, f"at the far end {why}")

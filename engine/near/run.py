@@ -34,8 +34,8 @@ from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.peer_validation import PeerValidator
 from ..protocol.session_failure import SessionFailure
+from ..workers.commands import ConnectionOpened, SessionEvent
 from ..workers.fork_client import ForkServerLease
-from ..workers.ipc import WorkerMessage as WorkerEvent
 from ..workers.pool import WorkerPool
 from .connect import FarEnd, HandshakeResult, connect
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
@@ -311,14 +311,13 @@ class Run:
 
     # What happens to sessions
 
-    def _worker_said(self, event: WorkerEvent) -> None:
-        if event["event"] == "opened":
-            facts = self._sessions.handle_opened(event)
-            if facts.session != PROBE_SESSION:
-                self._opened(facts)
+    def _worker_said(self, event: SessionEvent) -> None:
+        if isinstance(event, ConnectionOpened):
+            self._sessions.handle_opened(event.info)
+            if event.info.session != PROBE_SESSION:
+                self._opened(event.info)
         else:
-            direction, session = Direction(event["direction"]), event["session"]
-            self._session_ended(direction, session, event["generation"], event["why"])
+            self._session_ended(event.direction, event.session, event.generation, event.why)
 
     def _opened(self, facts: SocketInfo) -> None:
         self._emit(Opened(facts))

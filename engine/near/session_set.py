@@ -6,12 +6,12 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..model.errors import PeerUnreachable
 from ..model.plan import PROBE_SESSION, Direction, Settings
-from ..model.serialization import decode
 from ..model.socket_info import SocketInfo
 from ..protocol.auth import RunSecret
 from ..protocol.messages import Change
-from ..workers.ipc import WorkerMessage as WorkerEvent
+from ..workers.commands import OpenSession
 from ..workers.pool import WorkerPool
+from ..workloads.session_handshake import ConnectTarget, SessionSpec
 
 _Key = tuple[Direction, int]
 _PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
@@ -72,13 +72,11 @@ class NearSessions:
             self._link.try_send(change)
             await self._open_missing()
 
-    def handle_opened(self, event: WorkerEvent) -> SocketInfo:
-        """Take in that a session is open; return what the kernel granted it."""
-        facts = decode(SocketInfo, event["facts"])
-        self._waiting.discard((facts.direction, facts.session))
+    def handle_opened(self, info: SocketInfo) -> None:
+        """Note that a session is open."""
+        self._waiting.discard((info.direction, info.session))
         if not self._waiting and self._all_open is not None and not self._all_open.done():
             self._all_open.set_result(None)
-        return facts
 
     def is_wanted(self, direction: Direction, session: int, generation: int) -> bool:
         """Return whether a connection is one that should be open."""
@@ -99,16 +97,15 @@ class NearSessions:
             if (direction, session) in self._asked:
                 continue
             self._asked[direction, session] = self._generation
-            command: WorkerEvent = {
-                "command": "open",
-                "generation": self._generation,
-                "window_bytes": None if session == PROBE_SESSION else self._settings.window_bytes,
-                "address": self._link.data_address,
-                "family": self._link.family,
-                "run": secret.run_tag.hex(),
-                "secret": secret.session_secret(direction, session, self._generation).hex(),
-            }
-            await self._pool.send_command(direction, session, command)
+            spec = SessionSpec(
+                direction,
+                session,
+                self._generation,
+                window_bytes=None if session == PROBE_SESSION else self._settings.window_bytes,
+                secret_hex=secret.session_secret(direction, session, self._generation).hex(),
+            )
+            target = ConnectTarget.from_address(secret.run_tag.hex(), self._link.data_address)
+            await self._pool.send_command(OpenSession(spec, target))
 
     def _wanted(self) -> list[_Key]:
         settings = self._settings

@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from ..host.event_loop import loop_factory
-from ..model.plan import SocketOptions
-from ..model.serialization import decode, encode
+from ..model.errors import DecodeError
+from ..model.serialization import decode
 from . import worker
+from .commands import COMMANDS
 from .fork_client import FORK_FD_COUNT, REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 
 _PATIENCE_S: Final = 1.0
@@ -140,9 +141,11 @@ def _wake(_number: int, _frame: object) -> None:
 def main() -> None:
     """Serve the socket whose descriptor the command line names."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What every worker does first is done here once: the loop's library is loaded, the codec has read its types.
+    # Work that each worker would do at its start is done here once: load uvloop, build the decoders of commands.
     loop_factory()
-    decode(SocketOptions, encode(SocketOptions()))
+    for kind in COMMANDS:
+        with contextlib.suppress(DecodeError):
+            decode(kind, None)
     gc.collect()
     gc.freeze()  # a collection would write to pages that all of them share
     _Starter(socket.socket(fileno=int(sys.argv[1]))).serve()

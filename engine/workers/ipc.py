@@ -1,7 +1,7 @@
-"""The command channel between an end's process and one of its workers: JSON lines over a socket pair.
+"""The command channel between an end's process and a worker: JSON lines and descriptors over a socket pair.
 
-A line may carry a descriptor (SCM_RIGHTS, unix(7)): that is how an accepted connection gets to a worker. When
-either process is gone the other reads the end of the channel: a worker then ends, whatever happened.
+A line may carry a descriptor (SCM_RIGHTS, unix(7)): that is how an accepted connection gets to a worker. When one
+process ends, the other reads the end of the channel; a worker then ends as well, whatever the reason.
 """
 
 import asyncio
@@ -10,25 +10,37 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, Generic, TypeVar
+
+from ..model.serialization import decode_tagged, encode_tagged
 
 _READ_BYTES: Final = 65_536
 _MAX_FDS: Final = 64
 
-WorkerMessage = dict[str, Any]
+M = TypeVar("M")
 
 
-class WorkerChannel:
-    """One end of a channel on the running loop. `on_message(message, fd)` owns the descriptor it gets."""
+class WorkerChannel(Generic[M]):
+    """One end of a channel on the running loop. `on_message(message, fd)` owns its descriptor.
+
+    Args:
+        sock: One socket of the pair, which the channel closes.
+        kinds: The dataclasses that this end receives.
+        on_message: Called with each message. The descriptor is None where none came, which is also the case where
+            one was sent and this process had reached its limit.
+        on_eof: Called once when the other process has closed the channel or ended.
+    """
 
     def __init__(
         self,
         sock: socket.socket,
-        on_message: Callable[[WorkerMessage, int | None], None],
+        kinds: tuple[type[M], ...],
+        on_message: Callable[[M, int | None], None],
         on_eof: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock = sock
+        self._kinds = kinds
         self._on_message = on_message
         self._on_eof = on_eof
         self._pending: deque[tuple[bytes, int | None]] = deque()
@@ -38,13 +50,13 @@ class WorkerChannel:
         sock.setblocking(False)
         self._loop.add_reader(sock, self._read)
 
-    def send(self, message: WorkerMessage, fd: int | None = None) -> None:
-        """Queue a line, with a descriptor where given: the channel closes that one once it is sent."""
+    def send(self, message: object, fd: int | None = None) -> None:
+        """Queue a dataclass and, if given, a descriptor, which the channel closes after sending."""
         if self._closed:
             if fd is not None:
                 os.close(fd)
             return
-        line = json.dumps(message | {"fd": fd is not None}).encode() + b"\n"
+        line = json.dumps({"fd": fd is not None, **encode_tagged(message)}).encode() + b"\n"
         self._pending.append((line, fd))
         if len(self._pending) == 1:
             self._loop.add_writer(self._sock, self._write)
@@ -70,7 +82,7 @@ class WorkerChannel:
                 sent = self._sock.send(line) if fd is None else socket.send_fds(self._sock, [line], [fd])
             except BlockingIOError:
                 return
-            except OSError:  # the other process is gone; the reader says so
+            except OSError:  # the other process has ended; _read reports that
                 self._loop.remove_writer(self._sock)
                 return
             if fd is not None:
@@ -100,7 +112,7 @@ class WorkerChannel:
         for line in lines:
             if self._closed:
                 return
-            message = json.loads(line)
-            # A descriptor is missing where this process was out of them: the message tells what it was for.
-            fd = self._fds.popleft() if message.pop("fd") and self._fds else None
-            self._on_message(message, fd)
+            body = json.loads(line)
+            # The descriptor is missing where this process had reached its limit.
+            fd = self._fds.popleft() if body.pop("fd") and self._fds else None
+            self._on_message(decode_tagged(self._kinds, body), fd)

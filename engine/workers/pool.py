@@ -1,9 +1,11 @@
-"""The worker processes of one end of one run, and the counters they share with it."""
+"""The worker processes of one end of a run, and the counters shared with them."""
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
@@ -12,40 +14,52 @@ from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
 from ..model.plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
-from ..model.serialization import encode
+from ..model.workload import Workload
 from ..protocol.messages import Change
-from ..workloads.latency_probe import probe_setup
+from ..workloads.latency_probe import PROBE_BYTES, PROBE_PACE_NS
+from .commands import (
+    EVENTS,
+    AdoptSession,
+    ApplyChange,
+    Configure,
+    OpenSession,
+    SessionEvent,
+    StartPayload,
+    WorkerEvent,
+    WorkerReady,
+)
 from .fork_client import ForkServerLease, WorkerProcess
-from .ipc import WorkerChannel, WorkerMessage
+from .ipc import WorkerChannel
 
 START_DEADLINE_S: Final = 10.0
 END_DEADLINE_S: Final = 2.0
-_PROBE_WORKER: Final = MAX_WORKERS  # one for itself: beside a stream it would measure how busy its own loop is
-_CONNECTIONS_APART: Final = 4
+_PROBE_WORKER: Final = MAX_WORKERS  # apart: in a stream's worker it would measure that worker's event loop
+_MAX_BULK_WORKERS: Final = 4
+_log = logging.getLogger(__name__)
 
 
 class _Member:
     """One worker process and this end of its channel."""
 
-    channel: WorkerChannel
+    channel: WorkerChannel[WorkerEvent]
 
     def __init__(self, process: WorkerProcess) -> None:
         self.process = process
-        self.ready = asyncio.Event()
+        self.ready = asyncio.Event()  # set when it has answered, and when it never will
         self.why_ended: str | None = None
 
 
 class WorkerPool:
-    """Starts workers when sessions need them; `async with` gives all of them back.
+    """Starts workers when sessions need them; use it in an `async with` block, which ends them.
 
-    `on_event(event)` gets what workers say (see worker.py); `on_lost(why)` is called where one ends by itself.
+    `on_event(event)` is called with the events of sessions; `on_lost(why)` when a worker ends unexpectedly.
     """
 
     def __init__(
         self,
         end: End,
         plan: Plan,
-        on_event: Callable[[WorkerMessage], None],
+        on_event: Callable[[SessionEvent], None],
         on_lost: Callable[[str], None],
     ) -> None:
         self._end = end
@@ -55,20 +69,20 @@ class WorkerPool:
         self._members: dict[int, _Member] = {}
         self._size = plan.workers or default_worker_count(plan)
         self._closing = False
-        self._going = False
-        self._kept: WorkerMessage | None = None
-        self._starting = asyncio.Lock()
-        self._starter: ForkServerLease | None = None
-        self._mourning: set[asyncio.Task[None]] = set()
+        self._is_payload_started = False
+        self._change: ApplyChange | None = None
+        self._start_lock = asyncio.Lock()
+        self._fork_server: ForkServerLease | None = None
+        self._exit_reports: set[asyncio.Task[None]] = set()
         self.counters = SharedCounters.create()
 
     async def __aenter__(self) -> Self:
         """Start the workers that the plan's sessions need."""
         try:
-            self._starter = ForkServerLease()
+            self._fork_server = ForkServerLease()
             settings = self._plan.settings
             numbers = {
-                self._host_of(flow, session)
+                self._worker_of(flow, session)
                 for flow in settings.direction.flows
                 for session in range(1, settings.sessions + 1)
             }
@@ -86,13 +100,14 @@ class WorkerPool:
         """End the workers."""
         await self.close()
 
-    async def send_command(
-        self, direction: Direction, session: int, message: WorkerMessage, fd: int | None = None
-    ) -> None:
-        """Send a session's command to the worker that hosts it, which is started where it is not there yet."""
-        number = self._host_of(direction, session)
+    async def send_command(self, command: OpenSession | AdoptSession, fd: int | None = None) -> None:
+        """Send a command to the worker that hosts its session, and start that worker if necessary.
+
+        The pool closes the descriptor. Raises WorkerError where the worker cannot be started or the pool is closed.
+        """
+        number = self._worker_of(command.spec.direction, command.spec.session)
         try:
-            async with self._starting:
+            async with self._start_lock:
                 self._refuse_closing()
                 if number not in self._members:
                     await self._start(number)
@@ -100,69 +115,60 @@ class WorkerPool:
             if fd is not None:
                 os.close(fd)
             raise
-        self._members[number].channel.send(message | {"direction": direction, "session": session}, fd)
+        self._members[number].channel.send(command, fd)
 
-    def _host_of(self, direction: Direction, session: int) -> int:
-        """Return the worker of a session: each direction goes round all of them, the two half a round apart."""
+    def _worker_of(self, direction: Direction, session: int) -> int:
+        """Return the number of a session's worker: round robin, the two directions half a round apart."""
         if session == PROBE_SESSION:
             return _PROBE_WORKER
         return (session - 1 + (direction is Direction.IN) * (self._size // 2)) % self._size
 
     def start_payload(self) -> None:
-        """Let payload flow: of the sessions there are, and of all that are opened later. The probe went before."""
-        self._going = True
+        """Let payload flow, also in sessions opened later. The probe has started before."""
+        self._is_payload_started = True
         for number, member in self._members.items():
             if number != _PROBE_WORKER:
-                member.channel.send({"command": "go"})
+                member.channel.send(StartPayload())
 
     def apply_change(self, change: Change) -> None:
-        """Tell every worker to let go of what a change no longer wants."""
-        self._kept = {
-            "command": "keep",
-            "flows": list(change.settings.direction.flows),
-            "sessions": change.settings.sessions,
-            "generation": change.generation,
-            "oldest": change.oldest,
-        }
-        self._command_all(self._kept)
-
-    def _command_all(self, message: WorkerMessage) -> None:
+        """Close the connections that the new settings do not want, in every worker."""
+        self._change = ApplyChange(change.settings, change.generation, change.oldest)
         for member in self._members.values():
-            member.channel.send(message)
+            member.channel.send(self._change)
 
     async def close(self) -> None:
-        """End every worker, by force where it does not end by itself, and give the counters back."""
+        """End every worker, by force where it does not end by itself, and release the counters."""
         if self._closing:
             return
         self._closing = True
         members = list(self._members.values())
         for member in members:
             member.channel.close()
-            member.ready.set()  # who waits for it waits no longer
+            member.ready.set()
         try:
             await await_shielded(_end_all(member for member in members if member.why_ended is None))
         finally:
             self.counters.close()
-            if self._starter is not None:
-                await self._starter.close()
+            if self._fork_server is not None:
+                await self._fork_server.close()
 
     async def _start(self, number: int) -> None:
         self._refuse_closing()
-        process, ours = await self._forked(number)
-        if self._closing:  # nobody would end it: it ends as its channel does
-            ours.close()
+        process, sock = await self._fork(number)
+        if self._closing:  # close() did not see this worker; it ends with its channel
+            sock.close()
             await await_shielded(process.shut_down(END_DEADLINE_S))
             self._refuse_closing()
         member = _Member(process)
-        member.channel = WorkerChannel(
-            ours, lambda message, _: self._heard(member, message), lambda: self._eof(member)
+        member.channel = WorkerChannel[WorkerEvent](
+            sock, EVENTS, lambda event, _fd: self._handle(member, event), lambda: self._on_eof(member)
         )
         self._members[number] = member
-        member.channel.send(self._setup() | (probe_setup() if number == _PROBE_WORKER else {}))
-        if self._kept is not None:
-            member.channel.send(self._kept)
-        if self._going or number == _PROBE_WORKER:
-            member.channel.send({"command": "go"})
+        member.channel.send(self._configuration(is_probe=number == _PROBE_WORKER))
+        if self._change is not None:
+            member.channel.send(self._change)
+        if self._is_payload_started or number == _PROBE_WORKER:
+            member.channel.send(StartPayload())
         try:
             async with asyncio.timeout(START_DEADLINE_S):
                 await member.ready.wait()
@@ -171,15 +177,16 @@ class WorkerPool:
         self._refuse_closing()
         if member.why_ended is not None:
             raise WorkerError(member.why_ended)
+        _log.debug("worker %s of the %s end is ready", number, self._end)
 
-    async def _forked(self, number: int) -> tuple[WorkerProcess, socket.socket]:
+    async def _fork(self, number: int) -> tuple[WorkerProcess, socket.socket]:
         """Return a new worker's process and this end of its channel."""
-        assert self._starter is not None  # noqa: S101 - entered
+        assert self._fork_server is not None  # noqa: S101 - set on entry
         ours, theirs = socket.socketpair()
         try:
             with theirs:
                 async with asyncio.timeout(START_DEADLINE_S):
-                    return await self._starter.start(theirs.fileno(), self.counters.fd, number), ours
+                    return await self._fork_server.start(theirs.fileno(), self.counters.fd, number), ours
         except TimeoutError as error:
             ours.close()
             raise WorkerError(f"no worker process could be started in {START_DEADLINE_S:g} s") from error
@@ -188,48 +195,61 @@ class WorkerPool:
             raise
 
     def _refuse_closing(self) -> None:
-        """Raise WorkerError where all is given back: a session may be asked for at that very moment."""
+        """Raise WorkerError once the pool is closing: a session may come at that very moment."""
         if self._closing:
             raise WorkerError("the run is over")
 
-    def _setup(self) -> WorkerMessage:
-        """Return a worker's first command: all of the plan that it has to know."""
+    def _configuration(self, *, is_probe: bool) -> Configure:
+        """Return a worker's first command."""
         plan = self._plan
         request_bytes, response_bytes = plan.transaction_sizes
-        return {
-            "command": "setup",
-            "end": self._end,
-            "interval_ns": plan.interval_ns,
-            "block_bytes": plan.block_bytes,
-            "mode": plan.mode,
-            "socket": encode(plan.socket),
-            "workload": plan.workload,
-            "request_bytes": request_bytes,
-            "response_bytes": response_bytes,
-            "burst": plan.burst,
-            "pace_ns": 0,
-            "cores": list((plan.near_cores if self._end is End.NEAR else plan.far_cores) or ()),
-            "shares_core": shares_cores(plan),
-        }
+        configuration = Configure(
+            end=self._end,
+            interval_ns=plan.interval_ns,
+            block_bytes=plan.block_bytes,
+            mode=plan.mode,
+            socket=plan.socket,
+            workload=plan.workload,
+            request_bytes=request_bytes,
+            response_bytes=response_bytes,
+            burst=plan.burst,
+            pace_ns=0,
+            cores=(plan.near_cores if self._end is End.NEAR else plan.far_cores) or (),
+            shares_core=shares_cores(plan),
+        )
+        if not is_probe:
+            return configuration
+        return replace(
+            configuration,
+            workload=Workload.RR,
+            request_bytes=PROBE_BYTES,
+            response_bytes=PROBE_BYTES,
+            burst=1,
+            pace_ns=PROBE_PACE_NS,
+            block_bytes=PROBE_BYTES,
+            mode=None,
+            cores=(),  # on none of the streams' cores
+        )
 
-    def _heard(self, member: _Member, message: WorkerMessage) -> None:
-        if message["event"] == "ready":
+    def _handle(self, member: _Member, event: WorkerEvent) -> None:
+        if isinstance(event, WorkerReady):
             member.ready.set()
         else:
-            self._on_event(message)
+            self._on_event(event)
 
-    def _eof(self, member: _Member) -> None:
+    def _on_eof(self, member: _Member) -> None:
         if self._closing:
             return
         member.channel.close()
-        task = asyncio.get_running_loop().create_task(self._mourn(member))
-        self._mourning.add(task)
-        task.add_done_callback(self._mourning.discard)
+        task = asyncio.get_running_loop().create_task(self._report_exit(member))
+        self._exit_reports.add(task)
+        task.add_done_callback(self._exit_reports.discard)
 
-    async def _mourn(self, member: _Member) -> None:
-        """Find out why a worker ended, and say so."""
-        how, last_words = await member.process.shut_down(END_DEADLINE_S)
-        member.why_ended = f"a worker process ended by itself ({how})" + (last_words and f": {last_words}")
+    async def _report_exit(self, member: _Member) -> None:
+        """Find out why a worker ended, and report it."""
+        status, last_words = await member.process.shut_down(END_DEADLINE_S)
+        member.why_ended = f"a worker process ended by itself ({status})" + (last_words and f": {last_words}")
+        _log.debug("%s", member.why_ended)
         if member.ready.is_set():
             self._on_lost(member.why_ended)
         member.ready.set()
@@ -240,13 +260,13 @@ async def _end_all(members: Iterable[_Member]) -> None:
 
 
 def default_worker_count(plan: Plan) -> int:
-    """Return how many workers an end may have: half the cores this process may use.
+    """Return the number of workers of an end: half the cores that this process may use.
 
-    For payload that starts on several connections up to four of them have their own, however few the cores are.
-    With more processes than cores the kernel puts the two ends of a session on one core as often as not, and what
-    was sent is still in its cache: eight sessions on two cores took 0.30 ms/MiB with one worker at each end, 0.22
-    with four, rounds in turn. Transactions take turns anyway. Connections that are added later go where there is
-    room: a worker that has to start first would keep the person waiting.
+    Bulk payload that starts on several connections gets up to four workers, however few the cores are.
+    With more processes than cores the kernel puts the two ends of a session on one core as often as not, and the
+    payload is still in its cache: eight sessions on two cores took 0.30 ms/MiB with one worker at each end, 0.22
+    with four, rounds in turn. Transactions take turns anyway. Connections that are added later go to existing
+    workers where possible: a new worker would keep the person waiting.
     """
-    least = min(_CONNECTIONS_APART, plan.settings.connections) if plan.workload.is_bulk else 1
-    return max(least, min(MAX_WORKERS, len(usable_cores()) // 2))
+    minimum = min(_MAX_BULK_WORKERS, plan.settings.connections) if plan.workload.is_bulk else 1
+    return max(minimum, min(MAX_WORKERS, len(usable_cores()) // 2))

@@ -8,32 +8,17 @@ stream's own worker at each end, where it would measure the tester.
 
 import time
 from time import perf_counter_ns
-from typing import Any, Final
+from typing import Final
 
 from ..host.tcp_info import read_tcp_info
 from ..metering.shared_counters import CounterField
 from ..model.latency_histogram import bucket_of
 from ..model.plan import SECOND_NS
-from ..model.workload import Workload
 from .request_response import RrRequester
 from .thread_io import SocketThread
 
 PROBE_BYTES: Final = 1
 PROBE_PACE_NS: Final = SECOND_NS // 100
-
-
-def probe_setup() -> dict[str, Any]:
-    """Return what the setup of the probe's worker has of its own: it stays on none of the streams' cores."""
-    return {
-        "workload": Workload.RR,
-        "request_bytes": PROBE_BYTES,
-        "response_bytes": PROBE_BYTES,
-        "burst": 1,
-        "pace_ns": PROBE_PACE_NS,
-        "block_bytes": PROBE_BYTES,
-        "mode": None,
-        "cores": [],
-    }
 
 
 class ProbeRequester(RrRequester):

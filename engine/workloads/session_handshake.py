@@ -1,12 +1,18 @@
-"""How a session is opened: what both ends say on its connection before payload, and which object then hosts it."""
+"""Open a data connection: handshake of both ends before payload, and the session object for it.
+
+The near end connects, names the run and the session (DataHello) and waits for one byte from the far end's worker.
+For `crr` the responding end then sends the port of its listener (0: none is free), and the requesting end connects
+there once and confirms with one byte.
+"""
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import struct
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from ..model.plan import Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
@@ -18,16 +24,19 @@ from .latency_probe import ProbeRequester
 from .registry import sessions_of
 from .session import Session, SessionContext, WorkerResources
 
-Message = dict[str, Any]
+# For crr: the listening socket at the responding end, its address at the requesting end. None for the others.
+CrrEndpoint = socket.socket | tuple[Any, ...] | None
+
+_log = logging.getLogger(__name__)
 _PORT: Final = struct.Struct(">H")
-_NO_PORT: Final = 0  # in place of a port: there is none to listen on
-_BESIDE_DEADLINE_S: Final = 5.0
+_NO_PORT: Final = 0  # in place of a port: no listener could be opened
+_TRIAL_DEADLINE_S: Final = 5.0
 _ONE_SEGMENT_BYTES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """What a worker's sessions are opened with."""
+    """The part of a plan that is common to all sessions of a worker."""
 
     end: End
     workload: Workload
@@ -43,85 +52,117 @@ class SessionConfig:
         return replace(self.options, nodelay=self.options.nodelay or self.workload.is_transactional)
 
 
-def make_data_hello(message: Message) -> DataHello:
-    """Return what a session says of itself, from the command that opens it."""
-    return DataHello(
-        run_tag=bytes.fromhex(message["run"]),
-        token=make_tickets(message).token(0),
-        direction=Direction(message["direction"]),
-        session=message["session"],
-        generation=message["generation"],
-        window_bytes=message["window_bytes"],
-    )
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """One connection to open: its session, the generation of settings, its window and its secret."""
+
+    direction: Direction
+    session: int
+    generation: int
+    window_bytes: int | None
+    secret_hex: str
+
+    def make_tickets(self) -> Tickets:
+        """Return the tokens of this session's connections."""
+        return Tickets(bytes.fromhex(self.secret_hex))
 
 
-def make_tickets(message: Message) -> Tickets:
-    """Return the tokens of the session that a command opens."""
-    return Tickets(bytes.fromhex(message["secret"]))
+@dataclass(frozen=True, slots=True)
+class ConnectTarget:
+    """The far end's address, and the run to name there.
+
+    `ipv6_fields` are the flow information and the scope identifier of an IPv6 address, and empty for IPv4.
+    """
+
+    run_tag_hex: str
+    host: str
+    port: int
+    ipv6_fields: tuple[int, ...] = ()
+
+    @classmethod
+    def from_address(cls, run_tag_hex: str, address: tuple[Any, ...]) -> Self:
+        """Return the target at a socket address of either family."""
+        return cls(run_tag_hex, *address[:2], ipv6_fields=address[2:])
+
+    @property
+    def family(self) -> socket.AddressFamily:
+        """The address family."""
+        return socket.AF_INET6 if self.ipv6_fields else socket.AF_INET
+
+    @property
+    def address(self) -> tuple[str | int, ...]:
+        """The address as socket.connect takes it."""
+        return (self.host, self.port, *self.ipv6_fields)
 
 
 async def send_accepted(sock: socket.socket) -> None:
-    """Far: tell the near end that its connection is taken in."""
+    """Far end: confirm to the near end that a worker has its connection."""
     await asyncio.get_running_loop().sock_sendall(sock, DATA_ACCEPTED)
 
 
-async def connect(sock: socket.socket, message: Message, options: SocketOptions) -> None:
-    """Near: connect, say whose the connection is, and wait until it is taken in."""
+async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget, options: SocketOptions) -> None:
+    """Near end: connect, name run and session, and wait until the far end confirms."""
     loop = asyncio.get_running_loop()
     sockets.bind_source(sock, options)
     try:
-        await loop.sock_connect(sock, tuple(message["address"]))
+        await loop.sock_connect(sock, target.address)
     except OSError as error:
-        if error.errno == errno.EADDRNOTAVAIL:  # the source, if any, is bound already: it is a port that is missing
+        if error.errno == errno.EADDRNOTAVAIL:  # any source is bound already, so a port is missing
             raise OSError(OUT_OF_PORTS) from error
         raise
-    await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + make_data_hello(message).pack())
+    hello = DataHello(
+        run_tag=bytes.fromhex(target.run_tag_hex),
+        token=spec.make_tickets().token(0),
+        direction=spec.direction,
+        session=spec.session,
+        generation=spec.generation,
+        window_bytes=spec.window_bytes,
+    )
+    await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + hello.pack())
     if await loop.sock_recv(sock, 1) != DATA_ACCEPTED:
         raise OSError("the far end did not accept the data connection")
 
 
-async def negotiate_listener(
-    sock: socket.socket, config: SessionConfig, message: Message
-) -> "socket.socket | tuple[Any, ...] | None":
-    """Agree on where the connections of `crr` go: return the answering end's listener, or its address.
+async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: SessionSpec) -> CrrEndpoint:
+    """Agree on the listener of `crr`: return it at the responding end, its address at the requesting end.
 
-    None for the other workloads, which have no further connections. The asking end tries the address once,
-    so that a port that cannot be reached is told before the run and not after a minute of it.
+    Return None for the other workloads, which need no further connections. The requesting end connects once, so
+    that an unreachable port is reported before the run and not a minute into it.
     """
     if not config.workload.opens_connections:
         return None
-    if config.is_sender(Direction(message["direction"])):
-        return await _be_met(sock, config, message)
+    if config.is_sender(spec.direction):
+        return await _offer_listener(sock, config, spec)
     loop = asyncio.get_running_loop()
-    told = b""
-    while len(told) < _PORT.size:
-        more = await loop.sock_recv(sock, _PORT.size - len(told))
-        if not more:
+    data = b""
+    while len(data) < _PORT.size:
+        part = await loop.sock_recv(sock, _PORT.size - len(data))
+        if not part:
             raise OSError("the other end closed before it said where it listens")
-        told += more
-    (port,) = _PORT.unpack(told)
+        data += part
+    (port,) = _PORT.unpack(data)
     if port == _NO_PORT:
         raise OSError(f"at the {config.end.other} end {OUT_OF_PORTS}")
     peer = sock.getpeername()
     address = (peer[0], port, *peer[2:])
-    await _try_once(sock.family, address, config)
+    await _try_address(sock.family, address, config.end)
     await loop.sock_sendall(sock, DATA_ACCEPTED)
     return address
 
 
-async def _be_met(sock: socket.socket, opening: SessionConfig, message: Message) -> socket.socket:
-    """Listen, say where, and wait until the asking end has been there."""
+async def _offer_listener(sock: socket.socket, config: SessionConfig, spec: SessionSpec) -> socket.socket:
+    """Open a listener, send its port, and wait until the requesting end has connected to it once."""
     loop = asyncio.get_running_loop()
     try:
         listener = open_listener(sock)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
-        # Told, not just closed: the near end hears of the reset connection before it hears why.
+        # Without this message the near end would see a reset connection first, and the reason after it.
         await loop.sock_sendall(sock, _PORT.pack(_NO_PORT))
-        raise OSError(f"at the {opening.end} end {OUT_OF_PORTS}") from error
+        raise OSError(f"at the {config.end} end {OUT_OF_PORTS}") from error
     try:
-        sockets.set_options(listener, message["window_bytes"], opening.options)
+        sockets.set_options(listener, spec.window_bytes, config.options)
         host, port = listener.getsockname()[:2]
         await loop.sock_sendall(sock, _PORT.pack(port))
         answer = await loop.sock_recv(sock, 1)
@@ -130,30 +171,31 @@ async def _be_met(sock: socket.socket, opening: SessionConfig, message: Message)
         raise
     if answer != DATA_ACCEPTED:
         listener.close()
-        raise OSError(_unreachable(opening.end.other, host, port, "it gave up"))
+        raise OSError(_unreachable(config.end.other, host, port, "it gave up"))
     return listener
 
 
-async def _try_once(family: int, address: tuple[Any, ...], opening: SessionConfig) -> None:
+async def _try_address(family: int, address: tuple[Any, ...], requester: End) -> None:
     with socket.socket(family) as sock:
         sock.setblocking(False)
         try:
-            async with asyncio.timeout(_BESIDE_DEADLINE_S):
+            async with asyncio.timeout(_TRIAL_DEADLINE_S):
                 await asyncio.get_running_loop().sock_connect(sock, address)
         except OSError as error:
+            _log.debug("listener %s cannot be reached: %r", address, error)
             if error.errno == errno.EADDRNOTAVAIL:
                 raise OSError(OUT_OF_PORTS) from error
-            # asyncio puts words of its own into strerror.
+            # asyncio writes its own text into strerror.
             why = "no answer" if error.errno is None else os.strerror(error.errno)
-            raise OSError(_unreachable(opening.end, address[0], address[1], why)) from error
+            raise OSError(_unreachable(requester, address[0], address[1], why)) from error
 
 
-def _unreachable(asking: End, host: str, port: int, why: str) -> str:
-    other_way = Direction.IN if asking is End.NEAR else Direction.OUT
+def _unreachable(requester: End, host: str, port: int, why: str) -> str:
+    other_way = Direction.IN if requester is End.NEAR else Direction.OUT
     return (
-        f"the {asking} end cannot connect to the {asking.other} end's {host} port {port} ({why}): crr asks on new "
-        f"connections to a port of its own; let a firewall at the {asking.other} end take connections from the "
-        f"{asking} one, or ask the other way round with --direction {other_way}"
+        f"the {requester} end cannot connect to the {requester.other} end's {host} port {port} ({why}): crr asks "
+        f"on new connections to a port of its own; let a firewall at the {requester.other} end take connections "
+        f"from the {requester} one, or ask the other way round with --direction {other_way}"
     )
 
 
@@ -162,22 +204,31 @@ def create_session(
     context: SessionContext,
     resources: WorkerResources,
     config: SessionConfig,
-    message: Message,
-    listener_or_address: "socket.socket | tuple[Any, ...] | None",
+    spec: SessionSpec,
+    crr_endpoint: CrrEndpoint,
 ) -> Session:
-    """Return the session that an open connection now is."""
-    is_sender = config.is_sender(Direction(message["direction"]))
-    if listener_or_address is None:
+    """Return the session for an open connection; `start` it to let payload flow.
+
+    Args:
+        sock: The connection, after its handshake.
+        context: The session's counters and its callback.
+        resources: The buffers and sizes of the worker.
+        config: The end, the workload and the socket options.
+        spec: The command that opened the connection.
+        crr_endpoint: The result of `negotiate_listener`. The session closes a listener.
+    """
+    is_sender = config.is_sender(spec.direction)
+    if crr_endpoint is None:
         if resources.pace_ns and not is_sender:
             return ProbeRequester(sock, context, resources)
         types = sessions_of(config.workload)
         return (types.sender if is_sender else types.receiver)(sock, context, resources)
-    tickets = make_tickets(message)
-    if isinstance(listener_or_address, socket.socket):
-        return CrrResponder(sock, context, resources, listener_or_address, tickets)
+    tickets = spec.make_tickets()
+    if isinstance(crr_endpoint, socket.socket):
+        return CrrResponder(sock, context, resources, crr_endpoint, tickets)
     options = config.options
     if config.end is End.FAR:  # source and device are the near end's
         options = replace(options, source=None, device=None)
     if resources.request_bytes > _ONE_SEGMENT_BYTES:
         options = replace(options, nodelay=True)
-    return CrrRequester(sock, context, resources, listener_or_address, tickets, (message["window_bytes"], options))
+    return CrrRequester(sock, context, resources, crr_endpoint, tickets, (spec.window_bytes, options))

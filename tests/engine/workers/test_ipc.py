@@ -1,13 +1,15 @@
-"""The command channel: lines and descriptors arrive in order, and its end is heard at both sides."""
+"""The command channel: messages and descriptors arrive in order, and both ends notice its end."""
 
 import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pytest
-from linkgauge.engine.workers.ipc import WorkerChannel, WorkerMessage
+from linkgauge.engine.model.serialization import make_printable
+from linkgauge.engine.workers.ipc import WorkerChannel
 
 T = TypeVar("T")
 
@@ -18,17 +20,39 @@ async def soon(awaitable: Awaitable[T]) -> T:
         return await awaitable
 
 
+@dataclass(frozen=True)
+class Note:
+    """A message with a load of any size."""
+
+    number: int
+    text: str = ""
+    load: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bye:
+    """Another message."""
+
+
 class Side:
-    """One end of a channel and what it has heard."""
+    """One end of a channel and the messages it has received."""
 
     def __init__(self, sock: socket.socket) -> None:
-        self.heard: asyncio.Queue[tuple[WorkerMessage, int | None]] = asyncio.Queue()
+        self.received: asyncio.Queue[tuple[Note | Bye, int | None]] = asyncio.Queue()
         self.ended = asyncio.Event()
-        self.channel = WorkerChannel(sock, lambda message, fd: self.heard.put_nowait((message, fd)), self.ended.set)
+        self.channel = WorkerChannel[Note | Bye](
+            sock, (Note, Bye), lambda message, fd: self.received.put_nowait((message, fd)), self.ended.set
+        )
 
-    async def next(self) -> tuple[WorkerMessage, int | None]:
-        """Return what is heard next."""
-        return await soon(self.heard.get())
+    async def next(self) -> tuple[Note | Bye, int | None]:
+        """Return the next message and its descriptor."""
+        return await soon(self.received.get())
+
+    async def next_note(self) -> tuple[Note, int | None]:
+        """Return the next message, a note, and its descriptor."""
+        message, fd = await self.next()
+        assert isinstance(message, Note)
+        return message, fd
 
 
 @pytest.fixture
@@ -57,24 +81,25 @@ def drain(fd: int | None) -> bytes:
 
 
 async def test_messages_arrive_in_order_both_ways(sides: tuple[Side, Side]) -> None:
-    """Any text is fine in them, line ends included."""
+    """Texts may have line ends; control characters are replaced, as in all messages."""
     one, other = sides
+    text = "a\nb\x00\u00e9"
     for number in range(100):
-        one.channel.send({"number": number, "text": "a\nb\x00\u00e9"})
-    other.channel.send({"event": "ready"})
+        one.channel.send(Note(number, text))
+    other.channel.send(Bye())
     for number in range(100):
-        assert await other.next() == ({"number": number, "text": "a\nb\x00\u00e9"}, None)
-    assert await one.next() == ({"event": "ready"}, None)
+        assert await other.next() == (Note(number, make_printable(text)), None)
+    assert await one.next() == (Bye(), None)
 
 
 async def test_more_than_a_socket_holds_arrives_whole(sides: tuple[Side, Side]) -> None:
-    """What does not fit waits, and goes on when the other side reads."""
+    """The rest waits until the other side reads."""
     one, other = sides
     for number in range(20):
-        one.channel.send({"number": number, "load": "x" * 100_000})
+        one.channel.send(Note(number, load=(0,) * 100_000))
     for number in range(20):
-        message, _ = await other.next()
-        assert (message["number"], len(message["load"])) == (number, 100_000)
+        message, _ = await other.next_note()
+        assert (message.number, len(message.load)) == (number, 100_000)
 
 
 async def test_each_descriptor_arrives_with_its_own_message(sides: tuple[Side, Side]) -> None:
@@ -82,71 +107,71 @@ async def test_each_descriptor_arrives_with_its_own_message(sides: tuple[Side, S
     one, other = sides
     for number in range(60):
         fd = pipe_with(b"%d" % number) if number % 3 else None
-        one.channel.send({"number": number, "load": "x" * (number % 7) * 10_000}, fd)
+        one.channel.send(Note(number, load=(0,) * (number % 7) * 10_000), fd)
     for number in range(60):
-        message, fd = await other.next()
-        assert message["number"] == number
+        message, fd = await other.next_note()
+        assert message.number == number
         assert (fd is None) == (number % 3 == 0)
         if fd is not None:
             assert drain(fd) == b"%d" % number
 
 
 async def test_a_descriptor_that_was_sent_is_closed_here(sides: tuple[Side, Side]) -> None:
-    """Only the receiver owns it from then on: when that one closes it, nobody has it open."""
+    """Only the receiver owns it from then on: when it closes the descriptor, nobody has it open."""
     one, other = sides
-    kept, sent = socket.socketpair()
-    with kept:
-        one.channel.send({}, sent.detach())
+    ours, sent = socket.socketpair()
+    with ours:
+        one.channel.send(Bye(), sent.detach())
         _message, received = await other.next()
         assert received is not None
         os.close(received)
-        kept.setblocking(False)
-        assert kept.recv(1) == b""
+        ours.setblocking(False)
+        assert ours.recv(1) == b""
 
 
-async def test_the_end_of_a_channel_is_heard_once_after_all_that_was_said(sides: tuple[Side, Side]) -> None:
-    """A worker's last words are not lost."""
+async def test_the_end_of_a_channel_comes_after_all_its_messages(sides: tuple[Side, Side]) -> None:
+    """The last message of a worker is not lost."""
     one, other = sides
-    one.channel.send({"last": "words"})
+    one.channel.send(Note(1, "last words"))
     one.channel.close()
     await soon(other.ended.wait())
-    assert await other.next() == ({"last": "words"}, None)
+    assert await other.next() == (Note(1, "last words"), None)
 
 
 async def test_half_a_message_at_the_end_is_dropped() -> None:
-    """A process that was killed while it spoke leaves no half message."""
+    """A process that was killed while it wrote leaves no half message."""
     ours, theirs = socket.socketpair()
     side = Side(ours)
     with theirs:
-        theirs.sendall(b'{"whole":1,"fd":false}\n{"half":')
+        theirs.sendall(b'{"type":"Bye","fd":false}\n{"type":')
     await soon(side.ended.wait())
-    assert await side.next() == ({"whole": 1}, None)
-    assert side.heard.empty()
+    assert await side.next() == (Bye(), None)
+    assert side.received.empty()
     side.channel.close()
 
 
 async def test_bytes_may_be_cut_anywhere() -> None:
-    """A line is a message once its end has come."""
+    """A message is delivered when its whole line has arrived."""
     ours, theirs = socket.socketpair()
     side = Side(ours)
     with theirs:
-        for byte in b'{"a":1,"fd":false}\n{"b":2,"fd":false}\n':
+        for byte in b'{"type":"Bye","fd":false}\n{"type":"Note","number":2,"fd":false}\n':
             theirs.send(bytes([byte]))
             await asyncio.sleep(0)
-        assert await side.next() == ({"a": 1}, None)
-        assert await side.next() == ({"b": 2}, None)
+        assert await side.next() == (Bye(), None)
+        assert await side.next() == (Note(2), None)
     side.channel.close()
 
 
 async def test_sending_to_a_process_that_is_gone_is_no_error() -> None:
-    """The end of the channel tells; descriptors that could not be sent are closed with it."""
+    """The channel reports its end; descriptors that could not be sent are closed with it."""
     ours, theirs = socket.socketpair()
     side = Side(ours)
     theirs.close()
     sock = socket.socket()
     fd = sock.detach()
-    side.channel.send({"number": 1}, fd)
-    side.channel.send({"number": 2})
+    side.channel.send(Note(1), fd)
+    side.channel.send(Note(2))
     await soon(side.ended.wait())
     side.channel.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -154,12 +179,12 @@ async def test_sending_to_a_process_that_is_gone_is_no_error() -> None:
 
 
 async def test_sending_on_a_closed_channel_closes_the_descriptor(sides: tuple[Side, Side]) -> None:
-    """Whoever hands a descriptor over is rid of it, always. Closing twice is closing once."""
+    """The channel owns each descriptor from the call on. Closing twice is closing once."""
     one, _other = sides
     one.channel.close()
     one.channel.close()
     fd = socket.socket().detach()
-    one.channel.send({}, fd)
+    one.channel.send(Bye(), fd)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(fd)
 
@@ -170,7 +195,7 @@ async def test_closing_gives_back_what_is_still_queued() -> None:
     side = Side(ours)
     fds = [socket.socket().detach() for _ in range(5)]
     for fd in fds:
-        side.channel.send({"load": "x" * 1_000_000}, fd)
+        side.channel.send(Note(1, load=(0,) * 300_000), fd)
     side.channel.close()
     theirs.close()
     for fd in fds:
@@ -178,20 +203,20 @@ async def test_closing_gives_back_what_is_still_queued() -> None:
             os.fstat(fd)
 
 
-async def test_whoever_closes_while_listening_hears_no_more() -> None:
+async def test_a_channel_closed_by_its_own_callback_delivers_no_more() -> None:
     """A message that ends a worker is its last, and no descriptor behind it is left open."""
     ours, theirs = socket.socketpair()
-    heard: list[WorkerMessage] = []
-    heard_one = asyncio.Event()
+    received: list[Bye | Note] = []
+    done = asyncio.Event()
 
-    def hear(message: WorkerMessage, _fd: int | None) -> None:
-        heard.append(message)
+    def close_on_message(message: Bye | Note, _fd: int | None) -> None:
+        received.append(message)
         channel.close()
-        heard_one.set()
+        done.set()
 
-    channel = WorkerChannel(ours, hear, heard_one.set)
+    channel = WorkerChannel[Bye | Note](ours, (Bye, Note), close_on_message, done.set)
     with theirs, socket.socket() as extra:
-        theirs.sendall(b'{"a":1,"fd":false}\n{"b":2,"fd":false}\n')
-        socket.send_fds(theirs, [b'{"c":3,"fd":true}\n'], [extra.fileno()])
-        await soon(heard_one.wait())
-    assert heard == [{"a": 1}]
+        theirs.sendall(b'{"type":"Bye","fd":false}\n{"type":"Bye","fd":false}\n')
+        socket.send_fds(theirs, [b'{"type":"Bye","fd":true}\n'], [extra.fileno()])
+        await soon(done.wait())
+    assert received == [Bye()]

@@ -1,4 +1,4 @@
-"""Workers that are asked for at the wrong moment."""
+"""A pool that closes while a session arrives."""
 
 import asyncio
 import os
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import WorkerError
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.workers.commands import AdoptSession
 from linkgauge.engine.workers.pool import WorkerPool
+from linkgauge.engine.workloads.session_handshake import SessionSpec
 
 from ..child_processes import children_of
 
@@ -18,21 +20,21 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("turns", [1, 3])
-async def test_a_session_that_comes_while_the_run_ends_leaves_no_worker_behind(turns: int) -> None:
-    """Its worker may be half started when all the others are ended: it is ended as well, and that is said."""
+async def test_a_session_that_arrives_while_the_run_ends_leaves_no_worker(turns: int) -> None:
+    """Its worker may be half started when all the others end: it ends as well, and the call raises."""
     before = children_of(os.getpid())
 
-    def heard(_: Any) -> None:
-        """Take what a worker says."""
+    def ignore(_: Any) -> None:
+        """Ignore an event."""
 
     async with asyncio.timeout(30):
-        async with WorkerPool(End.FAR, Plan(Settings(), workers=2), heard, heard) as pool:
-            command = {"command": "open", "generation": 0}
-            late = asyncio.create_task(pool.send_command(Direction.IN, 1, command))
+        async with WorkerPool(End.FAR, Plan(Settings(), workers=2), ignore, ignore) as pool:
+            command = AdoptSession(SessionSpec(Direction.IN, 1, 0, None, ""))
+            late = asyncio.create_task(pool.send_command(command))
             for _ in range(turns):
                 await asyncio.sleep(0)
         with pytest.raises(WorkerError, match="the run is over"):
             await late
         with pytest.raises(WorkerError, match="the run is over"):
-            await pool.send_command(Direction.IN, 1, command)
+            await pool.send_command(command)
     assert children_of(os.getpid()) == before

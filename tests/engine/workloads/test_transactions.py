@@ -24,7 +24,7 @@ from linkgauge.engine.workloads import connect_request_response as connects
 from linkgauge.engine.workloads.connect_request_response import CrrRequester, CrrResponder, open_listener
 from linkgauge.engine.workloads.readiness import create_poller
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
-from linkgauge.engine.workloads.session_handshake import SessionConfig, negotiate_listener
+from linkgauge.engine.workloads.session_handshake import SessionConfig, SessionSpec, negotiate_listener
 
 Recorder = Callable[..., Any]
 TRANSACTIONAL = [workload for workload in all_workloads() if workload.is_transactional]
@@ -344,13 +344,13 @@ async def test_a_port_that_cannot_be_reached_is_told_by_the_end_that_listens_the
     with socket.create_server(("127.0.0.1", 0)) as anchor:
         near = socket.create_connection(anchor.getsockname())
         far, _ = anchor.accept()
-    message = {"direction": "in", "window_bytes": None}
+    spec = SessionSpec(Direction.IN, 1, 0, None, "")
     text = r"the far end cannot connect to the near end's 127\.0\.0\.1 port \d+ .*--direction out"
     with near, far:
         near.setblocking(False)
         far.setblocking(False)
         answering = asyncio.create_task(
-            negotiate_listener(near, SessionConfig(End.NEAR, Workload.CRR, SocketOptions()), message)
+            negotiate_listener(near, SessionConfig(End.NEAR, Workload.CRR, SocketOptions()), spec)
         )
         async with asyncio.timeout(10):
             await asyncio.get_running_loop().sock_recv(far, 2)
@@ -371,4 +371,4 @@ async def test_an_asking_end_that_is_refused_says_so() -> None:
         opening = SessionConfig(End.NEAR, Workload.CRR, SocketOptions())
         async with asyncio.timeout(10):
             with pytest.raises(OSError, match=r"near end cannot connect .*refused.*--direction in"):
-                await negotiate_listener(near, opening, {"direction": "out", "window_bytes": None})
+                await negotiate_listener(near, opening, SessionSpec(Direction.OUT, 1, 0, None, ""))
