@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ..host.atomic_write import write_atomically
 from ..model.errors import DecodeError, RunLogError
 from ..model.plan import Mode
 from ..model.serialization import decode, encode
@@ -95,9 +96,7 @@ def save_ceiling(directory: Path, ceiling: Ceiling) -> None:
     kept = {**_read(directory), ceiling.machine.key: encode(ceiling)}
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-        new.replace(path)
+        write_atomically(path, json.dumps(kept, indent=1) + "\n")
     except OSError as error:
         raise RunLogError(f"the ceiling cannot be kept in {path}: {error.strerror or error}") from error
 

@@ -6,6 +6,8 @@ An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's fig
 
 import contextlib
 import csv
+import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -57,6 +59,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     "cwnd_bytes",
 )
 ALL_SESSIONS: Final = "all"
+_MAX_HEADER_BYTES: Final = 4_096
 
 _Cell = str | int | float | Decimal | None
 _Row = dict[str, _Cell]
@@ -87,6 +90,25 @@ class CsvWriter:
                 _close_quietly(stream)
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise PlanError("CSV file", path, f"{why}: name a file that can be written") from error
+
+    @classmethod
+    def append(cls, path: Path) -> Self:
+        """Open a file to continue its rows; a new or empty one gets the header.
+
+        Raises PlanError if the path cannot be written or the file holds anything but rows of runs.
+        """
+        try:
+            stream = path.open("a", encoding="utf-8", newline="")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise PlanError("CSV file", repr(str(path)), f"{reason}: name a file that can be written") from error
+        try:
+            return cls(stream, str(path), header=not _has_header(path, stream))
+        except BaseException as error:
+            _close_quietly(stream)
+            if isinstance(error, RunLogError):
+                raise PlanError("CSV file", repr(str(path)), f"{error}: name another file") from error
+            raise
 
     def write(self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str) -> None:
         """Write the rows of intervals that a meter released, and flush them.
@@ -138,6 +160,22 @@ def _close_quietly(stream: TextIO) -> None:
     # Closing flushes again what `write` has already failed to flush, and said so.
     with contextlib.suppress(OSError):
         stream.close()
+
+
+def _has_header(path: Path, stream: TextIO) -> bool:
+    """Return whether the file begins with the header, and end its last line. Raises PlanError for other content."""
+    status = os.fstat(stream.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
+        return False
+    with path.open("rb") as content:
+        first = content.readline(_MAX_HEADER_BYTES)
+        content.seek(-1, os.SEEK_END)
+        last = content.read(1)
+    if first.decode("utf-8", "replace").strip() != ",".join(COLUMNS):
+        raise PlanError("CSV file", repr(str(path)), "it holds something else than runs: name another file")
+    if last != b"\n":  # a row that was cut off must not swallow the next one
+        stream.write("\r\n")
+    return True
 
 
 def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:

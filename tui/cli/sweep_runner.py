@@ -23,7 +23,8 @@ from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
-from ..services.run_session import RunSession, open_run_log
+from ..services.run_log_access import open_run_log
+from ..services.run_session import RunSession
 from ..services.sweeps import SweepRunner, load_results, result_from_run, save_sweep
 from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_json

@@ -30,7 +30,8 @@ from ..services.exports import export_runs, generate_report
 from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import detect_initial_preset, find_initial_preset
-from ..services.run_session import RunSession, open_run_log, open_run_session
+from ..services.run_log_access import open_run_log
+from ..services.run_session import RunSession, open_run_session
 from ..services.sweeps import find_sweep, load_results, save_sweep
 from ..services.user_presets import load_presets, problem_lines
 from .output import print_stderr

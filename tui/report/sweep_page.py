@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from ...engine.host.atomic_write import write_atomically
 from ...engine.model.errors import LinkgaugeError, PlanError, RunLogError
 from ...engine.results.run_log import RunLog
 from ...engine.results.saturation import find_saturation_points
@@ -50,7 +51,7 @@ def write_sweep_report(path: Path, sweep: Sweep, cells: Sequence[SweepResult]) -
     """Write the page; raise StoreError where it cannot be written."""
     text = "".join(_page(sweep, cells))
     try:
-        path.write_text(text, encoding="utf-8")
+        write_atomically(path, text)
     except OSError as error:
         raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
 

@@ -1,4 +1,4 @@
-"""Where linkgauge keeps what it keeps, and looks for what a person wrote for it."""
+"""The data and configuration directories of linkgauge."""
 
 import os
 from pathlib import Path
@@ -9,33 +9,33 @@ CONFIG_DIR_VARIABLE: Final = "LINKGAUGE_CONFIG_DIR"
 
 
 def data_dir() -> Path:
-    """Return the directory of the run log: the platform's own, or what LINKGAUGE_DATA_DIR names.
+    """Return the directory of the run log: that of LINKGAUGE_DATA_DIR, else the platform's usual one.
 
-    It is not made here: who only reads must leave no trace.
+    It is not created here: a command that only reads must leave no trace.
     """
-    named = _named_by(DATA_DIR_VARIABLE)
-    if named is not None:
-        return named
+    directory = _from_environment(DATA_DIR_VARIABLE)
+    if directory is not None:
+        return directory
     from platformdirs import user_data_path
 
     return user_data_path("linkgauge", appauthor=False)
 
 
 def config_dir() -> Path:
-    """Return the directory of what a person set: the platform's own, or what LINKGAUGE_CONFIG_DIR names."""
-    named = _named_by(CONFIG_DIR_VARIABLE)
-    if named is not None:
-        return named
+    """Return the directory of preferences, keys and presets: that of LINKGAUGE_CONFIG_DIR, else the usual one."""
+    directory = _from_environment(CONFIG_DIR_VARIABLE)
+    if directory is not None:
+        return directory
     from platformdirs import user_config_path
 
     return user_config_path("linkgauge", appauthor=False)
 
 
 def presets_dir() -> Path:
-    """Return the directory of a person's own presets, which need not exist: `presets` in the configuration's."""
+    """Return the directory of the user's presets, `presets` in the configuration directory. It may not exist."""
     return config_dir() / "presets"
 
 
-def _named_by(variable: str) -> Path | None:
-    named = os.environ.get(variable)
-    return Path(named).expanduser().absolute() if named else None
+def _from_environment(variable: str) -> Path | None:
+    path = os.environ.get(variable)
+    return Path(path).expanduser().absolute() if path else None

@@ -1,19 +1,18 @@
-"""What a person has set once and for all: theme, units, how often the screen is drawn, the pass mark.
+"""The app's preferences: theme, units, refresh rate and pass mark, saved as `settings.toml`.
 
-Kept as `settings.toml` in the configuration directory, which may also be written by hand. What is wrong in it is
-told by file and name and is as it would be without the file; it is never overwritten without being set aside.
+The file is in the configuration directory and may also be edited by hand. A wrong value is reported with its file
+and name, and its default is used. A file with wrong values is renamed, not overwritten.
 """
 
 import json
-import os
-import tempfile
+import logging
 import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from ...engine.host.atomic_write import write_atomically
 from ...engine.model.errors import PlanError, PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_percent
 from ..text.numbers import RateUnit
@@ -32,13 +31,15 @@ THEMES: Final = {
         )
     },
 }  # fmt: skip
-_HEAD: Final = "# Written by the settings of linkgauge's app (key s); may be edited by hand.\n"
-_MOST_ASIDE: Final = 100
+_log = logging.getLogger(__name__)
+_HEADER: Final = "# Written by the settings of linkgauge's app (key s); may be edited by hand.\n"
+_MAX_BACKUPS: Final = 100
+_FILE_MODE: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What is set."""
+    """The preferences, each with its default."""
 
     theme: str = "textual-dark"
     units: RateUnit = RateUnit.MBIT
@@ -48,7 +49,7 @@ class Preferences:
 
 @dataclass(frozen=True, slots=True)
 class LoadedPreferences:
-    """What a file says: what is wrong in it is as it always is, and told in `problems`."""
+    """The preferences of a file. `problems` name its wrong values, which have their defaults here."""
 
     preferences: Preferences = Preferences()
     problems: tuple[str, ...] = ()
@@ -58,33 +59,36 @@ NO_SAVED_PREFERENCES: Final = LoadedPreferences()
 
 
 def read_preferences(folder: Path) -> LoadedPreferences:
-    """Read what is kept in a configuration directory; no file is no problem."""
+    """Read the file of a configuration directory. A missing file is not a problem."""
     path = folder / FILE_NAME
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return NO_SAVED_PREFERENCES
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         why = getattr(error, "strerror", None) or f"it is not TOML: {error}"
         return LoadedPreferences(Preferences(), (f"{path}: {why}; nothing of it is used",))
-    return _checked(given, path)
+    return _validate(values, path)
 
 
 def save_preferences(folder: Path, preferences: Preferences) -> Path | None:
-    """Write the file in one step; return where one that had something wrong in it was set aside."""
+    """Write the file in one step.
+
+    Returns the new path of an earlier file that had wrong values, else None. Raises PreferencesNotSaved.
+    """
     path = folder / FILE_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        aside = _set_aside(path) if read_preferences(folder).problems else None
-        _replace(path, _text(preferences))
+        backup = _rename_to_backup(path) if read_preferences(folder).problems else None
+        write_atomically(path, _toml(preferences), mode=_FILE_MODE)
     except OSError as error:
         raise PreferencesNotSaved(f"the settings could not be kept in {path}: {error.strerror or error}") from error
-    return aside
+    return backup
 
 
-def _checked(given: Mapping[str, Any], path: Path) -> LoadedPreferences:
+def _validate(values: Mapping[str, Any], path: Path) -> LoadedPreferences:
     preferences, problems = Preferences(), list[str]()
-    for name, value in given.items():
+    for name, value in values.items():
         try:
             preferences = replace(preferences, **{name: _CHECKS[name](value)})
         except KeyError:
@@ -107,12 +111,12 @@ def _units(value: object) -> RateUnit:
 
 
 def _number(name: str, check: Callable[[float], float]) -> Callable[[object], float]:
-    def checked(value: object) -> float:
+    def check_number(value: object) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise PlanError(name, repr(value)[:60], "give a number")
         return check(value)
 
-    return checked
+    return check_number
 
 
 _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
@@ -123,33 +127,18 @@ _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 
 
-def _text(preferences: Preferences) -> str:
-    """Return the file's text; JSON's strings and numbers are TOML's."""
-    values = {one.name: getattr(preferences, one.name) for one in fields(preferences)}
-    return _HEAD + "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+def _toml(preferences: Preferences) -> str:
+    """Return the text of the file. Strings and numbers are written alike in JSON and in TOML."""
+    values = {field.name: getattr(preferences, field.name) for field in fields(preferences)}
+    return _HEADER + "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file so that whoever reads it sees the old one or the new one, whatever happens meanwhile."""
-    target = path.resolve()  # a link to where a person keeps such files stays one
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{FILE_NAME}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _set_aside(path: Path) -> Path | None:
-    """Rename a file to the first free name beside it."""
-    for number in range(1, _MOST_ASIDE):
-        aside = path.with_name(f"{FILE_NAME}.bad-{number}")
-        if not aside.exists():
-            path.rename(aside)
-            return aside
-    raise FileExistsError(0, f"there are {_MOST_ASIDE - 1} bad ones beside it already")
+def _rename_to_backup(path: Path) -> Path:
+    """Rename a file with wrong values to the first free name in its directory."""
+    for number in range(1, _MAX_BACKUPS):
+        backup = path.with_name(f"{FILE_NAME}.bad-{number}")
+        if not backup.exists():
+            path.rename(backup)
+            _log.debug("renamed %s to %s", path, backup)
+            return backup
+    raise FileExistsError(0, f"there are {_MAX_BACKUPS - 1} bad ones beside it already")

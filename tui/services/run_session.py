@@ -1,11 +1,12 @@
-"""One run from its plan to its verdict: engine, expectation, run log and CSV, joined.
+"""One run from its plan to its verdict, written to the run log and to CSV on the way.
 
-The run log is fed first, the CSV second, and only then does an event reach the caller: what a person has
-seen is kept. Trouble with keeping never ends a run; it becomes a notice.
+Each event goes to the run log first, to the CSV second, and only then to the caller: the log has everything that a
+person has seen. A failure to write never ends a run; it becomes a notice.
 """
 
+import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,25 +39,16 @@ from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from .config import data_dir
 from .credentials import with_access
-from .csv_file import open_csv
 
-_CHANCE: Final = random.SystemRandom()
-# A run that broke off has a reason of its own for what it did not carry.
+_log = logging.getLogger(__name__)
+_RANDOM: Final = random.SystemRandom()
+# A run that broke off did so for a reason that no finding names.
 DIAGNOSABLE_REASONS: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
-
-
-def open_run_log(tell: Callable[[str], None]) -> RunLog | None:
-    """Return the run log of this machine; where it cannot be used, tell why, and return None."""
-    try:
-        return RunLog.open(data_dir())
-    except (RunLogError, OSError) as error:
-        tell(f"this run is not kept: {error}")
-        return None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came out of a run: everything that a summary on screen or a program needs."""
+    """The result of a run: everything that a summary for a person or for a program needs."""
 
     run_id: str
     preset_id: str | None
@@ -83,28 +75,41 @@ async def open_run_session(
     group: str | None = None,
     target_ci_percent: float | None = None,
 ) -> AsyncGenerator["RunSession"]:
-    """Give a run that has started; the far end is brought up for it where the peer is `loopback` or `ssh://…`.
+    """Start a run, and its far end if the peer is `loopback` or `ssh://…`; the block ends both.
 
-    Unless the caller has it up already: `embedded`. `notices` are what there is to say from the beginning,
-    `variant` the options that the preset's link is had with. `label` is a person's name for the
-    run, `group` what a series of runs has in common. With `until_percent` it ends when the mean is known that
-    well, or its duration is up.
+    However the block is left, the run log has the end of the run.
 
-    Raises PlanError for a CSV file that cannot be written, before anything is connected; PeerError or
-    WorkerError where the run cannot be. However the block is left, the run log has the run's end.
+    Args:
+        plan: The test to carry out.
+        preset: The link to judge by; None for no expectation and no verdict.
+        peer: The far end to connect to, or to start.
+        log: The run log to write to; None for a run that is not stored.
+        csv: A file to create, or to continue.
+        pass_percent: The pass mark in percent of the expected rate.
+        far_end: A far end of this peer that is up already.
+        notices: Notices from before the run, shown with its own.
+        variant: Link options that differ from the preset's.
+        label: The user's name for the run.
+        group: The name of the series of runs that this one belongs to.
+        target_ci_percent: End the run as soon as the confidence interval of its mean is this narrow.
+
+    Raises:
+        PlanError: The CSV file cannot be written; nothing was connected.
+        PeerError: The far end cannot be reached or refuses.
+        WorkerError: The worker processes do not start.
     """
     async with AsyncExitStack() as stack:
-        writer = None if csv is None else stack.enter_context(open_csv(csv))
+        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
-        plan = _in_the_fastest_mode(plan, ceiling)
+        plan = _with_fastest_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(peer)))
-        expect = (
+        find_expected = (
             no_expectation
             if preset is None or not plan.has_documented_transactions
             else partial(find_expectation, preset, workload=plan.workload, variant=variant)
         )
-        run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=expect))
-        conducted = RunSession(
+        run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=find_expected))
+        session = RunSession(
             run,
             preset,
             peer,
@@ -118,43 +123,43 @@ async def open_run_session(
             diagnosis=LiveDiagnosis(
                 None if preset is None else link_evidence(preset, variant),
                 pass_percent=pass_percent,
-                ceiling=no_ceiling if peer.is_loopback else _ceiling_of(plan, ceiling),
+                ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(plan, ceiling),
             ),
         )
         try:
-            yield conducted
-            await conducted.drain()
+            yield session
+            await session.drain()
         finally:
-            conducted.abandon()
+            session.abandon()
 
 
-def _in_the_fastest_mode(plan: Plan, ceiling: Ceiling | None) -> Plan:
-    """Return a plan that names its mode, where none was asked for and this machine's ceiling tells which is faster.
+def _with_fastest_mode(plan: Plan, ceiling: Ceiling | None) -> Plan:
+    """Return the plan with the mode in which this machine sends fastest, if that is known and the plan has none.
 
-    That is what this machine sends by; the other one may be another, so payload that it sends is copied.
+    A far end that sends may be another kind of machine: there, the default stays.
     """
     if ceiling is None or plan.mode is not None or plan.settings.direction is not Direction.OUT:
         return plan
     return replace(plan, mode=ceiling.fastest_mode(plan.settings.sessions))
 
 
-def _ceiling_of(plan: Plan, ceiling: Ceiling | None) -> CeilingLookup:
-    """Return what this machine does with no link at all, where that was measured: it bounds one direction."""
+def _ceiling_lookup(plan: Plan, ceiling: Ceiling | None) -> CeilingLookup:
+    """Return a lookup of this machine's loopback rate, which bounds a single direction."""
     if ceiling is None:
         return no_ceiling
 
     def bit_s(settings: Settings) -> int | None:
-        found = ceiling.rate(plan.mode or Mode.COPY, settings.sessions)
-        return None if found is None or settings.direction is Direction.DUPLEX else found.bit_s
+        rate = ceiling.rate(plan.mode or Mode.COPY, settings.sessions)
+        return None if rate is None or settings.direction is Direction.DUPLEX else rate.bit_s
 
     return bit_s
 
 
 class RunSession:
-    """A run that goes on. Iterate over it once; it gives every event, `Started` first and `Ended` last.
+    """A run in progress. You must iterate over it once: it yields every event, `Started` first, `Ended` last.
 
-    `intervals` are those that the latest event completed, `why` knows what limits, `notices` are what a person
-    should know of how the run is kept. `outcome` is there once `Ended` has been given, or the block has been left.
+    `intervals` are those that the latest event completed. `outcome` is set with `Ended`, or when the block of
+    `open_run_session` is left, whichever is first.
     """
 
     def __init__(
@@ -172,7 +177,22 @@ class RunSession:
         target_ci_percent: float | None = None,
         diagnosis: LiveDiagnosis | None = None,
     ) -> None:
-        self.run_id = new_run_id(datetime.now(UTC), _CHANCE)
+        """Begin the run in the run log.
+
+        Args:
+            run: The run of the engine.
+            preset: The link that it is judged by.
+            peer: The far end, for the run log.
+            log: The run log to write to.
+            writer: The CSV file to write to.
+            pass_percent: The pass mark in percent of the expected rate.
+            notices: Notices from before the run.
+            label: The user's name for the run.
+            group: The name of the series of runs that this one belongs to.
+            target_ci_percent: End the run as soon as the confidence interval of its mean is this narrow.
+            diagnosis: The diagnosis to feed; by default one that knows neither link nor ceiling.
+        """
+        self.run_id = new_run_id(datetime.now(UTC), _RANDOM)
         self._pass_percent = pass_percent
         self.meter = Meter()
         self.diagnosis = diagnosis or LiveDiagnosis(pass_percent=pass_percent)
@@ -183,29 +203,30 @@ class RunSession:
         self._preset_id = None if preset is None else preset.id
         self._label, self._group = label, group
         self._precision = None if target_ci_percent is None else PrecisionTarget(target_ci_percent)
-        self._is_sure = False
-        self._log = log
+        self._is_precise = False
+        self._run_log = log
         self._writer = writer
         self._stopped: RunEnd | None = None
         self._notices = list(notices)
         self._earlier_problem = None if log is None else log.problem
         if log is not None:
-            named = str(peer) if not peer.is_loopback else peer.host
-            log.begin(self.run_id, self._preset_id or "", named, label, group)
+            peer_text = peer.host if peer.is_loopback else str(peer)
+            log.begin(self.run_id, self._preset_id or "", peer_text, label, group)
+        _log.debug("run %s of %s against %s began", self.run_id, self._preset_id, peer)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
-        """Return the next event, kept already."""
+        """Return the next event, after it was written."""
         event = await anext(self._events)
-        self._take(event)
+        self._handle(event)
         return event
 
     @property
     def notices(self) -> list[str]:
-        """What a person should know of how the run is kept, in the order in which it happened."""
-        problem = None if self._log is None else self._log.problem
+        """Messages about the run and its storage, the oldest first."""
+        problem = None if self._run_log is None else self._run_log.problem
         return [*self._notices, *([] if problem is None or problem is self._earlier_problem else [problem])]
 
     @property
@@ -214,73 +235,77 @@ class RunSession:
         return self._run.settings
 
     def change_settings(self, settings: Settings) -> None:
-        """Change direction, sessions or window while the run goes on."""
+        """Change direction, sessions or window of the run in progress."""
         self._run.change(settings)
 
     def set_pass_mark(self, pass_percent: float) -> None:
-        """Judge the run by another mark at its end."""
+        """Set the pass mark that the run is judged by at its end."""
         self._pass_percent = self.diagnosis.pass_percent = pass_percent
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
-        """End the run in order; its last events are still to come."""
+        """End the run in order. Its last events are still to come."""
         self._stopped = self._stopped or RunEnd(reason, detail)
         self._run.stop(reason, detail)
 
     async def drain(self) -> None:
-        """End the run if it still goes on, and take in what it has left to say."""
+        """Stop the run if it still goes on, and consume its remaining events."""
         if self.outcome is None:
             self.stop()
             async for _event in self:
                 pass
 
     def abandon(self) -> None:
-        """Close a run that nobody waits for any more; one that has ended stays as it is."""
+        """Record the end of a run whose events nobody reads any more. A run that has ended stays unchanged."""
         if self.outcome is None:
-            self._take(Ended(self._stopped or RunEnd(Reason.FAILED, "the run was abandoned at the near end")))
+            _log.debug("run %s is abandoned", self.run_id)
+            self._handle(Ended(self._stopped or RunEnd(Reason.FAILED, "the run was abandoned at the near end")))
 
-    def _take(self, event: Event) -> None:
-        if self._log is not None:
-            self._log.add(self.run_id, event)
+    def _handle(self, event: Event) -> None:
+        if self._run_log is not None:
+            self._run_log.add(self.run_id, event)
         self.intervals = self.meter.feed(event)
         self.diagnosis.feed(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:
-            self._look_how_sure()
+            self._stop_if_precise()
         if isinstance(event, Ended):
             self._finish()
 
-    def _look_how_sure(self) -> None:
-        """End the run when its mean is known as well as was asked for."""
-        if self._precision is None or self._is_sure or not self._precision.is_reached(self.meter.rate_estimate()):
+    def _stop_if_precise(self) -> None:
+        """End the run when its confidence interval is as narrow as requested."""
+        if self._precision is None or self._is_precise:
             return
-        self._is_sure = True
+        if not self._precision.is_reached(self.meter.rate_estimate()):
+            return
+        self._is_precise = True
         self.stop(Reason.COMPLETED, f"the mean is known within {self._precision.percent:g} %")
 
-    def _until_ci(self, summary: Summary) -> dict[str, Any]:
-        """Return what became of the precision that was asked for; where it was not reached, that is said too."""
+    def _precision_document(self, summary: Summary) -> dict[str, Any]:
+        """Return whether the requested precision was reached, for the document. If not, add a notice."""
         if self._precision is None:
             return {}
-        if not self._is_sure and summary.end.reason is Reason.COMPLETED:
+        if not self._is_precise and summary.end.reason is Reason.COMPLETED:
             self._notices.append(
                 f"the mean is not known within {self._precision.percent:g} % yet: give --max-seconds more time"
             )
-        return {"until_ci": {"percent": self._precision.percent, "is_reached": self._is_sure}}
+        return {"until_ci": {"percent": self._precision.percent, "is_reached": self._is_precise}}
 
     def _finish(self) -> None:
-        """Sum up, judge, and close the run in the log; what was not told by then is not waited for."""
+        """Summarize and judge the run, and finish it in the run log."""
         self.intervals = self.meter.flush()
         self._write_rows()
         summary = self.meter.summary()
         verdict = judge(summary, pass_percent=self._pass_percent)
         findings = self.diagnosis.final_findings if summary.end.reason in DIAGNOSABLE_REASONS else ()
-        found = run_document(
+        document = run_document(
             summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings
         )
-        found |= self._until_ci(summary)
-        if self._log is not None:
-            self._log.finish(self.run_id, verdict.word, found)
+        document |= self._precision_document(summary)
+        if self._run_log is not None:
+            self._run_log.finish(self.run_id, verdict.word, document)
         started = self.meter.started
-        self.outcome = Outcome(self.run_id, self._preset_id, started, summary, verdict, found, findings)
+        self.outcome = Outcome(self.run_id, self._preset_id, started, summary, verdict, document, findings)
+        _log.debug("run %s ended: %s, verdict %s", self.run_id, summary.end.reason, verdict.word)
 
     def _write_rows(self) -> None:
         if self._writer is None:
@@ -288,6 +313,7 @@ class RunSession:
         try:
             self._writer.write(self.meter, self.intervals, run_id=self.run_id, preset=self._preset_id or "")
         except RunLogError as error:
+            _log.debug("run %s: no more CSV: %s", self.run_id, error)
             self._writer = None
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` gives all rows")
 
@@ -302,7 +328,17 @@ def run_document(
     *,
     findings: tuple[Finding, ...] = (),
 ) -> dict[str, Any]:
-    """Return the JSON document of a run; without a preset its `preset` is null. A new run has no note yet."""
-    found = build_document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
+    """Return the JSON document of a run.
+
+    Args:
+        summary: The measurements.
+        verdict: The verdict on them.
+        run_id: The run's id.
+        preset_id: The preset's id; null in the document if there is none.
+        label: The user's name for the run.
+        group: The name of its series of runs.
+        findings: The reasons why it was not faster.
+    """
+    document = build_document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
     why = findings_json(findings)
-    return {**found, "preset": preset_id, "label": label, "note": None, "group": group, "why": why}
+    return {**document, "preset": preset_id, "label": label, "note": None, "group": group, "why": why}

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -349,3 +350,58 @@ def test_a_run_until_it_is_stopped_has_no_duration() -> None:
     started = replace(_started(OUT, Expectation()), plan=Plan(duration_ns=None))
     made = build_document(replay([started]).summary(), run_id="r", preset="loopback", verdict="none")
     assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)
+
+
+HEADER_LINE = (",".join(COLUMNS) + "\r\n").encode()
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_new_or_empty_file_begins_with_the_header(tmp_path: Path, exists: bool) -> None:
+    """It is written at once."""
+    path = tmp_path / "rows.csv"
+    if exists:
+        path.touch()
+    CsvWriter.append(path).close()
+    assert path.read_bytes() == HEADER_LINE
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (HEADER_LINE, HEADER_LINE),
+        (HEADER_LINE + b"a,b\r\n", HEADER_LINE + b"a,b\r\n"),
+        (HEADER_LINE.replace(b"\r", b"") + b"a,b\n", HEADER_LINE.replace(b"\r", b"") + b"a,b\n"),
+        (HEADER_LINE + b"a,b\r\nc", HEADER_LINE + b"a,b\r\nc\r\n"),
+    ],
+    ids=["header only", "rows", "line feeds", "a row cut off"],
+)
+def test_a_file_of_earlier_runs_is_continued_without_a_second_header(
+    tmp_path: Path, content: bytes, expected: bytes
+) -> None:
+    """And a row that was cut off in a crash does not swallow the next one."""
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    CsvWriter.append(path).close()
+    assert path.read_bytes() == expected
+
+
+@pytest.mark.parametrize("content", [b"x", b"\n", HEADER_LINE[:-10], b"\xff\xfe", b"x" * 10_000])
+def test_a_file_of_anything_else_is_refused_and_stays_as_it_was(tmp_path: Path, content: bytes) -> None:
+    """A slip of the hand costs nothing."""
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    with pytest.raises(PlanError, match="something else"):
+        CsvWriter.append(path)
+    assert path.read_bytes() == content
+
+
+def test_a_path_that_cannot_be_written_is_a_plan_error(tmp_path: Path) -> None:
+    """A directory, a missing directory, a name that no file can have, a full device."""
+    for path in (tmp_path, tmp_path / "no" / "rows.csv", tmp_path / "a\0b", Path("/dev/full")):
+        with pytest.raises(PlanError, match="CSV file"):
+            CsvWriter.append(path)
+
+
+def test_a_device_is_written_as_it_is() -> None:
+    """There is nothing in it to continue."""
+    CsvWriter.append(Path(os.devnull)).close()

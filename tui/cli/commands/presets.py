@@ -84,7 +84,7 @@ def new_preset(
     as_json: given.JsonOption = False,
 ) -> int:
     """Make a preset of your own that expects what a run measured, to hold later runs against."""
-    from ...services.preset_file import make_preset
+    from ...services.user_presets import make_preset
 
     made = make_preset(name, from_run, force=force)
     for notice in made.notices:
