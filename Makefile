@@ -12,14 +12,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 run: $(VENV)/run.stamp
 	@$(BIN)/python -m linkgauge $(ARGS)
 
-# Several at a time, and what fails beside another once more, by itself; then those that measure, alone. test-every also has what is the same
-# again, on the other event loop and at every screen size. ARGS goes to one plain pytest instead: make test ARGS="-k window".
+# Several tests at a time; what fails there is tried once more by itself, and more than 3 rescued so fail the run. Then the tests that measure,
+# each alone. test-every also runs both event loops, every screen size and the whole truth matrix.
+# ARGS goes to one plain pytest instead: make test ARGS="-k window".
 test: $(VENV)/dev.stamp
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal $(EVERY) -m "not alone" || \
-	  $(BIN)/python -m pytest -q $(EVERY) --last-failed --last-failed-no-failures none -m "not alone"
+	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
 	$(BIN)/python -m pytest -q $(EVERY) -m alone
 endif
 

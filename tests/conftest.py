@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
@@ -26,7 +27,9 @@ _LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "uvloop": uvloop.new_event_loop,
     "asyncio": asyncio.new_event_loop,
 }
-_STOLEN = 0.05
+_MOST_STOLEN = 0.05
+STOLEN = "of this machine's time was stolen meanwhile"
+MOST_RESCUED = 3
 _CORES = pytest.StashKey[tuple[CoreTimes, ...] | None]()
 
 
@@ -72,18 +75,58 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.when == "call" and report.failed and _CORES in item.stash:
         cores = subtract_core_times(item.stash[_CORES], read_core_times()) or ()
         share = sum(core.steal_ns for core in cores) / max(1, sum(core.busy_ns + core.idle_ns for core in cores))
-        if share > _STOLEN:
+        if share > _MOST_STOLEN:
             path, line, _ = item.location
             report.outcome = "skipped"
-            report.longrepr = (path, line or 0, f"{share:.0%} of this machine's time was stolen meanwhile")
+            report.longrepr = (path, line or 0, f"{share:.0%} {STOLEN}")
     return report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--every` runs what is left out otherwise."""
+    """Add `--every`, which runs what is left out otherwise, and `--rescue`, a second try of what has failed."""
     parser.addoption(
-        "--every", action="store_true", help="also the same again: on the other event loop, at other sizes"
+        "--every", action="store_true", help="also the other event loop, larger screens and the whole truth matrix"
     )
+    parser.addoption(
+        "--rescue",
+        action="store_true",
+    """Fail a second try that rescues too many tests: a busy machine does not make that many fail."""
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before the plugin of --last-failed looks
+def pytest_configure(config: pytest.Config) -> None:
+    """Have `--rescue` choose the tests that failed last time."""
+    if config.getoption("--rescue"):
+        config.option.lf, config.option.last_failed_no_failures = True, "none"
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a second try that rescues too many tests: then it is not a busy machine that made them fail."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not session.config.getoption("--rescue") or exitstatus != pytest.ExitCode.OK:
+        return
+    if len(reporter.stats.get("passed", ())) > MOST_RESCUED:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what passed at its second try only, and what was skipped because time was stolen from this machine."""
+    skipped = [
+        report.nodeid for report in terminalreporter.stats.get("skipped", ()) if STOLEN in str(report.longrepr)
+    ]
+    rescued = (
+        [report.nodeid for report in terminalreporter.stats.get("passed", ())]
+        if config.getoption("--rescue")
+        else []
+    )
+    for title, tests in (("rescued by a second try", rescued), ("skipped for stolen time", skipped)):
+        if tests:
+            terminalreporter.section(f"{len(tests)} {title}")
+            for test in tests:
+                terminalreporter.line(test)
+    if len(rescued) > MOST_RESCUED:
+        terminalreporter.line(f"more than {MOST_RESCUED} tests passed at their second try only: this run fails")
 
 
 def pytest_asyncio_loop_factories(
@@ -105,19 +148,19 @@ def _runs_everything(config: pytest.Config) -> bool:
     return config.getoption("--every") or any("::" in argument for argument in config.args)
 
 
-def _is_again(item: pytest.Item) -> bool:
-    """Return whether a test is one that is run anyhow, on a larger screen."""
-    chosen = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return chosen.get("size") in LARGER
+def _is_one_more_case(item: pytest.Item) -> bool:
+    """Return whether a test is a further case of one that is run anyway: on a larger screen, or marked so."""
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return parameters.get("size") in LARGER or item.get_closest_marker("every") is not None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is the same again, where it is not asked for by `--every` or by its name."""
+    """Leave further cases out, unless `--every` or the test's name asks for them."""
     if _runs_everything(config):
         return
-    again = [item for item in items if _is_again(item)]
-    items[:] = [item for item in items if not _is_again(item)]
-    config.hook.pytest_deselected(items=again)
+    left_out = [item for item in items if _is_one_more_case(item)]
+    items[:] = [item for item in items if not _is_one_more_case(item)]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:
