@@ -90,7 +90,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rescue",
         action="store_true",
-    """Fail a second try that rescues too many tests: a busy machine does not make that many fail."""
+        help=f"run what failed last time once more by itself; more than {MOST_RESCUED} that then pass are a failure",
     )
 
 
