@@ -90,7 +90,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rescue",
         action="store_true",
-        help=f"run what failed last time once more by itself; more than {MOST_RESCUED} that then pass are a failure",
+        help=f"run what failed last time once more; more than {MOST_RESCUED} that pass now are a failure",
     )
 
 
