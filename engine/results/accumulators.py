@@ -1,40 +1,84 @@
-"""Running sums of a run: what a summary is made of, in a bounded amount of memory.
+"""Running sums over the samples of a run, in bounded memory.
 
-Pure. A day's run is tens of millions of session samples, so none is kept: bytes, time and CPU are sums, and
-medians come from counted histograms, which give the same answer in whatever order the samples came.
+The summary, the findings, the gauges and the reports all add up samples here, so that no two of them can differ.
+A day's run is tens of millions of session samples, so none is kept: bytes, time and CPU are sums, and medians
+come from histograms, which give the same answer in whatever order the samples arrived.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import attrgetter
 from typing import Final
 
-from ..model.events import Expectation, ExpectedRate, Opened
 from ..model.latency_histogram import merge_counts, summarize_latency
-from ..model.plan import MIB, SECOND_NS, Direction, End, Mode, Settings, sender_of
-from ..model.samples import ProbeSample, Sample
-from ..model.socket_info import SocketInfo
+from ..model.plan import MIB, SECOND_NS, Direction, End, sender_of
+from ..model.samples import CoreTimes, NicCounts, Sample, SessionSample
 from ..model.workload import Workload
 from .confidence import Estimate, RateSeries
-from .summary import CpuSummary, Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
+from .summary import CpuSummary, Measurement
 
-_EXACT_BITS: Final = 12  # values under 4096 have a bucket each, the others one for each 1/2048 of their size
-_MAX_WARNINGS: Final = 32
-_MOST_HALVES: Final = 4_096  # a far end whose samples never come does not fill the memory
+_EXACT_BITS: Final = 12
+_MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
+_SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
+_MEDIANS: Final = ("rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "delivery_bit_s", "peer_window_bytes")
+
+_read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
+_read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_MEDIANS)
+
+
+def sum_bytes(sample: Sample, flow: Direction) -> int:
+    """Return the bytes of all sessions of a single direction in one sample."""
+    return sum(session.bytes for session in sample.sessions if session.direction is flow)
+
+
+def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
+    """Return the transactions of a single direction, counted by latency bucket (latency_histogram.py)."""
+    for counts in sample.latency:
+        if counts.direction is flow:
+            return dict(zip(counts.buckets, counts.counts, strict=True))
+    return {}
+
+
+def bits_per_second(bytes_: int, span_ns: int) -> float | None:
+    """Return a rate; None where no time was measured."""
+    return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
+
+
+def core_percents(cores: Sequence[CoreTimes]) -> tuple[float, ...]:
+    """Return how busy each core was; the position is the core's number."""
+    return tuple(100 * core.busy_fraction for core in cores)
+
+
+def host_percent(cores: Sequence[CoreTimes]) -> float | None:
+    """Return the mean load of the cores; None where none is known."""
+    percents = core_percents([core for core in cores if core.busy_ns + core.idle_ns > 0])
+    return sum(percents) / len(percents) if percents else None
+
+
+def hottest_core_percent(cores: Sequence[CoreTimes]) -> float | None:
+    """Return the load of the busiest core; None where none is known."""
+    return None if host_percent(cores) is None else max(core_percents(cores))
 
 
 class Histogram:
-    """Counts of whole numbers. The median is exact up to 4095, and within 0.05 % above that."""
+    """Counts of whole numbers in buckets, whose median is exact for small values and close for large ones.
 
-    def __init__(self) -> None:
+    Values below `2 ** exact_bits` have a bucket each, larger ones share one with values of nearly their size: the
+    median is exact up to 4095 and within 0.05 % above that, for 12 bits.
+    """
+
+    def __init__(self, exact_bits: int = _EXACT_BITS) -> None:
+        self._exact_bits = exact_bits
         self._counts: dict[int, int] = {}
         self._sums: dict[int, int] = {}
 
     def add(self, value: int) -> None:
-        """Count one value; one below nothing counts as nothing."""
+        """Count one value; a negative one counts as 0."""
         value = max(0, value)
-        shift = max(0, value.bit_length() - _EXACT_BITS)
+        shift = max(0, value.bit_length() - self._exact_bits)
         bucket = (value >> shift) << shift
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
         self._sums[bucket] = self._sums.get(bucket, 0) + value
@@ -45,52 +89,92 @@ class Histogram:
         if not self._counts:
             return None
         buckets = sorted(self._counts)
-        upto = list(accumulate(self._counts[bucket] for bucket in buckets))
-        middles = ((upto[-1] + 1) // 2, upto[-1] // 2 + 1)
-        pair = [buckets[bisect_left(upto, rank)] for rank in middles]
-        return round(sum(self._sums[bucket] / self._counts[bucket] for bucket in pair) / 2)
+        cumulative = list(accumulate(self._counts[bucket] for bucket in buckets))
+        ranks = ((cumulative[-1] + 1) // 2, cumulative[-1] // 2 + 1)
+        middle = [buckets[bisect_left(cumulative, rank)] for rank in ranks]
+        return round(sum(self._sums[bucket] / self._counts[bucket] for bucket in middle) / 2)
+
+
+class SampleOrder:
+    """Admits each end's samples in the order of their indexes.
+
+    Ask it before a sample is added anywhere: what one consumer leaves out, all leave out.
+    """
+
+    def __init__(self) -> None:
+        self._newest = {End.NEAR: -1, End.FAR: -1}
+
+    def admits(self, sample: Sample) -> bool:
+        """Return whether the sample follows its end's last one and lasted some time; remember its index if so."""
+        if sample.index <= self._newest[sample.end] or sample.interval_ns <= 0:
+            return False
+        self._newest[sample.end] = sample.index
+        return True
+
+    @property
+    def reached_by_both(self) -> int:
+        """The index that both ends have reached; -1 before."""
+        return min(self._newest.values())
+
+    @property
+    def reached_by_any(self) -> int:
+        """The index of the newest sample of either end; -1 before."""
+        return max(self._newest.values())
 
 
 @dataclass(slots=True)
-class FlowSum:
-    """What a receiver counted of one direction, and over how much of its time.
+class ReceiverSum:
+    """What the receiver counted of one direction, and over how much of its time.
 
-    `silent_ns` is the part of the span since the last byte. `latency` counts transactions by bucket (latency.py).
-    `series` has the rates one by one, to tell how sure their mean is; None for a sum of several stretches.
+    `trailing_silence_ns` is the part of the span since the last byte. `latency` counts transactions by bucket.
+    `series` holds the single rates that the estimate needs; it is None where no estimate is wanted, and for
+    a sum over several periods.
     """
 
     bytes: int = 0
     span_ns: int = 0
     trailing_silence_ns: int = 0
     is_transactional: bool = False
+    out_of_order: int | None = None
     latency: dict[int, int] = field(default_factory=dict[int, int])
-    series: RateSeries | None = field(default_factory=RateSeries)
+    series: RateSeries | None = None
 
-    def add(self, bytes_: int, span_ns: int) -> None:
-        """Add an interval."""
-        self._add(bytes_, span_ns)
+    def add(self, sample: Sample, flow: Direction) -> None:
+        """Add the receiver's sample."""
+        bytes_, span_ns = sum_bytes(sample, flow), sample.interval_ns
+        self._extend(bytes_, span_ns)
         if self.series is not None:
             self.series.add(bytes_ * 8 * SECOND_NS, span_ns)
+        merge_counts(self.latency, latency_counts(sample, flow).items())
+        for session in sample.sessions:
+            if session.direction is flow:
+                self.out_of_order = add_known(self.out_of_order, session.out_of_order)
 
-    def _add(self, bytes_: int, span_ns: int) -> None:
+    def _extend(self, bytes_: int, span_ns: int) -> None:
         self.bytes += bytes_
         self.span_ns += span_ns
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
 
-    def add_flow(self, other: "FlowSum") -> None:
-        """Add another sum, its latency too, of a time that followed."""
+    def extend(self, other: "ReceiverSum") -> None:
+        """Add another sum, over a time that followed."""
         if other.span_ns:
             self.series = None if self.span_ns else other.series
-        self._add(other.bytes, other.span_ns)
+        self._extend(other.bytes, other.span_ns)
         self.is_transactional = self.is_transactional or other.is_transactional
+        self.out_of_order = add_known(self.out_of_order, other.out_of_order)
         merge_counts(self.latency, other.latency.items())
 
     def trim_silence(self) -> None:
-        """Let the span end with the last byte: the time in which a lost peer was waited for is not the link's."""
+        """Let the span end with the last byte: the wait for a lost peer says nothing about the link."""
         self.span_ns -= self.trailing_silence_ns
         self.trailing_silence_ns = 0
         if self.series is not None:
             self.series.trim_silence()
+
+    @property
+    def bit_s(self) -> float | None:
+        """The mean rate; None where no time was measured."""
+        return bits_per_second(self.bytes, self.span_ns)
 
     @property
     def measurement(self) -> Measurement | None:
@@ -102,331 +186,252 @@ class FlowSum:
 
     @property
     def estimate(self) -> Estimate | None:
-        """The rate in bit/s with its error; None where that cannot be told."""
+        """The rate in bit/s with its error; None where too little was measured."""
         if self.series is None or not self.span_ns:
             return None
         return self.series.estimate(self.bytes * 8 * SECOND_NS / self.span_ns)
 
 
 @dataclass(slots=True)
-class PeriodSum:
-    """One stretch of a run: its settings since `start_ns`, and what was measured under them."""
+class SenderSum:
+    """What the senders' TCP reported: counters added up, and medians over sessions and samples."""
 
-    settings: Settings
-    expectation: Expectation
-    start_ns: int
-    is_transactional: bool = False
-    flows: dict[Direction, FlowSum] = field(default_factory=dict[Direction, FlowSum])
-    first_measured_ns: int | None = None
-    _both: RateSeries = field(default_factory=RateSeries)
-    _halves: dict[int, float] = field(default_factory=dict[int, float])
+    span_ns: int = 0
+    sessions: set[int] = field(default_factory=set[int])
+    min_rtt_us: int | None = None
+    _counters: dict[str, int] = field(default_factory=dict[str, int])
+    _histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
 
-    def __post_init__(self) -> None:
-        """Start both directions from nothing."""
-        for flow in Direction.DUPLEX.flows:
-            self.flows[flow] = FlowSum(is_transactional=self.is_transactional)
+    def add(self, sample: Sample, flow: Direction) -> None:
+        """Add the sender's sample of one direction."""
+        self.span_ns += sample.interval_ns
+        for session in sample.sessions:
+            if session.direction is flow:
+                self._add_session(session)
 
-    def add(self, sample: Sample, flow: Direction, bytes_: int) -> None:
-        """Add what a receiver counted of a direction in an interval."""
-        span_ns = sample.interval_ns
-        self.flows[flow].add(bytes_, span_ns)
-        begun_ns = sample.elapsed_ns - span_ns
-        self.first_measured_ns = (
-            begun_ns if self.first_measured_ns is None else min(self.first_measured_ns, begun_ns)
-        )
-        if self.settings.direction is not Direction.DUPLEX:
-            return
-        # The two directions share machines and line, so that the error of their sum is in neither of theirs: it
-        # needs the sums themselves, interval by interval. The other end's half may come seconds later, or never.
-        bit_s = bytes_ * 8 * SECOND_NS / span_ns
-        other_bit_s = self._halves.pop(sample.index, None)
-        if other_bit_s is not None:
-            self._both.add((bit_s + other_bit_s) * span_ns, span_ns)
-        elif len(self._halves) < _MOST_HALVES:
-            self._halves[sample.index] = bit_s
+    def _add_session(self, session: SessionSample) -> None:
+        self.sessions.add(session.session)
+        for name, value in zip(_SUMMED, _read_summed(session), strict=True):
+            if value is not None:
+                self._counters[name] = self._counters.get(name, 0) + value
+        for name, value in zip(_MEDIANS, _read_medians(session), strict=True):
+            if value is not None:
+                self._histograms.setdefault(name, Histogram()).add(value)
+        if session.min_rtt_us is not None:
+            self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
 
-    def trim_silence(self) -> None:
-        """Let each direction end with its last byte."""
-        for flow in self.flows.values():
-            flow.trim_silence()
-        self._both.trim_silence()
+    def median(self, name: str) -> int | None:
+        """Return the median of a gauge such as `rtt_us`; None where no session reported it."""
+        histogram = self._histograms.get(name)
+        return None if histogram is None else histogram.median
+
+    def time_share(self, name: str) -> float | None:
+        """Return the mean share of the sessions' time that a counter of microseconds covers."""
+        whole_us = self.span_ns * len(self.sessions) / 1_000
+        return None if name not in self._counters or not whole_us else min(1.0, self._counters[name] / whole_us)
 
     @property
-    def total(self) -> FlowSum:
-        """Both directions: bytes added, and the span over which they make the sum of the two rates.
-
-        The two receivers' spans differ by a few milliseconds; the longer one alone would take 0.9 % off the sum
-        of 10 s on a slow link, where the far end's last sample comes late.
-        """
-        out, in_ = self.flows[Direction.OUT], self.flows[Direction.IN]
-        whole = FlowSum(is_transactional=self.is_transactional)
-        whole.add_flow(out)
-        whole.add_flow(in_)
-        if out.span_ns and in_.span_ns:
-            whole.series = self._both
-        bytes_per_ns = sum(flow.bytes / flow.span_ns for flow in (out, in_) if flow.span_ns)
-        longer_ns = max(out.span_ns, in_.span_ns)
-        whole.span_ns = round(whole.bytes / bytes_per_ns) if bytes_per_ns else longer_ns
-        return whole
+    def retransmits(self) -> int | None:
+        """The segments sent again; None where no kernel reported them."""
+        return self._counters.get("retransmits")
 
     @property
-    def period(self) -> Period:
-        """The stretch as a summary has it."""
-        out, in_ = self.flows[Direction.OUT].measurement, self.flows[Direction.IN].measurement
-        warmup_ns = None if self.first_measured_ns is None else max(0, self.first_measured_ns - self.start_ns)
-        total = self.total.measurement
-        return Period(self.settings, self.expectation, out, in_, total, self.start_ns, warmup_ns)
+    def retransmitted_share(self) -> float | None:
+        """The share of the payload sent again; counted in segments where the kernel does not report bytes."""
+        again = self._counters.get("bytes_retrans")
+        if again is None and self.retransmits is not None:
+            again = self.retransmits * (self.median("mss_bytes") or 0)
+        whole = self._counters.get("bytes", 0) + (again or 0)
+        return None if again is None or not whole else again / whole
 
 
-def sum_flow(periods: Sequence[PeriodSum], flow: Direction) -> Measurement | None:
-    """Return what was measured of one direction over all stretches."""
-    sums = FlowSum()
-    for part in periods:
-        sums.add_flow(part.flows[flow])
-    return sums.measurement
+@dataclass(slots=True)
+class EndSum:
+    """What one end's host spent: cores, linkgauge's processes, and the counters of the interface."""
 
-
-def sum_total(periods: Sequence[PeriodSum]) -> Measurement | None:
-    """Return what was measured of both directions; stretches follow each other, so their spans add up."""
-    sums = FlowSum()
-    for part in periods:
-        sums.add_flow(part.total)
-    return sums.measurement
-
-
-def mean_expectation(periods: Sequence[PeriodSum]) -> Expectation:
-    """Return what to expect of a whole run: each stretch's rates, weighted with the time it was measured for.
-
-    A total is expected only where both directions ran at once at some time; a stretch of a single direction
-    counts towards it with what that direction should carry. Before anything is measured, it is what is
-    expected now.
-    """
-    parts = [part for part in periods if part.total.span_ns] or list(periods[-1:])
-    out = [(p.flows[Direction.OUT].span_ns, p.expectation.out) for p in parts if _has(p, Direction.OUT)]
-    in_ = [(p.flows[Direction.IN].span_ns, p.expectation.in_) for p in parts if _has(p, Direction.IN)]
-    total = [(p.total.span_ns, _expected_total(p)) for p in parts]
-    both = any(p.expectation.total is not None for p in parts)
-    return Expectation(_weighted(out), _weighted(in_), _weighted(total) if both else None)
-
-
-def _has(part: PeriodSum, flow: Direction) -> bool:
-    return flow in part.settings.direction.flows
-
-
-def _expected_total(part: PeriodSum) -> ExpectedRate | None:
-    expectation = part.expectation
-    if part.settings.direction is Direction.DUPLEX or expectation.total is not None:
-        return expectation.total
-    return expectation.out if part.settings.direction is Direction.OUT else expectation.in_
-
-
-def _weighted(parts: Sequence[tuple[int, ExpectedRate | None]]) -> ExpectedRate | None:
-    """Return the mean of those that were measured, or the last where none was."""
-    weighed = [part for part in parts if part[0]] or list(parts[-1:])
-    known = [(weight or 1, expected) for weight, expected in weighed if expected is not None]
-    if not known or len(known) < len(weighed):
-        return None
-    whole = sum(weight for weight, _ in known)
-    bit_s = (sum(weight * expected.bit_s for weight, expected in known) + whole // 2) // whole
-    documented = all(expected.basis == "documented" for _, expected in known)
-    sources = dict.fromkeys(expected.source for _, expected in known)
-    transactions = [(weight, expected.transactions_s) for weight, expected in known]
-    rates = [weight * rate for weight, rate in transactions if rate is not None]
-    most = [weight * expected.most_bit_s for weight, expected in known if expected.most_bit_s is not None]
-    return ExpectedRate(
-        bit_s,
-        "documented" if documented else "computed",
-        "; ".join(sources),
-        sum(rates) / whole if len(rates) == len(known) else None,
-        (sum(most) + whole // 2) // whole if len(most) == len(known) else None,
-    )
-
-
-class CpuSum:
-    """CPU of one end over its samples that are no warm-up."""
-
-    def __init__(self) -> None:
-        self._busy_ns: list[int] = []
-        self._whole_ns: list[int] = []
-        self._process_ns = 0
-        self._process_span_ns = 0
-        self._span_ns = 0
+    span_ns: int = 0
+    process_ns: int = 0
+    process_span_ns: int = 0
+    worker_ns: int | None = None
+    nic: NicCounts | None = None
+    _cores: list[CoreTimes] = field(default_factory=list[CoreTimes])
 
     def add(self, sample: Sample) -> None:
-        """Add a sample."""
-        self._span_ns += sample.interval_ns
+        """Add a sample of this end."""
+        self.span_ns += sample.interval_ns
         if sample.process_cpu_ns is not None:
-            self._process_ns += sample.process_cpu_ns
-            self._process_span_ns += sample.interval_ns
-        cores = sample.cores or ()
-        missing = len(cores) - len(self._busy_ns)  # cores can be switched on during a run
-        self._busy_ns += [0] * missing
-        self._whole_ns += [0] * missing
-        for number, core in enumerate(cores):
-            self._busy_ns[number] += core.busy_ns
-            self._whole_ns[number] += core.busy_ns + core.idle_ns
+            self.process_ns += sample.process_cpu_ns
+            self.process_span_ns += sample.interval_ns
+        self.worker_ns = add_known(self.worker_ns, sample.busiest_worker_ns)
+        if sample.nic is not None:
+            self.nic = sample.nic if self.nic is None else _add_nic_counts(self.nic, sample.nic)
+        for number, core in enumerate(sample.cores or ()):
+            if number < len(self._cores):
+                self._cores[number] = _add_core_times(self._cores[number], core)
+            else:  # a core can be switched on during a run
+                self._cores.append(core)
+
+    @property
+    def cores(self) -> tuple[CoreTimes, ...]:
+        """The sums of each core's times; the position is the core's number."""
+        return tuple(self._cores)
+
+    @property
+    def process_share(self) -> float | None:
+        """How many cores linkgauge's processes used; None where no sample knows their CPU time."""
+        return self.process_ns / self.process_span_ns if self.process_span_ns else None
+
+    @property
+    def worker_share(self) -> float | None:
+        """The share of a core that the busiest worker process used."""
+        return None if self.worker_ns is None or not self.span_ns else self.worker_ns / self.span_ns
 
     def summary(self, payload_bytes: int, transactions: int = 0) -> CpuSummary:
-        """Return the means, and the cost of what was received in both directions together."""
-        shares = [b * 100 / w for b, w in zip(self._busy_ns, self._whole_ns, strict=True) if w > 0]
-        process = self._process_ns * 100 / self._process_span_ns if self._process_span_ns else None
-        # Where a sample did not know its process time, the others stand for it.
-        spent_ms = None if process is None else process / 100 * self._span_ns / 1e6
+        """Return the mean loads, and the cost of the payload received in both directions together."""
+        # Samples that do not know their process time are taken to be like the others.
+        spent_ms = None if self.process_share is None else self.process_share * self.span_ns / 1e6
         return CpuSummary(
-            host_percent=sum(shares) / len(shares) if shares else None,
-            hottest_core_percent=max(shares, default=None),
-            process_percent=process,
+            host_percent=host_percent(self._cores),
+            hottest_core_percent=hottest_core_percent(self._cores),
+            process_percent=None if self.process_share is None else 100 * self.process_share,
             msec_per_mib=spent_ms / (payload_bytes / MIB) if spent_ms is not None and payload_bytes else None,
             msec_per_transaction=spent_ms / transactions if spent_ms is not None and transactions else None,
         )
 
 
-class TcpSum:
-    """What the senders' kernels told, and what both ends' kernels granted."""
+class SampleSum:
+    """The sums over some samples taken under one setting: of each end, and of each single direction."""
 
-    def __init__(self) -> None:
-        self.workload = Workload.STREAM
-        self._retransmits: int | None = None
-        self._rtt_us = Histogram()
-        self._mss_bytes = Histogram()
-        self._open: dict[tuple[End, Direction, int], SocketInfo] = {}
-
-    def add_session(self, event: Opened) -> None:
-        """Take in what was granted; a session that is opened again replaces what it was granted before."""
-        facts = event.facts
-        self._open[facts.end, facts.direction, facts.session] = facts
-
-    def apply_settings(self, settings: Settings) -> None:
-        """Forget the sessions that new settings take away."""
-        flows = settings.direction.flows
-        self._open = {
-            key: facts
-            for key, facts in self._open.items()
-            if facts.direction in flows and facts.session <= settings.sessions
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.ends = {end: EndSum() for end in End}
+        self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows}
+        self.received = {
+            flow: ReceiverSum(is_transactional=workload.is_transactional) for flow in Direction.DUPLEX.flows
         }
 
-    def add(self, sample: Sample, flow: Direction) -> None:
-        """Add the sender's sample of one direction."""
-        for session in sample.sessions:
-            if session.direction is not flow:
-                continue
-            if session.retransmits is not None:
-                self._retransmits = (self._retransmits or 0) + session.retransmits
-            if session.rtt_us is not None:
-                self._rtt_us.add(session.rtt_us)
-            if session.mss_bytes is not None:
-                self._mss_bytes.add(session.mss_bytes)
-
-    @property
-    def summary(self) -> TcpSummary:
-        """The sums as a summary has them; congestion control and MSS are the senders'."""
-        senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, self.workload)]
-        names = sorted({facts.congestion for facts in senders if facts.congestion is not None})
-        mss_bytes = self._mss_bytes.median
-        if mss_bytes is None:
-            mss_bytes = _least(facts.mss_bytes for facts in senders)
-        return TcpSummary(
-            retransmits=self._retransmits,
-            rtt_us=self._rtt_us.median,
-            mss_bytes=mss_bytes,
-            congestion=", ".join(names) or None,
-            window_granted_near_bytes=self._granted(End.NEAR),
-            window_granted_far_bytes=self._granted(End.FAR),
-            mode=_mode_of(self._open.values(), senders),
-        )
-
-    def _granted(self, end: End) -> int | None:
-        return _least(facts.window_granted_bytes for facts in self._open.values() if facts.end is end)
-
-
-def _mode_of(everyone: Iterable[SocketInfo], senders: Sequence[SocketInfo]) -> Mode | None:
-    """Return the mode of a run: the one that says most against its figures."""
-    if any(facts.mode is Mode.DISCARD for facts in everyone if facts not in senders):
-        return Mode.DISCARD
-    modes = {facts.mode for facts in senders}
-    return None if not modes else Mode.COPY if modes == {Mode.COPY} else Mode.SENDFILE
-
-
-def _least(values: Iterable[int | None]) -> int | None:
-    return min((value for value in values if value is not None), default=None)
-
-
-class Warnings:
-    """Texts in the order of their first coming, each once, and not without end."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, None] = {}
-        self._left_out = 0
-
-    def add(self, text: str) -> None:
-        """Take one in."""
-        if text not in self._texts:
-            if len(self._texts) < _MAX_WARNINGS:
-                self._texts[text] = None
+    def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
+        """Add a sample, of the directions that its setting runs."""
+        self.ends[sample.end].add(sample)
+        for flow in flows:
+            if sender_of(flow, self.workload) is sample.end:
+                self.sent[flow].add(sample, flow)
             else:
-                self._left_out += 1
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The texts, and how many more there were."""
-        more = (f"further warnings left out here: {self._left_out}",) if self._left_out else ()
-        return (*self._texts, *more)
+                self.received[flow].add(sample, flow)
 
 
-# MERGED FROM engine/probe:
-# The probe beside a stream: how it asks, and what a run makes of its answers.
-#
-# Pure. The near end asks for one byte with one byte, so that a packet each way is all that it adds. One request is
-# in flight at a time and none goes out sooner than 10 ms after the last: 100 a second at most, which take 0.7 % of
-# a
-# 10 Mb/s link and 0.007 % of one of 1 Gb/s. With more in flight, TCP would hold requests back in the sender
-# and their time would be the connection's own; with one, it is the path's and both hosts'. So an answer that
-# takes longer than 10 ms holds the next request back, and percentiles are of the requests that were made.
+class RecentSamples:
+    """The samples of the last `span_ns` of each end, by that end's clock; always the newest one at least."""
+
+    def __init__(self, span_ns: int) -> None:
+        self._span_ns = span_ns
+        self._samples: dict[End, deque[Sample]] = {end: deque() for end in End}
+
+    def add(self, sample: Sample) -> None:
+        """Add an end's next sample, and drop those that are too old now."""
+        samples = self._samples[sample.end]
+        samples.append(sample)
+        while samples[0].elapsed_ns <= sample.elapsed_ns - self._span_ns and len(samples) > 1:
+            samples.popleft()
+
+    def clear(self) -> None:
+        """Drop all samples, as a change of settings does."""
+        for samples in self._samples.values():
+            samples.clear()
+
+    def of_end(self, end: End) -> tuple[Sample, ...]:
+        """Return an end's samples, the newest one last."""
+        return tuple(self._samples[end])
+
+    def sum(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
+        """Return the sums over both ends' samples."""
+        sums = SampleSum(workload)
+        for samples in self._samples.values():
+            for sample in samples:
+                sums.add(sample, flows)
+        return sums
 
 
-class _Sum:
-    """What the probe found over some samples."""
-
-    def __init__(self) -> None:
-        self._span_ns = 0
-        self._counts: dict[int, int] = {}
-        self._rtt_us = Histogram()
-
-    def add(self, sample: ProbeSample) -> None:
-        self._span_ns += sample.span_ns
-        merge_counts(self._counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
-        if sample.rtt_us is not None:
-            self._rtt_us.add(sample.rtt_us)
-
-    @property
-    def probed(self) -> ProbeResult | None:
-        if not self._span_ns:
-            return None
-        transactions = sum(self._counts.values())
-        return ProbeResult(transactions, self._span_ns, summarize_latency(self._counts), self._rtt_us.median)
-
-
-class ProbeSum:
-    """What the probe of a run found before the load, and under it."""
+class DuplexRates:
+    """Joins the rates that the two receivers of a duplex interval report, whichever comes first."""
 
     def __init__(self) -> None:
-        self._has_probe = False
-        self._idle = _Sum()
-        self._loaded = _Sum()
+        self._unpaired: dict[int, float] = {}
 
-    def add_idle(self, sample: ProbeSample | None) -> None:
-        """Take in what it found before payload flowed."""
-        if sample is not None:
-            self._has_probe = True
-            self._idle.add(sample)
+    def join(self, index: int, bit_s: float) -> float | None:
+        """Return the sum of both directions' rates; None until the other half of the interval is there."""
+        other_bit_s = self._unpaired.pop(index, None)
+        if other_bit_s is not None:
+            return bit_s + other_bit_s
+        if len(self._unpaired) < _MAX_UNPAIRED:
+            self._unpaired[index] = bit_s
+        return None
 
-    def add_loaded(self, sample: ProbeSample | None) -> None:
-        """Add an interval under load; the warm-up is left out by who calls."""
-        if sample is not None:
-            self._has_probe = True
-            self._loaded.add(sample)
+
+@dataclass(slots=True)
+class SessionSum:
+    """What one session of one direction carried, and the segments that its sender sent again."""
+
+    bytes: int = 0
+    span_ns: int = 0
+    retransmits: int | None = None
+
+    def add(self, part: SessionSample, span_ns: int, *, is_sender: bool) -> None:
+        """Add the session's part of one end's sample."""
+        if is_sender:
+            self.retransmits = add_known(self.retransmits, part.retransmits)
+        else:
+            self.bytes += part.bytes
+            self.span_ns += span_ns
 
     @property
-    def summary(self) -> ProbeSummary | None:
-        """Both, None where the run had no probe."""
-        return ProbeSummary(self._idle.probed, self._loaded.probed) if self._has_probe else None
+    def bit_s(self) -> float | None:
+        """The mean rate; None where no time was measured."""
+        return bits_per_second(self.bytes, self.span_ns)
+
+
+class SessionSums:
+    """The sums of every session, by direction and number."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[tuple[Direction, int], SessionSum] = {}
+
+    def add(self, sample: Sample, workload: Workload) -> None:
+        """Add one end's sample of all sessions."""
+        for part in sample.sessions:
+            sums = self.sessions.setdefault((part.direction, part.session), SessionSum())
+            is_sender = sender_of(part.direction, workload) is sample.end
+            sums.add(part, sample.interval_ns, is_sender=is_sender)
+
+    @property
+    def retransmits(self) -> int | None:
+        """The segments that all senders sent again; None where no kernel reported them."""
+        total: int | None = None
+        for sums in self.sessions.values():
+            total = add_known(total, sums.retransmits)
+        return total
+
+
+def add_known(total: int | None, value: int | None) -> int | None:
+    """Return the sum of what is known; None where neither is."""
+    return total if value is None else (total or 0) + value
+
+
+def _add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
+    return CoreTimes(
+        first.user_ns + second.user_ns,
+        first.system_ns + second.system_ns,
+        first.softirq_ns + second.softirq_ns,
+        first.steal_ns + second.steal_ns,
+        first.idle_ns + second.idle_ns,
+    )
+
+
+def _add_nic_counts(first: NicCounts, second: NicCounts) -> NicCounts:
+    return NicCounts(
+        first.received_bytes + second.received_bytes,
+        first.sent_bytes + second.sent_bytes,
+        first.errors + second.errors,
+        first.dropped + second.dropped,
+        first.collisions + second.collisions,
+    )

@@ -22,8 +22,9 @@ from ..model.plan import MIB, SECOND_NS, Direction, End
 from ..model.samples import SessionSample
 from ..model.serialization import make_printable
 from ..model.workload import Workload
+from .accumulators import host_percent, hottest_core_percent, latency_counts
 from .json_document import build_document, percent_of_expected, round_figure
-from .meter import Interval, Meter, latency_counts
+from .meter import Interval, Meter
 from .summary import Measurement
 
 __all__ = ["ALL_SESSIONS", "COLUMNS", "CsvWriter", "build_document", "interval_rows"]
@@ -288,10 +289,13 @@ def _end_cells(interval: Interval) -> _Row:
     row: _Row = {}
     for end in End:
         sampled = interval.end_sample(end)
-        shares = [core.busy_fraction * 100 for core in (sampled.sample.cores or ())] if sampled else []
-        if shares:
-            row[f"{end.value}_cpu_percent"] = round_figure(sum(shares) / len(shares))
-            row[f"{end.value}_hottest_core_percent"] = round_figure(max(shares))
+        cores = (sampled.sample.cores or ()) if sampled else ()
+        for name, percent in (
+            ("cpu_percent", host_percent(cores)),
+            ("hottest_core_percent", hottest_core_percent(cores)),
+        ):
+            if percent is not None:
+                row[f"{end.value}_{name}"] = round_figure(percent)
     return row
 
 

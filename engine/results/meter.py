@@ -10,21 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model.events import Changed, Ended, Event, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
-from ..model.latency_histogram import merge_counts
 from ..model.plan import Direction, End, Plan, Settings, sender_of
-from ..model.samples import Sample
 from ..model.workload import Workload
-from .accumulators import (
-    CpuSum,
-    PeriodSum,
-    ProbeSum,
-    TcpSum,
-    Warnings,
-    mean_expectation,
-    sum_flow,
-    sum_total,
-)
+from .accumulators import EndSum, SampleOrder, sum_bytes
 from .confidence import Estimate
+from .run_totals import PeriodSum, ProbeSum, TcpSum, Warnings, mean_expectation, sum_flow, sum_total
 from .summary import Summary
 
 _CUT_OFF: Final = RunEnd(Reason.FAILED, "the run was cut off before it told why")
@@ -75,19 +65,6 @@ class Interval:
         return receiver is not None and receiver.warmup and sum_bytes(receiver.sample, flow) > 0
 
 
-def sum_bytes(sample: Sample, flow: Direction) -> int:
-    """Return the bytes of all sessions of a single direction in one sample."""
-    return sum(session.bytes for session in sample.sessions if session.direction is flow)
-
-
-def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
-    """Return how many transactions of a single direction took how long, by bucket (latency.py)."""
-    for one in sample.latency:
-        if one.direction is flow:
-            return dict(zip(one.buckets, one.counts, strict=True))
-    return {}
-
-
 class Meter:
     """Takes a run's events in order, and can say at any time what the run measured so far.
 
@@ -98,10 +75,10 @@ class Meter:
         self.started: Started | None = None
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
-        self._newest: dict[End, int] = {End.NEAR: -1, End.FAR: -1}
-        self._stretches: list[PeriodSum] = []
+        self._order = SampleOrder()
+        self._periods: list[PeriodSum] = []
         self._expectations: dict[Settings, Expectation] = {}
-        self._cpu = {End.NEAR: CpuSum(), End.FAR: CpuSum()}
+        self._cpu = {End.NEAR: EndSum(), End.FAR: EndSum()}
         self._tcp = TcpSum()
         self._probe = ProbeSum()
         self._warnings = Warnings()
@@ -119,10 +96,10 @@ class Meter:
                 self.started = event
                 self._tcp.workload = event.plan.workload
                 self._probe.add_idle(event.idle)
-                self._new_stretch(0, event.plan.settings, event.expectation)
+                self._begin_period(0, event.plan.settings, event.expectation)
             case Changed():
                 self._tcp.apply_settings(event.settings)
-                self._new_stretch(event.elapsed_ns, event.settings, event.expectation)
+                self._begin_period(event.elapsed_ns, event.settings, event.expectation)
             case Opened():
                 self._tcp.add_session(event)
             case Warned():
@@ -130,34 +107,34 @@ class Meter:
             case Ended():
                 self._end = event.end
                 if event.end.reason in {Reason.PEER_LOST, Reason.SESSION_LOST}:
-                    for stretch in self._stretches[-1:]:
-                        stretch.trim_silence()
+                    for period in self._periods[-1:]:
+                        period.trim_silence()
         return []
 
     def flush(self) -> list[Interval]:
         """Return the intervals that still wait for an end, in order of index; none waits after that."""
-        return self._release(max(self._newest.values()))
+        return self._release(self._order.reached_by_any)
 
     def expectation_for(self, settings: Settings) -> Expectation:
         """Return what is expected under settings that the run has or had; nothing for any others."""
         return self._expectations.get(settings, Expectation())
 
     def rate_estimate(self, direction: Direction | None = None) -> Estimate | None:
-        """Return the rate of the newest stretch so far with its error, of one direction or of all that run.
+        """Return the rate of the newest period so far with its error, of one direction or of all that run.
 
         None where too little was measured to tell.
         """
-        if not self._stretches:
+        if not self._periods:
             return None
-        newest = self._stretches[-1]
+        newest = self._periods[-1]
         flow = None if direction is None else newest.flows.get(direction)
         return newest.total.estimate if flow is None else flow.estimate
 
     def summary(self) -> Summary:
         """Return what was measured so far; a run that has not ended counts as cut off."""
-        out = sum_flow(self._stretches, Direction.OUT)
-        in_ = sum_flow(self._stretches, Direction.IN)
-        total = sum_total(self._stretches)
+        out = sum_flow(self._periods, Direction.OUT)
+        in_ = sum_flow(self._periods, Direction.IN)
+        total = sum_total(self._periods)
         payload_bytes = total.bytes if total else 0
         transactions = (total.transactions if total else None) or 0
         return Summary(
@@ -165,8 +142,8 @@ class Meter:
             out=out,
             in_=in_,
             total=total,
-            expectation=mean_expectation(self._stretches),
-            periods=tuple(part.period for part in self._stretches),
+            expectation=mean_expectation(self._periods),
+            periods=tuple(part.period for part in self._periods),
             near_cpu=self._cpu[End.NEAR].summary(payload_bytes, transactions),
             far_cpu=self._cpu[End.FAR].summary(payload_bytes, transactions),
             tcp=self._tcp.summary,
@@ -175,22 +152,21 @@ class Meter:
             probe=self._probe.summary,
         )
 
-    def _new_stretch(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
+    def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
         self._expectations[settings] = expectation
-        if not self._stretches or self._stretches[-1].settings != settings:
-            self._stretches.append(PeriodSum(settings, expectation, start_ns, self._workload.is_transactional))
+        if not self._periods or self._periods[-1].settings != settings:
+            self._periods.append(PeriodSum(settings, expectation, start_ns, self._workload))
 
     def _sampled(self, event: Sampled) -> list[Interval]:
         sample = event.sample
-        if sample.index <= self._newest[sample.end] or sample.interval_ns <= 0:
+        if not self._order.admits(sample):
             # Neither counted nor released: the sums and the rows must not disagree.
             self._warnings.add(f"a sample of the {sample.end} end was out of order and is left out")
             return []
-        self._newest[sample.end] = sample.index
         self._waiting.setdefault(sample.index, {})[sample.end] = event
         if not event.warmup:
             self._add(event)
-        return self._release(min(self._newest.values()))
+        return self._release(self._order.reached_by_both)
 
     def _add(self, event: Sampled) -> None:
         sample = event.sample
@@ -200,27 +176,16 @@ class Meter:
             if sender_of(flow, self._workload) is sample.end:
                 self._tcp.add(sample, flow)
             else:
-                stretch = self._stretch_of(event)
-                stretch.add(sample, flow, sum_bytes(sample, flow))
-                merge_counts(stretch.flows[flow].latency, latency_counts(sample, flow).items())
+                self._period_of(event).add(sample, flow)
 
-    def _stretch_of(self, event: Sampled) -> PeriodSum:
-        """Return the stretch a sample belongs to, however late: the newest of its settings that had begun."""
-        same = [part for part in reversed(self._stretches) if part.settings == event.settings]
-        for part in same:
-            if part.start_ns < event.sample.elapsed_ns:
-                return part
+    def _period_of(self, event: Sampled) -> PeriodSum:
+        """Return the period that a sample belongs to, however late: the newest of its settings that had begun."""
+        same = [period for period in reversed(self._periods) if period.settings == event.settings]
         if not same:
-            self._stretches.append(
-                PeriodSum(
-                    event.settings,
-                    self.expectation_for(event.settings),
-                    event.sample.elapsed_ns,
-                    self._workload.is_transactional,
-                )
-            )
-            return self._stretches[-1]
-        return same[-1]
+            self._begin_period(event.sample.elapsed_ns, event.settings, self.expectation_for(event.settings))
+            return self._periods[-1]
+        begun = (period for period in same if period.start_ns < event.sample.elapsed_ns)
+        return next(begun, same[-1])
 
     def _release(self, newest: int) -> list[Interval]:
         ready = sorted(index for index in self._waiting if index <= newest)

@@ -4,18 +4,21 @@ Pure. Warm-up is left out, as everywhere. A stretch is kept as sums and histogra
 memory than a minute's.
 """
 
-from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
-from ...engine.model.events import Changed, Event, ExpectedRate, Opened, Sampled, Started
+from ...engine.model.events import Changed, Event, Expectation, ExpectedRate, Opened, Sampled, Started
 from ...engine.model.plan import SECOND_NS, Direction, End, Settings, sender_of
-from ...engine.model.samples import Sample
+from ...engine.model.samples import CoreTimes
 from ...engine.model.socket_info import SocketInfo
-from .accumulate import PeriodAccumulator
-from .evidence import EndEvidence, Evidence, FlowEvidence, LinkEvidence
+from ...engine.results.accumulators import RecentSamples, SampleOrder, SampleSum
+from .evidence import CoreLoad, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 
 RECENT_NS: Final = 3 * SECOND_NS
+# CPU counters move in steps of 10 ms and TCP's round trips in its own rhythm: in less time than this a share of
+# time is noise.
+MIN_SPAN_NS: Final = SECOND_NS // 2
 
 
 CeilingLookup = Callable[[Settings], int | None]
@@ -24,6 +27,30 @@ CeilingLookup = Callable[[Settings], int | None]
 
 def no_ceiling(_settings: Settings) -> None:
     """Say that nothing is known of what the machine can do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """The settings of a period, when it began, and the sums over some of its samples."""
+
+    settings: Settings
+    expectation: Expectation
+    start_ns: int
+    sums: SampleSum
+
+    @property
+    def flows(self) -> tuple[Direction, ...]:
+        return self.settings.direction.flows
+
+    @property
+    def span_ns(self) -> int:
+        """The measured time, of the receiver that measured least."""
+        return min(self.sums.received[flow].span_ns for flow in self.flows)
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether both ends measured long enough for a finding."""
+        return self.span_ns >= MIN_SPAN_NS and all(end.span_ns >= MIN_SPAN_NS for end in self.sums.ends.values())
 
 
 class EvidenceCollector:
@@ -39,9 +66,10 @@ class EvidenceCollector:
         self.pass_percent = pass_percent
         self._ceiling = ceiling
         self._started: Started | None = None
-        self._now: PeriodAccumulator | None = None
-        self._last: PeriodAccumulator | None = None
-        self._recent: deque[Sample] = deque()
+        self._now: _Period | None = None
+        self._last: _Period | None = None
+        self._recent = RecentSamples(RECENT_NS)
+        self._order = SampleOrder()
         self._sockets: dict[tuple[End, Direction, int], SocketInfo] = {}
 
     def feed(self, event: Event) -> None:
@@ -51,11 +79,12 @@ class EvidenceCollector:
                 self._sample(event)
             case Started():
                 self._started = event
-                self._now = PeriodAccumulator(event.plan.settings, event.expectation, event.plan)
+                self._now = _Period(event.plan.settings, event.expectation, 0, SampleSum(event.plan.workload))
             case Changed() if self._started is not None:
                 if self._now is not None and self._now.is_long_enough:
                     self._last = self._now
-                self._now = PeriodAccumulator(event.settings, event.expectation, self._started.plan)
+                sums = SampleSum(self._started.plan.workload)
+                self._now = _Period(event.settings, event.expectation, event.elapsed_ns, sums)
                 self._recent.clear()
             case Opened():
                 facts = event.facts
@@ -65,89 +94,89 @@ class EvidenceCollector:
 
     def period_evidence(self) -> Evidence | None:
         """Return the evidence of the last stretch that lasted long enough; None where there is none."""
-        sums = self._now if self._now is not None and self._now.is_long_enough else self._last
-        return None if sums is None else self._evidence(sums)
+        period = self._now if self._now is not None and self._now.is_long_enough else self._last
+        return None if period is None else self._evidence(period)
 
     def recent_evidence(self) -> Evidence | None:
         """Return the evidence of the last seconds under the settings in force; None where that is too little."""
         if self._now is None:
             return None
-        sums = PeriodAccumulator(self._now.settings, self._now.expectation, self._now.plan)
-        for sample in self._recent:
-            sums.add(sample)
-        return self._evidence(sums) if sums.is_long_enough else None
+        recent = replace(self._now, sums=self._recent.sum(self._now.sums.workload, self._now.flows))
+        return self._evidence(recent) if recent.is_long_enough else None
 
     def _sample(self, event: Sampled) -> None:
-        if event.warmup or self._now is None or event.settings != self._now.settings:
+        if not self._order.admits(event.sample) or event.warmup:
             return
-        self._now.add(event.sample)
-        self._recent.append(event.sample)
-        while self._recent[0].elapsed_ns <= event.sample.elapsed_ns - RECENT_NS:
-            self._recent.popleft()
+        now = self._now
+        if now is None or event.settings != now.settings or event.sample.elapsed_ns <= now.start_ns:
+            return  # a late sample of an earlier period
+        now.sums.add(event.sample, now.flows)
+        self._recent.add(event.sample)
 
-    def _evidence(self, sums: PeriodAccumulator) -> Evidence:
+    def _evidence(self, period: _Period) -> Evidence:
         assert self._started is not None  # noqa: S101 - sums are made when a run starts
-        wanted = _expected(sums)
+        wanted = _expected(period)
         expected = None if wanted is None else float(wanted.bit_s)
         parts = tuple(
-            self._flow(sums, flow, None if expected is None else expected / len(sums.flows)) for flow in sums.flows
+            self._flow(period.sums, flow, None if expected is None else expected / len(period.flows))
+            for flow in period.flows
         )
         bit_s = sum(part.bit_s for part in parts)
         return Evidence(
-            workload=sums.plan.workload,
-            direction=sums.settings.direction,
-            sessions=sums.settings.sessions,
-            window_bytes=sums.settings.window_bytes,
-            span_ns=sums.span_ns,
+            workload=period.sums.workload,
+            direction=period.settings.direction,
+            sessions=period.settings.sessions,
+            window_bytes=period.settings.window_bytes,
+            span_ns=period.span_ns,
             bit_s=bit_s,
             flows=parts,
-            near=self._end(sums, End.NEAR),
-            far=self._end(sums, End.FAR),
+            near=self._end(period.sums, End.NEAR),
+            far=self._end(period.sums, End.FAR),
             expected_bit_s=expected,
             pass_percent=self.pass_percent,
             link=self._link,
-            ceiling_bit_s=self._ceiling(sums.settings),
+            ceiling_bit_s=self._ceiling(period.settings),
             beyond_bit_s=wanted.most_bit_s if wanted is not None and wanted.is_exceeded_by(bit_s) else None,
         )
 
-    def _end(self, sums: PeriodAccumulator, end: End) -> EndEvidence:
+    def _end(self, sums: SampleSum, end: End) -> EndEvidence:
         assert self._started is not None  # noqa: S101 - see above
         facts = self._started.near if end is End.NEAR else self._started.far
-        found = sums.ends[end]
+        spent = sums.ends[end]
         return EndEvidence(
             end=end,
             hostname=facts.hostname,
             system=facts.system,
-            cores=found.core_loads(),
-            busiest_worker=_of_time(found.worker_ns, found.span_ns),
-            process=_of_time(found.process_ns, found.span_ns),
+            cores=tuple(_core_load(core) for core in spent.cores),
+            busiest_worker=spent.worker_share,
+            process=spent.process_share,
             nic=facts.nic,
-            counts=found.nic_counts,
+            counts=spent.nic,
             tcp=facts.tcp,
         )
 
-    def _flow(self, sums: PeriodAccumulator, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
-        found = sums.flows[flow]
-        sends = sender_of(flow, sums.plan.workload)
+    def _flow(self, sums: SampleSum, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
+        received, sent = sums.received[flow], sums.sent[flow]
+        sends = sender_of(flow, sums.workload)
         sender = self._socket(sends, flow)
         receiver = self._socket(sends.other, flow)
         return FlowEvidence(
             direction=flow,
-            bit_s=found.received_bytes * 8 * SECOND_NS / found.received_ns,
+            bit_s=received.bit_s or 0.0,
             expected_bit_s=expected_bit_s,
-            busy=found.time_share("busy_us"),
-            rwnd_limited=found.time_share("rwnd_limited_us"),
-            sndbuf_limited=found.time_share("sndbuf_limited_us"),
-            retransmits=found.counters.get("retransmits"),
-            retransmitted=found.retransmitted_share,
-            rtt_us=found.median("rtt_us"),
-            min_rtt_us=found.min_rtt_us,
-            cwnd_bytes=found.median("cwnd_bytes"),
-            mss_bytes=found.median("mss_bytes"),
-            pacing_bit_s=found.median("pacing_bit_s"),
-            delivery_bit_s=found.median("delivery_bit_s"),
-            peer_window_bytes=found.median("peer_window_bytes"),
-            out_of_order=found.counters.get("out_of_order"),
+            busy=sent.time_share("busy_us"),
+            rwnd_limited=sent.time_share("rwnd_limited_us"),
+            sndbuf_limited=sent.time_share("sndbuf_limited_us"),
+            retransmits=sent.retransmits,
+            retransmitted=sent.retransmitted_share,
+            rtt_us=sent.median("rtt_us"),
+            min_rtt_us=sent.min_rtt_us,
+            cwnd_bytes=sent.median("cwnd_bytes"),
+            mss_bytes=sent.median("mss_bytes"),
+            pacing_bit_s=sent.median("pacing_bit_s"),
+            delivery_bit_s=sent.median("delivery_bit_s"),
+            peer_window_bytes=sent.median("peer_window_bytes"),
+            out_of_order=received.out_of_order,
             congestion=sender.congestion if sender else None,
             timestamps=sender.timestamps if sender else None,
             window_scaling=sender.window_scaling if sender else None,
@@ -161,15 +190,16 @@ class EvidenceCollector:
         return self._sockets[min(known, key=lambda key: key[2])] if known else None
 
 
-def _expected(sums: PeriodAccumulator) -> ExpectedRate | None:
+def _expected(period: _Period) -> ExpectedRate | None:
     of: dict[Direction, ExpectedRate | None] = {
-        Direction.OUT: sums.expectation.out,
-        Direction.IN: sums.expectation.in_,
-        Direction.DUPLEX: sums.expectation.total,
+        Direction.OUT: period.expectation.out,
+        Direction.IN: period.expectation.in_,
+        Direction.DUPLEX: period.expectation.total,
     }
-    found = of[sums.settings.direction]
-    return None if found is None or found.bit_s <= 0 else found
+    rate = of[period.settings.direction]
+    return None if rate is None or rate.bit_s <= 0 else rate
 
 
-def _of_time(spent_ns: int | None, span_ns: int) -> float | None:
-    return None if spent_ns is None or not span_ns else spent_ns / span_ns
+def _core_load(core: CoreTimes) -> CoreLoad:
+    whole_ns = max(1, core.busy_ns + core.idle_ns)
+    return CoreLoad(*(ns / whole_ns for ns in (core.user_ns, core.system_ns, core.softirq_ns, core.steal_ns)))

@@ -8,7 +8,8 @@ from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
 from ...engine.model.samples import Sample
-from ...engine.results.meter import Interval, Meter, latency_counts
+from ...engine.results.accumulators import host_percent, latency_counts
+from ...engine.results.meter import Interval, Meter
 from ..text import numbers
 from .output import stderr_console
 
@@ -121,6 +122,4 @@ def _busy(sampled: Sampled | None) -> str:
 
 def busy_percent(sample: Sample) -> float | None:
     """Return how busy a host was during a sample, over all its cores."""
-    if not sample.cores:
-        return None
-    return 100 * sum(core.busy_fraction for core in sample.cores) / len(sample.cores)
+    return host_percent(sample.cores or ())

@@ -3,11 +3,20 @@
 from dataclasses import dataclass, field
 
 from ...engine.model.events import Event, Sampled, Started
-from ...engine.model.latency_histogram import merge_counts, summarize_latency
+from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, sender_of
-from ...engine.model.samples import Sample
+from ...engine.model.samples import Sample, SessionSample
+from ...engine.results.accumulators import (
+    Histogram,
+    SampleOrder,
+    SessionSum,
+    host_percent,
+    hottest_core_percent,
+    latency_counts,
+)
 
 _MAX_POINTS = 1_200  # twice what a plot of a page's width can show
+_RTT_BITS = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +38,21 @@ class LatencyPoint:
 
 
 @dataclass(slots=True)
-class SessionTotal:
-    """What one session carried outside the warm-up, and what its sender's TCP told; None where no kernel said."""
+class SessionTotal(SessionSum):
+    """What one session carried outside the warm-up, and what its sender's TCP reported; None where it did not."""
 
-    bytes: int = 0
-    span_ns: int = 0
-    retransmits: int | None = None
-    rtts_us: list[int] = field(default_factory=list[int])
+    rtts: Histogram = field(default_factory=lambda: Histogram(_RTT_BITS))
 
-    @property
-    def bit_s(self) -> float | None:
-        """Its mean rate."""
-        return self.bytes * 8 * SECOND_NS / self.span_ns if self.span_ns else None
+    def add(self, part: SessionSample, span_ns: int, *, is_sender: bool) -> None:
+        """Add the session's part of one end's sample."""
+        SessionSum.add(self, part, span_ns, is_sender=is_sender)
+        if is_sender and part.rtt_us is not None:
+            self.rtts.add(part.rtt_us)
 
     @property
     def rtt_us(self) -> int | None:
         """The median of its round trips."""
-        return sorted(self.rtts_us)[len(self.rtts_us) // 2] if self.rtts_us else None
+        return self.rtts.median
 
     @property
     def mib(self) -> float:
@@ -61,23 +68,25 @@ class Traces:
         self.latency: dict[Direction, list[LatencyPoint]] = {}
         self.sessions: dict[tuple[Direction, int], SessionTotal] = {}
         self._plan = Plan()
+        self._order = SampleOrder()
 
     def feed(self, event: Event) -> None:
         """Take the run's next event."""
         if isinstance(event, Started):
             self._plan = event.plan
-        elif isinstance(event, Sampled):
+        elif isinstance(event, Sampled) and self._order.admits(event.sample):
             self._cpu(event.sample)
             self._latency(event.sample)
             if not event.warmup:
                 self._sessions(event.sample)
 
     def _cpu(self, sample: Sample) -> None:
-        shares = [100 * core.busy_fraction for core in sample.cores or ()]
-        if shares:
+        cores = sample.cores or ()
+        mean_percent, hottest_percent = host_percent(cores), hottest_core_percent(cores)
+        if mean_percent is not None and hottest_percent is not None:
             at_s = sample.elapsed_ns / SECOND_NS
             points = self.cpu[sample.end]
-            points.append(CpuPoint(at_s, sum(shares) / len(shares), max(shares)))
+            points.append(CpuPoint(at_s, mean_percent, hottest_percent))
             if len(points) > _MAX_POINTS:
                 points[:] = [
                     CpuPoint(
@@ -89,12 +98,8 @@ class Traces:
                 ]
 
     def _latency(self, sample: Sample) -> None:
-        for flow in {one.direction for one in sample.latency}:
-            counts: dict[int, int] = {}
-            for one in sample.latency:
-                if one.direction is flow:
-                    merge_counts(counts, zip(one.buckets, one.counts, strict=True))
-            found = summarize_latency(counts)
+        for flow in Direction.DUPLEX.flows:
+            found = summarize_latency(latency_counts(sample, flow))
             if found is None:
                 continue
             points = self.latency.setdefault(flow, [])
@@ -108,11 +113,5 @@ class Traces:
     def _sessions(self, sample: Sample) -> None:
         for part in sample.sessions:
             total = self.sessions.setdefault((part.direction, part.session), SessionTotal())
-            if sender_of(part.direction, self._plan.workload) is sample.end:
-                if part.retransmits is not None:
-                    total.retransmits = (total.retransmits or 0) + part.retransmits
-                if part.rtt_us is not None and len(total.rtts_us) < _MAX_POINTS:
-                    total.rtts_us.append(part.rtt_us)
-            else:
-                total.bytes += part.bytes
-                total.span_ns += sample.interval_ns
+            is_sender = sender_of(part.direction, self._plan.workload) is sample.end
+            total.add(part, sample.interval_ns, is_sender=is_sender)

@@ -5,8 +5,6 @@ means over the last second: one interval of a quarter of a second is too nervous
 counters of CPU time move in steps of 10 ms.
 """
 
-from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
@@ -15,9 +13,19 @@ from ...engine.model.events import Changed, Event, Expectation, Opened, Sampled,
 from ...engine.model.host_info import HostInfo
 from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
-from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, sender_of
-from ...engine.model.samples import CoreTimes, SessionSample
-from ...engine.results.meter import latency_counts
+from ...engine.model.plan import SECOND_NS, Direction, End, Plan, sender_of
+from ...engine.model.samples import Sample, SessionSample
+from ...engine.results.accumulators import (
+    DuplexRates,
+    RecentSamples,
+    SampleOrder,
+    SampleSum,
+    SessionSums,
+    bits_per_second,
+    core_percents,
+    host_percent,
+    sum_bytes,
+)
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.preset import Preset
@@ -62,9 +70,11 @@ class LiveReadings:
         self.highest_bit_s: dict[Direction, float] = {}
         self.granted_bytes: dict[End, int] = {}
         self.probe = ProbeReadings()
-        self._recent: dict[End, deque[Sampled]] = {End.NEAR: deque(), End.FAR: deque()}
-        self._retransmits: dict[tuple[Direction, int], int] = {}
-        self._halves: dict[int, dict[Direction, float]] = {}
+        self._order = SampleOrder()
+        self._recent = RecentSamples(_RECENT_NS)
+        self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
+        self._sessions = SessionSums()
+        self._duplex = DuplexRates()
 
     def feed(self, event: Event) -> None:
         """Take the run's next event."""
@@ -90,75 +100,78 @@ class LiveReadings:
 
     def flow(self, direction: Direction) -> FlowReading:
         """Return the gauge of a direction; of duplex, the sum of both."""
-        rates = [self._rate(self._received(flow)) for flow in direction.flows]
-        known = [rate for rate in rates if rate is not None]
+        received = [self._recent_sum().received[flow] for flow in direction.flows]
+        rates = [sums.bit_s for sums in received if sums.bit_s is not None]
+        counts: dict[int, int] = {}
+        for sums in received:
+            merge_counts(counts, sums.latency.items())
         expectation = self.periods[-1].expectation if self.periods else Expectation()
         return FlowReading(
             direction,
-            sum(known) if len(known) == len(rates) else None,
+            sum(rates) if len(rates) == len(received) else None,
             expected_of(expectation, direction),
             self.highest_bit_s.get(direction, 0.0),
             response_bits=response_bits_of(self.plan),
-            latency=summarize_latency(self._latency(direction)),
+            latency=summarize_latency(counts),
         )
-
-    def _latency(self, direction: Direction) -> dict[int, int]:
-        """Return the recent transactions by how long they took."""
-        counts: dict[int, int] = {}
-        for flow in direction.flows:
-            for one in self._recent[sender_of(flow, self.plan.workload).other]:
-                merge_counts(counts, latency_counts(one.sample, flow).items())
-        return counts
 
     def cpu(self, end: End) -> CpuReading:
         """Return the load of one end."""
-        recent = self._recent[end]
-        cores = _cores(one.sample.cores for one in recent if one.sample.cores is not None)
+        sums = self._recent_sum()
+        payload_bytes = sum(sums.received[flow].bytes for flow in self.settings.direction.flows)
+        cost = sums.ends[end].summary(payload_bytes).msec_per_mib
+        cores = sums.ends[end].cores
         if not cores:
-            return CpuReading(end, msec_per_mib=self._cost(end))
-        percents = tuple(100 * core.busy_fraction for core in cores)
+            return CpuReading(end, msec_per_mib=cost)
+        percents = core_percents(cores)
         hottest = max(range(len(cores)), key=lambda core: percents[core])
         whole = cores[hottest].busy_ns + cores[hottest].idle_ns
         kernel = cores[hottest].system_ns + cores[hottest].softirq_ns
         return CpuReading(
             end,
-            host_percent=sum(percents) / len(percents),
+            host_percent=host_percent(cores),
             hottest_core=hottest,
             hottest_percent=percents[hottest],
             hottest_kernel_percent=numbers.share(kernel, whole),
-            msec_per_mib=self._cost(end),
+            msec_per_mib=cost,
             cores=percents,
         )
 
     def session_rows(self) -> tuple[SessionRow, ...]:
         """Return the sessions that are open now, by direction and number."""
-        rows: list[SessionRow] = []
-        for flow in self.settings.direction.flows:
-            sends = sender_of(flow, self.plan.workload)
-            receiver, sender = self._recent[sends.other], self._recent[sends]
-            sent = {s.session: s for s in sender[-1].sample.sessions if s.direction is flow} if sender else {}
-            got: dict[int, list[tuple[int, int]]] = {}
-            for one in receiver:
-                for part in one.sample.sessions:
-                    if part.direction is flow:
-                        got.setdefault(part.session, []).append((part.bytes, one.sample.interval_ns))
-            rows.extend(
-                self._row(flow, number, self._rate(got.get(number, [])), sent.get(number))
-                for number in sorted(got.keys() | sent.keys())
-            )
-        return tuple(rows)
+        recent = SessionSums()
+        newest: dict[tuple[Direction, int], SessionSample] = {}
+        for end in End:
+            samples = self._recent.of_end(end)
+            for sample in samples:
+                recent.add(sample, self.plan.workload)
+            for part in samples[-1].sessions if samples else ():
+                if sender_of(part.direction, self.plan.workload) is end:
+                    newest[part.direction, part.session] = part
+        return tuple(
+            self._row(flow, number, sums.bit_s, newest.get((flow, number)))
+            for flow in self.settings.direction.flows
+            for (direction, number), sums in sorted(recent.sessions.items())
+            if direction is flow
+        )
 
     def retransmits(self) -> int | None:
         """Return the segments sent again so far, by both ends; None where no kernel said."""
-        return sum(self._retransmits.values()) if self._retransmits else None
+        return self._sessions.retransmits
+
+    def _recent_sum(self) -> SampleSum:
+        if self._recent_sums is None:
+            self._recent_sums = self._recent.sum(self.plan.workload, self.settings.direction.flows)
+        return self._recent_sums
 
     def _row(self, flow: Direction, number: int, bit_s: float | None, sent: SessionSample | None) -> SessionRow:
+        known = self._sessions.sessions.get((flow, number))
         return SessionRow(
             flow,
             number,
             bit_s,
             sent.rtt_us if sent else None,
-            self._retransmits.get((flow, number)),
+            known.retransmits if known is not None else None,
             sent.cwnd_bytes if sent else None,
         )
 
@@ -171,42 +184,34 @@ class LiveReadings:
         self.settings = event.settings
         self.periods.append(PlotPeriod(at_s, event.settings, event.expectation))
         self.granted_bytes.clear()
-        self._halves.clear()
-        for recent in self._recent.values():
-            recent.clear()
+        self._duplex = DuplexRates()
+        self._recent.clear()
+        self._recent_sums = None
 
     def _sample(self, event: Sampled) -> None:
         sample = event.sample
         self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
-        for part in sample.sessions:
-            if part.retransmits is not None:
-                key = (part.direction, part.session)
-                self._retransmits[key] = self._retransmits.get(key, 0) + part.retransmits
+        if not self._order.admits(sample):
+            return
+        self._sessions.add(sample, self.plan.workload)
         if event.settings != self.settings:
-            return  # a late sample of the stretch before: it is in the log, and not what goes on now
+            return  # a late sample of the period before: it is in the log, and not what goes on now
         self.in_warmup = event.warmup
-        recent = self._recent[sample.end]
-        recent.append(event)
-        while len(recent) > 1 and recent[0].sample.elapsed_ns <= sample.elapsed_ns - _RECENT_NS:
-            recent.popleft()
-        self._plot(event)
+        self._recent.add(sample)
+        self._recent_sums = None
+        self._plot(sample, is_warmup=event.warmup)
 
-    def _plot(self, event: Sampled) -> None:
-        sample = event.sample
+    def _plot(self, sample: Sample, *, is_warmup: bool) -> None:
         at_s = sample.elapsed_ns / SECOND_NS
-        flows = self.settings.direction.flows
-        for flow in flows:
-            if sender_of(flow, self.plan.workload) is sample.end or sample.interval_ns <= 0:
+        for flow in self.settings.direction.flows:
+            bit_s = bits_per_second(sum_bytes(sample, flow), sample.interval_ns)
+            if bit_s is None or sender_of(flow, self.plan.workload) is sample.end:
                 continue
-            carried = sum(part.bytes for part in sample.sessions if part.direction is flow)
-            bit_s = carried * 8 * SECOND_NS / sample.interval_ns
-            self._add_point(flow, PlotPoint(at_s, bit_s, event.warmup))
-            if len(flows) == 2:
-                halves = self._halves.setdefault(sample.index, {})
-                halves[flow] = bit_s
-                if len(halves) == 2:
-                    del self._halves[sample.index]
-                    self._add_point(Direction.DUPLEX, PlotPoint(at_s, sum(halves.values()), event.warmup))
+            self._add_point(flow, PlotPoint(at_s, bit_s, is_warmup))
+            if self.settings.direction is Direction.DUPLEX:
+                total_bit_s = self._duplex.join(sample.index, bit_s)
+                if total_bit_s is not None:
+                    self._add_point(Direction.DUPLEX, PlotPoint(at_s, total_bit_s, is_warmup))
 
     def _add_point(self, direction: Direction, point: PlotPoint) -> None:
         points = self.periods[-1].points.setdefault(direction, [])
@@ -214,38 +219,6 @@ class LiveReadings:
         self.highest_bit_s[direction] = max(self.highest_bit_s.get(direction, 0.0), point.bit_s)
         if len(points) > _MAX_POINTS:
             points[:] = [_merged(a, b) for a, b in zip(points[::2], points[1::2], strict=False)]
-
-    def _received(self, flow: Direction) -> list[tuple[int, int]]:
-        """Bytes and nanoseconds of each recent interval, as the receiver counted them."""
-        return [
-            (sum(s.bytes for s in one.sample.sessions if s.direction is flow), one.sample.interval_ns)
-            for one in self._recent[sender_of(flow, self.plan.workload).other]
-        ]
-
-    @staticmethod
-    def _rate(parts: list[tuple[int, int]]) -> float | None:
-        span_ns = sum(ns for _, ns in parts)
-        return sum(carried for carried, _ in parts) * 8 * SECOND_NS / span_ns if span_ns > 0 else None
-
-    def _cost(self, end: End) -> float | None:
-        recent = [one.sample for one in self._recent[end] if one.sample.process_cpu_ns is not None]
-        carried = sum(part.bytes for sample in recent for part in sample.sessions)
-        busy_ns = sum(sample.process_cpu_ns or 0 for sample in recent)
-        return busy_ns / 1e6 / (carried / MIB) if carried else None
-
-
-def _cores(samples: Iterable[tuple[CoreTimes, ...]]) -> list[CoreTimes]:
-    """Add up each core's times; a core that came or went leaves only those that were there throughout."""
-    return [
-        CoreTimes(
-            sum(c.user_ns for c in core),
-            sum(c.system_ns for c in core),
-            sum(c.softirq_ns for c in core),
-            sum(c.steal_ns for c in core),
-            sum(c.idle_ns for c in core),
-        )
-        for core in zip(*samples, strict=False)
-    ]
 
 
 def _merged(first: PlotPoint, second: PlotPoint) -> PlotPoint:

@@ -19,10 +19,10 @@ from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.messages import TOKEN_BYTES, Report
 from linkgauge.engine.protocol.preamble import DataHello
-from linkgauge.engine.results.accumulators import ProbeSum
 from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_totals import ProbeSum
 
 Recorder = Callable[..., Any]
 ON_UVLOOP = pytest.mark.loop("uvloop")

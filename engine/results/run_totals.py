@@ -1,0 +1,284 @@
+"""Totals of a run and of its periods, from which the meter makes a summary.
+
+Pure. A period is the time between two changes of settings. The expectation of a whole run is the mean of its
+periods' expectations, weighted with measured time.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ..model.events import Expectation, ExpectedRate, Opened
+from ..model.latency_histogram import merge_counts, summarize_latency
+from ..model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
+from ..model.samples import ProbeSample, Sample
+from ..model.socket_info import SocketInfo
+from ..model.workload import Workload
+from .accumulators import DuplexRates, Histogram, ReceiverSum, SenderSum, sum_bytes
+from .confidence import RateSeries
+from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
+
+_MAX_WARNINGS: Final = 32
+
+
+class PeriodSum:
+    """One period of a run: its settings since `start_ns`, and what the receivers counted under them."""
+
+    def __init__(self, settings: Settings, expectation: Expectation, start_ns: int, workload: Workload) -> None:
+        self.settings = settings
+        self.expectation = expectation
+        self.start_ns = start_ns
+        self.flows = {
+            flow: ReceiverSum(is_transactional=workload.is_transactional, series=RateSeries())
+            for flow in Direction.DUPLEX.flows
+        }
+        self._first_measured_ns: int | None = None
+        # The two directions share machines and line, so that the error of their sum is in neither of theirs: it
+        # needs the sums themselves, interval by interval.
+        self._duplex = DuplexRates()
+        self._duplex_series = RateSeries()
+
+    def add(self, sample: Sample, flow: Direction) -> None:
+        """Add the receiver's sample of one direction."""
+        self.flows[flow].add(sample, flow)
+        begin_ns = sample.elapsed_ns - sample.interval_ns
+        self._first_measured_ns = (
+            begin_ns if self._first_measured_ns is None else min(begin_ns, self._first_measured_ns)
+        )
+        if self.settings.direction is Direction.DUPLEX:
+            bit_s = sum_bytes(sample, flow) * 8 * SECOND_NS / sample.interval_ns
+            total_bit_s = self._duplex.join(sample.index, bit_s)
+            if total_bit_s is not None:
+                self._duplex_series.add(total_bit_s * sample.interval_ns, sample.interval_ns)
+
+    def trim_silence(self) -> None:
+        """Let each direction end with its last byte."""
+        for flow in self.flows.values():
+            flow.trim_silence()
+        self._duplex_series.trim_silence()
+
+    @property
+    def total(self) -> ReceiverSum:
+        """Both directions: bytes added, and the span over which they make the sum of the two rates.
+
+        The two receivers' spans differ by a few milliseconds; the longer one alone would take 0.9 % off the sum
+        of 10 s on a slow link, where the far end's last sample comes late.
+        """
+        out, in_ = self.flows[Direction.OUT], self.flows[Direction.IN]
+        total = ReceiverSum()
+        total.extend(out)
+        total.extend(in_)
+        if out.span_ns and in_.span_ns:
+            total.series = self._duplex_series
+        bytes_per_ns = sum(flow.bytes / flow.span_ns for flow in (out, in_) if flow.span_ns)
+        longer_ns = max(out.span_ns, in_.span_ns)
+        total.span_ns = round(total.bytes / bytes_per_ns) if bytes_per_ns else longer_ns
+        return total
+
+    @property
+    def period(self) -> Period:
+        """The period as a summary has it."""
+        begin_ns = self._first_measured_ns
+        return Period(
+            self.settings,
+            self.expectation,
+            self.flows[Direction.OUT].measurement,
+            self.flows[Direction.IN].measurement,
+            self.total.measurement,
+            self.start_ns,
+            None if begin_ns is None else max(0, begin_ns - self.start_ns),
+        )
+
+
+def sum_flow(periods: Iterable[PeriodSum], flow: Direction) -> Measurement | None:
+    """Return what was measured of one direction over all periods."""
+    return _join(part.flows[flow] for part in periods)
+
+
+def sum_total(periods: Iterable[PeriodSum]) -> Measurement | None:
+    """Return what was measured of both directions; periods follow each other, so their spans add up."""
+    return _join(part.total for part in periods)
+
+
+def _join(sums: Iterable[ReceiverSum]) -> Measurement | None:
+    whole = ReceiverSum()
+    for part in sums:
+        whole.extend(part)
+    return whole.measurement
+
+
+def mean_expectation(periods: Sequence[PeriodSum]) -> Expectation:
+    """Return what to expect of a whole run: each period's rates, weighted with the time it was measured for.
+
+    A total is expected only where both directions ran at once at some time; a period of a single direction
+    counts towards it with what that direction should carry. Before anything is measured, it is what is
+    expected now.
+    """
+    parts = [part for part in periods if part.total.span_ns] or list(periods[-1:])
+    out = [(p.flows[Direction.OUT].span_ns, p.expectation.out) for p in parts if _has(p, Direction.OUT)]
+    in_ = [(p.flows[Direction.IN].span_ns, p.expectation.in_) for p in parts if _has(p, Direction.IN)]
+    total = [(p.total.span_ns, _expected_total(p)) for p in parts]
+    both = any(p.expectation.total is not None for p in parts)
+    return Expectation(_weighted(out), _weighted(in_), _weighted(total) if both else None)
+
+
+def _has(part: PeriodSum, flow: Direction) -> bool:
+    return flow in part.settings.direction.flows
+
+
+def _expected_total(part: PeriodSum) -> ExpectedRate | None:
+    expectation = part.expectation
+    if part.settings.direction is Direction.DUPLEX or expectation.total is not None:
+        return expectation.total
+    return expectation.out if part.settings.direction is Direction.OUT else expectation.in_
+
+
+def _weighted(parts: Sequence[tuple[int, ExpectedRate | None]]) -> ExpectedRate | None:
+    """Return the mean of those that were measured, or the last where none was."""
+    weighed = [part for part in parts if part[0]] or list(parts[-1:])
+    known = [(weight or 1, expected) for weight, expected in weighed if expected is not None]
+    if not known or len(known) < len(weighed):
+        return None
+    whole = sum(weight for weight, _ in known)
+    bit_s = (sum(weight * expected.bit_s for weight, expected in known) + whole // 2) // whole
+    documented = all(expected.basis == "documented" for _, expected in known)
+    sources = dict.fromkeys(expected.source for _, expected in known)
+    transactions = [(weight, expected.transactions_s) for weight, expected in known]
+    rates = [weight * rate for weight, rate in transactions if rate is not None]
+    most = [weight * expected.most_bit_s for weight, expected in known if expected.most_bit_s is not None]
+    return ExpectedRate(
+        bit_s,
+        "documented" if documented else "computed",
+        "; ".join(sources),
+        sum(rates) / whole if len(rates) == len(known) else None,
+        (sum(most) + whole // 2) // whole if len(most) == len(known) else None,
+    )
+
+
+class TcpSum:
+    """TCP of a run: what the senders' kernels reported, and what both ends' kernels granted."""
+
+    def __init__(self) -> None:
+        self.workload = Workload.STREAM
+        self._sent = SenderSum()
+        self._open: dict[tuple[End, Direction, int], SocketInfo] = {}
+
+    def add_session(self, event: Opened) -> None:
+        """Record a session's socket; a session that is opened again replaces its earlier one."""
+        facts = event.facts
+        self._open[facts.end, facts.direction, facts.session] = facts
+
+    def apply_settings(self, settings: Settings) -> None:
+        """Forget the sessions that new settings close."""
+        flows = settings.direction.flows
+        self._open = {
+            key: facts
+            for key, facts in self._open.items()
+            if facts.direction in flows and facts.session <= settings.sessions
+        }
+
+    def add(self, sample: Sample, flow: Direction) -> None:
+        """Add the sender's sample of one direction."""
+        self._sent.add(sample, flow)
+
+    @property
+    def summary(self) -> TcpSummary:
+        """TCP of the run so far; congestion control and MSS are the senders'."""
+        senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, self.workload)]
+        names = sorted({facts.congestion for facts in senders if facts.congestion is not None})
+        mss_bytes = self._sent.median("mss_bytes")
+        if mss_bytes is None:
+            mss_bytes = _least(facts.mss_bytes for facts in senders)
+        return TcpSummary(
+            retransmits=self._sent.retransmits,
+            rtt_us=self._sent.median("rtt_us"),
+            mss_bytes=mss_bytes,
+            congestion=", ".join(names) or None,
+            window_granted_near_bytes=self._granted(End.NEAR),
+            window_granted_far_bytes=self._granted(End.FAR),
+            mode=_mode_of(self._open.values(), senders),
+        )
+
+    def _granted(self, end: End) -> int | None:
+        return _least(facts.window_granted_bytes for facts in self._open.values() if facts.end is end)
+
+
+class ProbeSum:
+    """What the latency probe of a run measured before the load, and under it."""
+
+    def __init__(self) -> None:
+        self._has_probe = False
+        self._idle = _ProbeResultSum()
+        self._loaded = _ProbeResultSum()
+
+    def add_idle(self, sample: ProbeSample | None) -> None:
+        """Add what it measured before payload flowed."""
+        if sample is not None:
+            self._has_probe = True
+            self._idle.add(sample)
+
+    def add_loaded(self, sample: ProbeSample | None) -> None:
+        """Add an interval under load. The caller leaves the warm-up out."""
+        if sample is not None:
+            self._has_probe = True
+            self._loaded.add(sample)
+
+    @property
+    def summary(self) -> ProbeSummary | None:
+        """Both results; None where the run had no probe."""
+        return ProbeSummary(self._idle.result, self._loaded.result) if self._has_probe else None
+
+
+class _ProbeResultSum:
+    """The probe's results over some samples."""
+
+    def __init__(self) -> None:
+        self._span_ns = 0
+        self._counts: dict[int, int] = {}
+        self._rtt_us = Histogram()
+
+    def add(self, sample: ProbeSample) -> None:
+        self._span_ns += sample.span_ns
+        merge_counts(self._counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
+        if sample.rtt_us is not None:
+            self._rtt_us.add(sample.rtt_us)
+
+    @property
+    def result(self) -> ProbeResult | None:
+        if not self._span_ns:
+            return None
+        transactions = sum(self._counts.values())
+        return ProbeResult(transactions, self._span_ns, summarize_latency(self._counts), self._rtt_us.median)
+
+
+class Warnings:
+    """Texts in the order of their first coming, each once, and not without end."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+        self._left_out = 0
+
+    def add(self, text: str) -> None:
+        """Take one in."""
+        if text not in self._texts:
+            if len(self._texts) < _MAX_WARNINGS:
+                self._texts[text] = None
+            else:
+                self._left_out += 1
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts, and how many more there were."""
+        more = (f"further warnings left out here: {self._left_out}",) if self._left_out else ()
+        return (*self._texts, *more)
+
+
+def _mode_of(sockets: Iterable[SocketInfo], senders: Sequence[SocketInfo]) -> Mode | None:
+    """Return the mode of a run: of several, the one that takes most off the meaning of its figures."""
+    if any(facts.mode is Mode.DISCARD for facts in sockets if facts not in senders):
+        return Mode.DISCARD
+    modes = {facts.mode for facts in senders}
+    return None if not modes else Mode.COPY if modes == {Mode.COPY} else Mode.SENDFILE
+
+
+def _least(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
