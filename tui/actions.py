@@ -1,7 +1,6 @@
-"""Everything a person can do in the app: one registry for keys, footer, help and command palette.
+"""The registry of actions: the one source of keys, footer, help page and command palette.
 
-An action that is not here has no key, and a key that is not here does nothing. The screen of an action's
-`place` has one method `action_<id>` for it; a test walks the registry and looks for it.
+Each screen in an action's `screens` has a method `action_<id>`; a test checks this for the whole registry.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 
 class ScreenKind(Enum):
-    """The screens that have actions of their own."""
+    """The screens with actions."""
 
     COCKPIT = "cockpit"
     HISTORY = "history"
@@ -24,12 +23,19 @@ class ScreenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing a person can do.
+    """An action of a person.
 
-    `keys` are Textual's names of keys, the first of them is shown, as `shown` where its name would not be
-    understood. `label` stands in the footer, where `footer` says so; `title` in the palette; `help` in `?`.
-    A toggle's key stands beside its values on the screen, so the footer leaves it out. The same thing on several
-    screens has several `places`; in those that are `unshown` its footer has no room for it.
+    Attributes:
+        id: The method is called `action_<id>`.
+        keys: Textual's names of the keys; the footer shows the first.
+        label: The text in the footer.
+        title: The text in the command palette.
+        help: The text on the help page.
+        topic: The section of the help page.
+        key_labels: Names of the keys for people, if Textual's would not be understood.
+        in_footer: Whether the footer shows it; keys of settings are shown by the settings bar instead.
+        screens: The screens that have the action.
+        footer_hidden_on: Screens whose footer has no room for it.
     """
 
     id: str
@@ -45,7 +51,7 @@ class Action:
 
     @property
     def key_names(self) -> str:
-        """The keys as a person knows them: `/ f`."""
+        """The keys with their names for people: `/ f`."""
         return " ".join(self.key_labels or self.keys)
 
 
@@ -224,16 +230,16 @@ ACTIONS: Final = (
 
 
 def actions_of(screen: ScreenKind) -> list[Action]:
-    """Return what can be done on a screen."""
+    """Return the actions of a screen."""
     return [action for action in ACTIONS if screen in action.screens]
 
 
 def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
-    """Return the registry as bindings of a screen, in the order of the footer."""
-    made: list[BindingType] = []
+    """Return the key bindings of a screen, in the order of the footer."""
+    result: list[BindingType] = []
     for action in actions_of(screen):
         for number, key in enumerate(action.keys):
-            made.append(
+            result.append(
                 Binding(
                     key,
                     action.id,
@@ -244,13 +250,14 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
                     id=f"{action.id}.{number}",
                 )
             )
-    return made
+    return result
 
 
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
-    """Return the registry by topic, in the order of the help screen; an endpoint's screen is an app of its own."""
-    sorted_in: dict[str, list[Action]] = {}
-    there = {ScreenKind.ENDPOINT} if screen is ScreenKind.ENDPOINT else {*ScreenKind} - {ScreenKind.ENDPOINT}
-    for action in (one for one in ACTIONS if there & {*one.screens}):
-        sorted_in.setdefault(action.topic, []).append(action)
-    return sorted_in
+    """Return the actions of the app that has a screen, by topic, in the order of the help page."""
+    topics: dict[str, list[Action]] = {}
+    of_app = {ScreenKind.ENDPOINT} if screen is ScreenKind.ENDPOINT else {*ScreenKind} - {ScreenKind.ENDPOINT}
+    for action in ACTIONS:
+        if of_app & {*action.screens}:
+            topics.setdefault(action.topic, []).append(action)
+    return topics

@@ -1,4 +1,4 @@
-"""The app, with the cockpit as its screen."""
+"""The main app: the cockpit against one peer, and the prompts of ssh."""
 
 import asyncio
 import time
@@ -11,8 +11,8 @@ from ..presets.preset import Preset
 from .actions import ScreenKind
 from .base_app import BaseApp, SavePreferences, discard_preferences
 from .interfaces import AppServices, ExportRuns, History, QueryHostInfo, StartRun, Sweeps
-from .screens.dialogs.ask import SecretScreen
-from .screens.run.cockpit import CockpitScreen
+from .screens.dialogs.text_prompt import SecretPrompt
+from .screens.run.cockpit_screen import CockpitScreen
 from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 from .services.user_presets import problem_lines
 
@@ -20,9 +20,20 @@ from .services.user_presets import problem_lines
 class LinkgaugeApp(BaseApp):
     """The cockpit against one peer.
 
-    `start_run`, `probe`, `export`, `history` and `sweeps` are all it knows of the world (see ports.py); `clock`
-    counts nanoseconds and only bounds how often the gauges are drawn. `language` is the one that presets are
-    named in.
+    Args:
+        catalog: The presets.
+        peer: The far end.
+        start_run: Opens a run.
+        query_host_info: Asks a far end for its description.
+        export: Writes runs to a file.
+        history: The run log; None if runs are not stored.
+        sweeps: Stores and carries out sweeps; None if runs are not stored.
+        initial_plan: The plan of the first run.
+        initial_preset: The preset of the first run.
+        clock: Counts nanoseconds; it only bounds how often the gauges are drawn.
+        language: The language of preset names.
+        loaded: The preferences saved before, with the problems of their file.
+        save: Saves changed preferences.
     """
 
     home_screen_kind = ScreenKind.COCKPIT
@@ -58,26 +69,26 @@ class LinkgaugeApp(BaseApp):
         )
 
     def on_mount(self) -> None:
-        """Tell what of a person's own presets could not be used; the list of presets keeps it."""
+        """Notify of problems in the person's own presets; the preset picker lists them."""
         self.notify_problems("your own presets", self._preset_problems, "n lists them")
 
     def apply(self, preferences: Preferences) -> None:
-        """Put into force what is set, in the cockpit as well."""
+        """Apply preferences to the app and the cockpit."""
         super().apply(preferences)
         self.cockpit.apply(preferences)
 
     async def ask(self, question: str) -> str | None:
-        """Ask a person what ssh wants to know; None where they go back without an answer."""
-        answered: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        """Show a question of ssh and return the answer; None if the person gives none."""
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
-        def take(answer: str | None) -> None:
-            if not answered.done():
-                answered.set_result(answer)
+        def resolve(text: str | None) -> None:
+            if not answer.done():
+                answer.set_result(text)
 
-        screen = SecretScreen(question)
-        await self.push_screen(screen, take)
+        prompt = SecretPrompt(question)
+        await self.push_screen(prompt, resolve)
         try:
-            return await answered
+            return await answer
         finally:
-            if screen.is_current:  # nobody waits for it any more
-                screen.dismiss(None)
+            if prompt.is_current:  # the caller was cancelled
+                prompt.dismiss(None)

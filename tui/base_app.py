@@ -1,4 +1,4 @@
-"""What the app and the endpoint's have in common: what a person has set, the palette, plain characters."""
+"""The base of both apps: preferences, the command palette, and characters for plain terminals."""
 
 import os
 from asyncio import to_thread
@@ -20,24 +20,26 @@ from .services.preferences import LoadedPreferences, Preferences
 from .text.numbers import sanitize
 from .themes import MONOCHROME
 
-_PROBLEM_SHOWN_S: Final = 15.0
-# Classes that app.tcss places things by.
+_PROBLEM_TIMEOUT_S: Final = 15.0
+# Breakpoint classes that app.tcss lays screens out by.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
 _HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering")]
-_KEPT_COMMANDS: Final = frozenset({"Screenshot"})
+_TEXTUAL_COMMANDS: Final = frozenset({"Screenshot"})
 
-# Writes what is set; returns where a file with something wrong in it was set aside. Called in a thread.
+# Saves preferences, in a thread; returns the new path of an invalid file that it has moved out of the way.
 SavePreferences = Callable[[Preferences], Path | None]
 
 
 def discard_preferences(_preferences: Preferences) -> Path | None:
-    """Let what is set be forgotten."""
+    """Save nothing."""
 
 
 class BaseApp(DiffApp):
-    """An app whose screens have places in the registry; `home` is the one below every other.
+    """An app with actions from the registry; `home` is its bottom screen, of the kind `home_screen_kind`.
 
-    `found` is what was set before, `keep` has it kept.
+    Args:
+        loaded: The preferences saved before, with the problems of their file.
+        save: Saves changed preferences.
     """
 
     TITLE = "linkgauge"
@@ -51,63 +53,64 @@ class BaseApp(DiffApp):
     def __init__(self, loaded: LoadedPreferences, save: SavePreferences) -> None:
         super().__init__()
         table = translation_table(os.environ)
-        self._plainer = None if table is None else CharacterFilter(table)
-        self._keep = save
+        self._character_filter = None if table is None else CharacterFilter(table)
+        self._save = save
         self._problems = loaded.problems
-        self._kept = self.preferences = loaded.preferences
+        self._saved = self.preferences = loaded.preferences
         self.register_theme(MONOCHROME)
         self.theme = self.preferences.theme
 
     def on_mount(self) -> None:
-        """Tell what of the kept settings could not be used."""
+        """Notify of problems in the saved preferences."""
         self.notify_problems("your settings", self._problems, "the settings list them")
 
     def notify_problems(self, title: str, problems: Sequence[str], where: str) -> None:
-        """Tell the first of some problems, and `where` the others are to be found."""
+        """Notify of the first problem, and of where to find the others."""
         if problems:
             more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
             text = f"{sanitize(problems[0])}{more}"
-            self.notify(text, title=title, severity="warning", timeout=_PROBLEM_SHOWN_S, markup=False)
+            self.notify(text, title=title, severity="warning", timeout=_PROBLEM_TIMEOUT_S, markup=False)
 
     def apply(self, preferences: Preferences) -> None:
-        """Put into force what is set; who has more to do with it than the theme does so, too."""
+        """Apply preferences. A subclass extends this to its screens."""
         self.preferences = preferences
         self.theme = preferences.theme
 
     def action_settings(self) -> None:
-        """Change what is set: at once, and kept when the screen is left."""
-        self.push_screen(SettingsScreen(self.preferences, self.apply, self._problems), self._left_settings)
+        """Edit the preferences; they apply at once and are saved when the dialog closes."""
+        self.push_screen(SettingsScreen(self.preferences, self.apply, self._problems), self._save_if_changed)
 
-    def _left_settings(self, _nothing: None) -> None:
-        if self.preferences != self._kept:
-            self.run_worker(self._keep_now(self.preferences), group="keep", exit_on_error=False)
+    def _save_if_changed(self, _answer: None) -> None:
+        if self.preferences != self._saved:
+            self.run_worker(self._save_in_thread(self.preferences), group="preferences", exit_on_error=False)
 
-    async def _keep_now(self, preferences: Preferences) -> None:
+    async def _save_in_thread(self, preferences: Preferences) -> None:
         try:
-            aside = await to_thread(self._keep, preferences)
+            moved_file = await to_thread(self._save, preferences)
         except PreferencesNotSaved as error:
             self.notify(sanitize(str(error)), title="settings", severity="error", markup=False)
             return
-        self._kept, self._problems = preferences, ()
-        if aside is not None:
-            self.notify(f"The file that had something wrong in it is now {aside}", title="settings", markup=False)
+        self._saved, self._problems = preferences, ()
+        if moved_file is not None:
+            text = f"The file that had something wrong in it is now {moved_file}"
+            self.notify(text, title="settings", markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's own, and last the one for a terminal that cannot show every character."""
-        own = super().get_line_filters()
-        return own if self._plainer is None else [*own, self._plainer]
+        """Return Textual's filters, then the one for a terminal that cannot show every character."""
+        filters = super().get_line_filters()
+        return filters if self._character_filter is None else [*filters, self._character_filter]
 
     def get_default_screen(self) -> Screen[Any]:
-        """Return the screen that stays below every other."""
+        """Return the bottom screen."""
         return self.home
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Yield the actions of the screen, or of the one at home, then what Textual has to offer here."""
-        place = getattr(screen, "SCREEN_KIND", None)
-        target = screen if isinstance(place, ScreenKind) else self.home
-        for action in actions_of(place if isinstance(place, ScreenKind) else self.home_screen_kind):
+        """Yield the actions of the screen, for a dialog those of the bottom screen, then some of Textual's."""
+        kind = getattr(screen, "SCREEN_KIND", None)
+        target = screen if isinstance(kind, ScreenKind) else self.home
+        for action in actions_of(kind if isinstance(kind, ScreenKind) else self.home_screen_kind):
             yield SystemCommand(action.title, action.help, partial(self.run_action, action.id, target))
-        own = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
-        for command in own:
-            if command.title in _KEPT_COMMANDS:
+        commands = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
+        for command in commands:
+            if command.title in _TEXTUAL_COMMANDS:
                 yield command

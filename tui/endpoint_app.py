@@ -1,13 +1,13 @@
-"""The app of an endpoint: its screen, and what it has in common with the other app."""
+"""The app of an endpoint: one screen with its clients, limits and log."""
 
 from .actions import ScreenKind
 from .base_app import BaseApp, SavePreferences, discard_preferences
-from .screens.endpoint.endpoint import EndpointHandle, EndpointScreen
+from .screens.endpoint.endpoint_status import EndpointHandle, EndpointScreen
 from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 
 
 class EndpointApp(BaseApp):
-    """Shows what an endpoint serves, until that has ended."""
+    """Shows an endpoint until it has ended."""
 
     home_screen_kind = ScreenKind.ENDPOINT
 
@@ -22,10 +22,10 @@ class EndpointApp(BaseApp):
         self.home = self.endpoint = EndpointScreen(endpoint, self.preferences)
 
     def apply(self, preferences: Preferences) -> None:
-        """Put into force what is set, on the screen as well."""
+        """Apply preferences to the app and its screen."""
         super().apply(preferences)
         self.endpoint.apply(preferences)
 
     async def action_quit(self) -> None:
-        """End in order, whichever of Textual's own keys asks for it."""
+        """Shut the endpoint down in order, also when one of Textual's own keys asks to quit."""
         self.endpoint.action_finish()

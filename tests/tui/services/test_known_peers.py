@@ -6,8 +6,8 @@ from typing import Any
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.results.run_log import RunRecord
-from linkgauge.tui.screens.dialogs.ask import AskScreen
-from linkgauge.tui.screens.run.cockpit import CockpitScreen
+from linkgauge.tui.screens.dialogs.text_prompt import TextPrompt
+from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.services.known_peers import known_peers, read_ssh_config, recent_peers, ssh_hosts
 from textual.widgets import Input, OptionList
 
@@ -76,7 +76,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         screen = cockpit.app.screen
-        assert isinstance(screen, AskScreen)
+        assert isinstance(screen, TextPrompt)
         await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
         await cockpit.settle()
         text = cockpit.text()

@@ -22,7 +22,7 @@ from linkgauge.engine.results.sweep import Sweep, SweepPoint, SweepResult
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.report.sweep_page import check_report_path, write_sweep_report
-from linkgauge.tui.screens.sweep.sweep import SweepScreen
+from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
 from linkgauge.tui.services.sweeps import find_sweep, save_sweep
 from linkgauge.tui.text import parsing
 from linkgauge.tui.text.sweep import CSV_COLUMNS, grids, saturation_words
@@ -177,7 +177,7 @@ def test_a_sweep_on_the_screen(snap_compare: Any, world: Any, size: tuple[int, i
     measured = [cell for cell in cells() if cell.point.direction is Direction.OUT][:5]
 
     async def shown(pilot: Any) -> None:
-        screen = SweepScreen(sweep, None, None, preset=None, peer=LOOPBACK, cells=measured, autostart=False)
+        screen = SweepScreen(sweep, None, None, preset=None, peer=LOOPBACK, results=measured, autostart=False)
         await pilot.app.push_screen(screen)
         await pilot.pause()
 

@@ -1,4 +1,4 @@
-"""A question that is answered with yes or no, before something is lost."""
+"""Confirmation of an action that loses data: yes or no."""
 
 from typing import ClassVar
 
@@ -6,12 +6,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from ..base_screen import Dialog
 
-class ConfirmScreen(ModalScreen[bool]):
-    """Answers whether the person means it; anything but `y` is no."""
+
+class ConfirmScreen(Dialog[bool]):
+    """Answers True after `y`, False after every other key of the dialog."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "yes"),
@@ -19,16 +20,7 @@ class ConfirmScreen(ModalScreen[bool]):
     ]
     DEFAULT_CSS = """
     ConfirmScreen {
-        align: center middle;
-        & > Vertical {
-            width: 72;
-            max-width: 94%;
-            height: auto;
-            padding: 1 2;
-            border: round $warning;
-            background: $surface;
-            border-title-style: bold;
-        }
+        & > Vertical { padding: 1 2; border: round $warning; }
         & Static { height: auto; }
     }
     """
@@ -39,12 +31,12 @@ class ConfirmScreen(ModalScreen[bool]):
         self._question = question
 
     def compose(self) -> ComposeResult:
-        """Lay out the question and its answers."""
+        """Compose the question and its answers."""
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("y yes   n no   esc back")
             yield Static(Content(self._question), markup=False)
 
-    def action_answer(self, meant: bool) -> None:
-        """Answer."""
-        self.dismiss(meant)
+    def action_answer(self, is_confirmed: bool) -> None:
+        """Close the dialog with an answer."""
+        self.dismiss(is_confirmed)

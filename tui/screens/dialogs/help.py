@@ -1,4 +1,4 @@
-"""Every key explained, made from the one registry."""
+"""The help page: every key of the action registry, and the marks used on the screen."""
 
 from collections.abc import Iterable
 from typing import ClassVar, Final
@@ -12,7 +12,7 @@ from ...actions import ScreenKind, actions_by_topic
 from ...rendering.styles import KEY
 from ...widgets.common.text_page import TextPage
 
-_KEYS: Final = 9
+_KEY_COLUMNS: Final = 9
 
 Marks = tuple[tuple[str, str], ...]
 _ANYWHERE: Final = (
@@ -31,7 +31,12 @@ _MARKS: Final = (
 
 
 class HelpScreen(ModalScreen[None]):
-    """One page of keys and marks; any of the keys below closes it."""
+    """One page of keys and marks.
+
+    Args:
+        screen: The screen whose actions are explained, with those of the screens that it opens.
+        legend: The marks of that screen, each with its meaning.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,f1", "back", "back", key_display="esc"),
@@ -53,35 +58,35 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, screen: ScreenKind = ScreenKind.COCKPIT, legend: Marks = _MARKS) -> None:
         super().__init__()
-        self._place, self._marks = screen, legend
+        self._screen_kind, self._legend = screen, legend
 
     def compose(self) -> ComposeResult:
-        """Lay out one page."""
+        """Compose one scrollable page."""
         page = TextPage()
         page.border_title = Content("keys and marks")
         page.border_subtitle = Content("↑ ↓ scroll   esc back")
         yield page
 
     def on_mount(self) -> None:
-        """Write the keys by topic, then the marks."""
+        """Fill the page."""
         page = self.query_one(TextPage)
         page.show(self._lines)
         page.focus()
 
     def action_back(self) -> None:
-        """Go back to where you came from."""
+        """Close the help."""
         self.dismiss(None)
 
     def _lines(self, width: int) -> list[Content]:
         lines: list[Content] = []
-        for topic, actions in actions_by_topic(self._place).items():
+        for topic, actions in actions_by_topic(self._screen_kind).items():
             lines += _section(topic, [(action.key_names, action.help) for action in actions], width)
-        return [*lines, *_section("Anywhere", _ANYWHERE, width), *_section("Marks", self._marks, width)]
+        return [*lines, *_section("Anywhere", _ANYWHERE, width), *_section("Marks", self._legend, width)]
 
 
 def _section(title: str, rows: Iterable[tuple[str, str]], width: int) -> Iterable[Content]:
     yield Content.styled(title, "bold $text-primary")
     for keys, text in rows:
-        told = Content(text).wrap(max(width - _KEYS - 3, 10))
-        for number, line in enumerate(told):
-            yield Content.assemble((f"{'' if number else keys:>{_KEYS}}", KEY), "  ", line)
+        lines = Content(text).wrap(max(width - _KEY_COLUMNS - 3, 10))
+        for number, line in enumerate(lines):
+            yield Content.assemble((f"{'' if number else keys:>{_KEY_COLUMNS}}", KEY), "  ", line)

@@ -1,4 +1,4 @@
-"""What a person sets once and for all: in force as soon as it is chosen or typed, kept when the screen is left."""
+"""The dialog to edit the preferences. Changes apply at once; the app saves them when the dialog closes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Select, Static
 
 from ....engine.model.errors import PlanError
@@ -19,8 +18,9 @@ from ...text import numbers
 from ...text.numbers import RateUnit
 from ...text.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz
 from ...widgets.common.input_line import TextField
+from ..base_screen import Dialog
 
-_READ: Final[dict[str, Callable[[str], float]]] = {"refresh_hz": refresh_hz, "pass_mark": pass_percent}
+_PARSERS: Final[dict[str, Callable[[str], float]]] = {"refresh_hz": refresh_hz, "pass_mark": pass_percent}
 _NAMES: Final = {"theme": "theme", "units": "units", "refresh_hz": "refresh rate", "pass_mark": "pass mark"}
 _HINTS: Final = {
     "theme": "",
@@ -30,28 +30,17 @@ _HINTS: Final = {
 }
 
 
-class SettingsScreen(ModalScreen[None]):
-    """Hands `apply` whatever is in force from now on; `problems` are those of the file that it was kept in."""
+class SettingsScreen(Dialog[None]):
+    """Calls `apply` with each valid change; `problems` are those of the file with the preferences."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "back"),
         Binding("up", "app.focus_previous", show=False),
         Binding("down", "app.focus_next", show=False),
     ]
     DEFAULT_CSS = """
     SettingsScreen {
-        align: center middle;
-        background: $background 0%;  /* what is set is seen at once on the screen below */
-        & > Vertical {
-            width: 72;
-            max-width: 96%;
-            height: auto;
-            max-height: 96%;
-            padding: 1 1 0 1;
-            border: round $primary;
-            background: $surface;
-            border-title-style: bold;
-        }
+        background: $background 0%;  /* changes are visible at once on the screen below */
+        & > Vertical { max-width: 96%; max-height: 96%; padding: 1 1 0 1; }
         & Horizontal { height: auto; min-height: 2; }
         & .name { width: 14; height: 1; text-style: bold; }
         & .value { width: 22; height: 1; background: $panel; }
@@ -60,8 +49,8 @@ class SettingsScreen(ModalScreen[None]):
         & Select SelectOverlay { scrollbar-size-vertical: 1; max-height: 10; }
         & Input { padding: 0 1; }
         & Input:focus { background: $panel-lighten-2; }
-        & .said { width: 1fr; height: auto; padding: 0 0 0 2; color: $foreground 62%; }
-        & .said.-wrong { color: $text-error; }
+        & .hint { width: 1fr; height: auto; padding: 0 0 0 2; color: $foreground 62%; }
+        & .hint.-wrong { color: $text-error; }
         & #problems { height: auto; color: $text-warning; margin: 0 0 1 0; }
     }
     """
@@ -75,53 +64,53 @@ class SettingsScreen(ModalScreen[None]):
         self._problems = problems
 
     def compose(self) -> ComposeResult:
-        """Lay out a line for each, with what is to be said of it beside it."""
-        now = self._preferences
+        """Compose a line for each preference, with its hint."""
+        current = self._preferences
         with Vertical() as box:
             box.border_title = Content("settings")
             box.border_subtitle = Content("tab next   enter choose   esc back")
             if self._problems:
                 lines = [f"▲ {numbers.sanitize(problem)}" for problem in self._problems]
                 yield Static(Content("\n".join(lines)), id="problems", markup=False)
-            themes = [(shown, name) for name, shown in THEMES.items()]
-            yield from self._line("theme", self._select("theme", themes, now.theme))
+            themes = [(label, name) for name, label in THEMES.items()]
+            yield from self._line("theme", self._select("theme", themes, current.theme))
             yield from self._line(
-                "units", self._select("units", [(unit.value, unit) for unit in RateUnit], now.units)
+                "units", self._select("units", [(unit.value, unit) for unit in RateUnit], current.units)
             )
-            for name in _READ:
-                value = f"{getattr(now, name):g}"
+            for name in _PARSERS:
+                value = f"{getattr(current, name):g}"
                 yield from self._line(name, TextField(value, id=name, classes="value", compact=True))
 
     def _select(self, name: str, options: list[tuple[str, Any]], value: object) -> Select[Any]:
         return Select(options, value=value, allow_blank=False, id=name, classes="value", compact=True)
 
-    def _line(self, name: str, chosen: Select[Any] | TextField) -> ComposeResult:
+    def _line(self, name: str, field: Select[Any] | TextField) -> ComposeResult:
         with Horizontal():
             yield Static(Content(_NAMES[name]), classes="name", markup=False)
-            yield chosen
-            yield Static(Content.styled(_HINTS[name], MUTED), id=f"said-{name}", classes="said", markup=False)
+            yield field
+            yield Static(Content.styled(_HINTS[name], MUTED), id=f"hint-{name}", classes="hint", markup=False)
 
     @on(Select.Changed)
-    def _chosen(self, event: Select.Changed) -> None:
+    def _apply_choice(self, event: Select.Changed) -> None:
         self._set(str(event.select.id), event.value)
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        """Put into force what is possible; of anything else say what is, and leave all as it was."""
+    def _apply_text(self, event: Input.Changed) -> None:
+        """Apply a valid value; otherwise show the problem and change nothing."""
         name = str(event.input.id)
-        said = self.query_one(f"#said-{name}", Static)
+        hint = self.query_one(f"#hint-{name}", Static)
         try:
-            value = _READ[name](event.value)
+            value = _PARSERS[name](event.value)
         except PlanError as error:
-            said.add_class("-wrong")
-            said.update(Content(f"✗ {str(error).removeprefix(f'{error.field}: ')}"))
+            hint.add_class("-wrong")
+            hint.update(Content(f"✗ {str(error).removeprefix(f'{error.field}: ')}"))
             return
-        said.remove_class("-wrong")
-        said.update(Content.styled(_HINTS[name], MUTED))
+        hint.remove_class("-wrong")
+        hint.update(Content.styled(_HINTS[name], MUTED))
         self._set(name, value)
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
+    def _go_to_next_field(self) -> None:
         self.focus_next()
 
     def _set(self, name: str, value: object) -> None:
@@ -129,7 +118,3 @@ class SettingsScreen(ModalScreen[None]):
         if changed != self._preferences:
             self._preferences = changed
             self._apply(changed)
-
-    def action_back(self) -> None:
-        """Go back; what is in force stays so."""
-        self.dismiss(None)

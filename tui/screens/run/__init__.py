@@ -1,1 +1,4 @@
-"""TODO tui/screens/run."""
+"""The cockpit: `cockpit_screen` (CockpitScreen) with its `setting_keys` and `background_tasks`.
+
+It imports the dialogs and the other screens, which it opens; only the app imports it.
+"""

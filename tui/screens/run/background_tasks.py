@@ -1,31 +1,100 @@
-"""The cockpit's work: what waits for the network. It posts what comes of it, and changes nothing."""
+"""Background work of the cockpit, and the messages that it posts. The tasks change no state themselves."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
 
 from textual.message import Message
 
-from ....engine.model.errors import LinkgaugeError
+from ....engine.model.errors import LinkgaugeError, PeerError, PeerKeyRequired
+from ....engine.model.events import Event
+from ....engine.model.host_info import HostInfo
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
+from ....engine.results.summary import Summary
 from ....presets.preset import Preset
-from ...interfaces import AppServices
-from .posted import EventArrived, FarAnswered, RunEnded, RunOpened, StartFailed
+from ...interfaces import AppServices, RunHandle
+from ...state.instrument_values import RunProblem
+
+
+@dataclass
+class RunOpened(Message):
+    """A run is open; its events follow."""
+
+    run: RunHandle
+
+
+@dataclass
+class EventArrived(Message):
+    """An event of the run."""
+
+    event: Event
+
+
+@dataclass
+class RunEnded(Message):
+    """The run has ended and its resources are released."""
+
+    summary: Summary
+
+
+@dataclass
+class FarAnswered(Message):
+    """The far end has sent its description."""
+
+    info: HostInfo
+
+
+@dataclass
+class StartFailed(Message):
+    """The far end cannot be used, or the run could not be opened. `wants_key`: only a key is missing."""
+
+    problem: RunProblem
+    wants_key: bool = False
+
+    @classmethod
+    def from_error(cls, error: BaseException | None) -> Self:
+        """Return the message for an error; the text of a LinkgaugeError is already written for people."""
+        if isinstance(error, PeerError):
+            problem = RunProblem("NO FAR END", "the far end cannot be used", str(error))
+            return cls(problem, isinstance(error, PeerKeyRequired))
+        text = str(error) if isinstance(error, LinkgaugeError) else f"{type(error).__name__}: {error}"
+        return cls(RunProblem("NO RUN", "the run could not be made", text))
+
+
+class RepaintNeeded(Message):
+    """The gauges are out of date. A newer message replaces those still queued: only drawing is skipped."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Replace any older one."""
+        return isinstance(message, RepaintNeeded)
+
 
 PostMessage = Callable[[Message], object]
 
 
-async def query_host_info(ports: AppServices, peer: Peer, post: PostMessage) -> None:
-    """Ask a far end who it is."""
+async def query_far_end(services: AppServices, peer: Peer, post: PostMessage) -> None:
+    """Ask a far end for its description; post FarAnswered or StartFailed."""
     try:
-        post(FarAnswered(await ports.query_host_info(peer)))
+        post(FarAnswered(await services.query_host_info(peer)))
     except LinkgaugeError as error:
         post(StartFailed.from_error(error))
 
 
-async def follow_run(ports: AppServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
-    """Open a run, follow it to its end, and give everything back."""
+async def follow_run(services: AppServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
+    """Open a run, post its events until it ends, and release it.
+
+    Posts RunOpened, one EventArrived for each event, then RunEnded; or StartFailed at any point.
+
+    Args:
+        services: Opens the run.
+        plan: The run's plan.
+        preset: The preset that the run is judged by.
+        peer: The far end.
+        post: Called with each message, on the event loop.
+    """
     try:
-        async with ports.start_run(plan, preset, peer) as run:
+        async with services.start_run(plan, preset, peer) as run:
             post(RunOpened(run))
             async for event in run:
                 post(EventArrived(event))

@@ -1,4 +1,4 @@
-"""The keys that change one setting by one step: at once in a run that goes on, and in the plan of the next."""
+"""Keys that change one setting by one step, in the current run and in the plan of the next."""
 
 from dataclasses import replace
 
@@ -12,32 +12,32 @@ from ...state.setting_steps import (
     next_step,
     next_workload,
 )
-from ..layout import InstrumentScreen
+from ..base_screen import InstrumentScreen
 
 
 class SettingKeysScreen(InstrumentScreen):
-    """A screen with a desk; whoever has these keys must say how it is painted."""
+    """A screen whose keys change the settings in `state`. A subclass must implement `paint`."""
 
     state: CockpitState
 
     def paint(self) -> None:
-        """Show what has changed."""
+        """Draw the current state."""
         raise NotImplementedError
 
     def action_more_sessions(self) -> None:
-        """One step more sessions."""
+        """Go one step up in sessions."""
         self._step_sessions(1)
 
     def action_fewer_sessions(self) -> None:
-        """One step fewer sessions."""
+        """Go one step down in sessions."""
         self._step_sessions(-1)
 
     def action_larger_window(self) -> None:
-        """One step up from the window, `auto` being below all."""
+        """Go one step up in the window; `auto` is the lowest step."""
         self._step_window(1)
 
     def action_smaller_window(self) -> None:
-        """One step down from the window."""
+        """Go one step down in the window."""
         self._step_window(-1)
 
     def action_direction(self) -> None:
@@ -46,7 +46,7 @@ class SettingKeysScreen(InstrumentScreen):
             self.paint()
 
     def action_workload(self) -> None:
-        """Go to the next workload, for the next run, with its own sizes."""
+        """Go to the next workload, with its default sizes, for the next run."""
         workload = next_workload(self.state.plan.workload)
         probe = self.state.plan.probe and not workload.is_transactional
         self.state.plan = replace(
@@ -57,7 +57,7 @@ class SettingKeysScreen(InstrumentScreen):
         self.paint()
 
     def action_probe(self) -> None:
-        """Measure latency under load or not, in the next run: that begins before payload flows."""
+        """Turn the latency probe of the next run on or off: it starts before the payload does."""
         plan = self.state.plan
         if plan.workload.is_transactional:
             self.notify("A probe goes beside a stream; transactions tell their own latency.", markup=False)
@@ -74,7 +74,7 @@ class SettingKeysScreen(InstrumentScreen):
         self.paint()
 
     def action_pause(self) -> None:
-        """Hold the instruments still, or let them go on; the run and its log take no notice."""
+        """Freeze the instruments or release them; the run and its log continue either way."""
         if not self.state.is_busy:
             self.notify("There is nothing to hold still: no run goes on.", markup=False)
             return

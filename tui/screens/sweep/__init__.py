@@ -1,1 +1,4 @@
-"""TODO tui/screens/sweep."""
+"""Sweeps on the screen: `sweep_form` (SweepForm), `sweep_screen` (SweepScreen), `sweep_progress` (pure state).
+
+They import the dialogs. The cockpit and the history open them by `open_new_sweep` and `open_stored_sweep`.
+"""

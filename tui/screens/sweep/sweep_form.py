@@ -1,4 +1,4 @@
-"""What to try in a sweep: a small form, which says what it comes to as it is filled."""
+"""The form of a new sweep: its axes, and how many runs they make."""
 
 from typing import ClassVar, Final
 
@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from ....engine.model.errors import LinkgaugeError
@@ -17,8 +16,9 @@ from ...services.sweeps import DEFAULT_SECONDS, SweepRequest, figure_names
 from ...text import numbers
 from ...text.sweep import estimated_duration_ns
 from ...widgets.common.input_line import TextField
+from ..base_screen import Dialog
 
-# (name, what is in it at first, what may be): the fields, top down.
+# The fields from the top: name, initial value, hint.
 _FIELDS: Final = (
     ("window", "64K..4M", "64K..4M doubles, auto,64K,1M names"),
     ("sessions", "1,2,5,10", "1,2,5,10 or 1..16"),
@@ -29,29 +29,16 @@ _FIELDS: Final = (
 )
 
 
-class SweepForm(ModalScreen[Sweep | None]):
-    """Answers the sweep that is asked for; None where the person goes back.
-
-    `peer` and `preset` are those of the cockpit, `direction` is what its runs have.
-    """
+class SweepForm(Dialog[Sweep | None]):
+    """Answers the sweep, or None. `peer`, `preset` and `direction` are those of the cockpit."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "back"),
         Binding("down", "app.focus_next", "next", show=False),
         Binding("up", "app.focus_previous", "previous", show=False),
     ]
     DEFAULT_CSS = """
     SweepForm {
-        align: center middle;
-        & > Vertical {
-            width: 76;
-            max-width: 96%;
-            height: auto;
-            padding: 0 1;
-            border: round $primary;
-            background: $surface;
-            border-title-style: bold;
-        }
+        & > Vertical { width: 76; max-width: 96%; }
         & Horizontal { height: 1; }
         & Label { width: 14; color: $foreground 80%; }
         & TextField { width: 1fr; height: 1; border: none; padding: 0 1; background: $panel; }
@@ -69,7 +56,7 @@ class SweepForm(ModalScreen[Sweep | None]):
         self._values = {name: value for name, value, _ in _FIELDS} | {"direction": direction}
 
     def compose(self) -> ComposeResult:
-        """Lay out a line for each field, and what they come to."""
+        """Compose a line for each field, and the size of the sweep."""
         figures = f"of a document, in place of the above: {', '.join(figure_names(self._catalog))}"
         with Vertical() as box:
             box.border_title = Content(f"sweep against {self._peer}")
@@ -83,45 +70,41 @@ class SweepForm(ModalScreen[Sweep | None]):
             yield Static(markup=False, id="comes-to")
 
     def on_mount(self) -> None:
-        """Say what the fields come to as they are."""
-        self._look()
+        """Show the size of the sweep as it is at first."""
+        self._show_size()
 
     @on(Input.Changed)
-    def _typed(self) -> None:
-        self._look()
+    def _update_size(self) -> None:
+        self._show_size()
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
-        sweep = self._look()
+    def _submit(self) -> None:
+        sweep = self._show_size()
         if sweep is not None:
             self.dismiss(sweep)
 
-    def action_back(self) -> None:
-        """Go back without an answer."""
-        self.dismiss(None)
-
-    def _look(self) -> Sweep | None:
-        """Say what the fields come to, or what is wrong with them; return the sweep that they are."""
-        said = self.query_one("#comes-to", Static)
+    def _show_size(self) -> Sweep | None:
+        """Show the number of runs and their duration, or the problem; return the sweep if it is valid."""
+        size = self.query_one("#comes-to", Static)
         try:
-            sweep = self._sweep()
+            sweep = self._build_sweep()
         except LinkgaugeError as error:
-            said.add_class("-wrong")
-            said.update(Content(f"✗ {numbers.sanitize(str(error))}"))
+            size.add_class("-wrong")
+            size.update(Content(f"✗ {numbers.sanitize(str(error))}"))
             return None
         runs = len(sweep.points)
-        time = numbers.clock(estimated_duration_ns(sweep, runs))
-        held = f", held against {sweep.preset}" if sweep.preset else ""
-        said.remove_class("-wrong")
-        said.update(Content(f"{numbers.quantity(runs, 'run')}, about {time}{held}"))
+        duration = numbers.clock(estimated_duration_ns(sweep, runs))
+        preset = f", held against {sweep.preset}" if sweep.preset else ""
+        size.remove_class("-wrong")
+        size.update(Content(f"{numbers.quantity(runs, 'run')}, about {duration}{preset}"))
         return sweep
 
-    def _sweep(self) -> Sweep:
-        typed = {name: self.query_one(f"#{name}", TextField).value.strip() or None for name, *_ in _FIELDS}
-        seconds, figure = typed.pop("seconds") or DEFAULT_SECONDS, typed.pop("figure")
-        if figure:  # it has its own axes, and its preset
+    def _build_sweep(self) -> Sweep:
+        values = {name: self.query_one(f"#{name}", TextField).value.strip() or None for name, *_ in _FIELDS}
+        seconds, figure = values.pop("seconds") or DEFAULT_SECONDS, values.pop("figure")
+        if figure:  # a figure defines the axes and the preset
             return SweepRequest(figure=figure, seconds=seconds).build_sweep(self._catalog, self._peer, None)
-        asked = SweepRequest(
-            typed["window"], typed["sessions"], typed["message_size"], typed["direction"], seconds=seconds
+        request = SweepRequest(
+            values["window"], values["sessions"], values["message_size"], values["direction"], seconds=seconds
         )
-        return asked.build_sweep(self._catalog, self._peer, self._preset)
+        return request.build_sweep(self._catalog, self._peer, self._preset)

@@ -10,16 +10,16 @@ from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.tui.actions import ACTIONS, ScreenKind, actions_of
-from linkgauge.tui.screens.dialogs.ask import AskScreen
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from linkgauge.tui.screens.dialogs.help import HelpScreen
-from linkgauge.tui.screens.dialogs.presets import PresetScreen
-from linkgauge.tui.screens.endpoint.endpoint import EndpointScreen
-from linkgauge.tui.screens.history.compare import CompareScreen
-from linkgauge.tui.screens.history.history import HistoryScreen
-from linkgauge.tui.screens.history.saved_run import StoredRunScreen
-from linkgauge.tui.screens.run.cockpit import CockpitScreen
-from linkgauge.tui.screens.sweep.sweep import SweepScreen
+from linkgauge.tui.screens.dialogs.preset_picker import PresetPicker
+from linkgauge.tui.screens.dialogs.text_prompt import TextPrompt
+from linkgauge.tui.screens.endpoint.endpoint_status import EndpointScreen
+from linkgauge.tui.screens.history.compare_screen import CompareScreen
+from linkgauge.tui.screens.history.history_screen import HistoryScreen
+from linkgauge.tui.screens.history.stored_run_screen import StoredRunScreen
+from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
+from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
 from linkgauge.tui.state.instrument_values import Phase
 from textual.widgets import Input
 
@@ -158,7 +158,7 @@ async def test_the_preset_keys_open_the_list_which_filters(world: Any, size: tup
     async with world.cockpit(size) as cockpit:
         for key in ("n", "f", "slash"):
             await cockpit.press("escape", key)
-            assert isinstance(cockpit.app.screen, PresetScreen)
+            assert isinstance(cockpit.app.screen, PresetPicker)
         await cockpit.press(*"atm 622")
         assert "ATM 155" not in cockpit.text()
         await cockpit.press("down", "enter")
@@ -172,7 +172,7 @@ async def test_escape_leaves_the_list_and_the_preset_alone(world: Any, size: tup
     """A filter that matches nothing chooses nothing either."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("n", *"zzz", "enter")
-        assert isinstance(cockpit.app.screen, PresetScreen)
+        assert isinstance(cockpit.app.screen, PresetPicker)
         await cockpit.press("escape")
         assert cockpit.app.cockpit.preset.id == "10gbe-fd-1500"
 
@@ -185,7 +185,7 @@ async def test_c_connects_to_another_peer(world: Any, size: tuple[int, int]) -> 
         field = cockpit.app.screen.query_one(Input)
         field.value = "db-02:99999"
         await cockpit.press("enter")
-        assert isinstance(cockpit.app.screen, AskScreen)
+        assert isinstance(cockpit.app.screen, TextPrompt)
         assert "port: 99999 is not possible" in cockpit.text()
         field.value = "db-02:6000"
         await cockpit.press("enter")

@@ -1,4 +1,4 @@
-"""Runs beside each other: their lines in one plot, and below it which of their differences are real."""
+"""The comparison of stored runs: one plot of all, and a table of differences with their significance."""
 
 from asyncio import to_thread
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from ....engine.model.errors import LinkgaugeError
@@ -32,15 +31,14 @@ from ...services.stored_run import StoredRun, load_stored_run
 from ...text import numbers
 from ...text.run_list import RunLine, run_line
 from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
-from ..dialogs.export import ask_export
-from ..dialogs.help import HelpScreen
-from ..layout import app_of
+from ..base_screen import ActionScreen, app_of
+from ..dialogs.export import prompt_export
 
 _STYLES = {"real": "bold", "alike": "", "plain": MUTED}
 
 
-class CompareScreen(Screen[None]):
-    """Two runs or more, the first of them being what the others are held against."""
+class CompareScreen(ActionScreen):
+    """Two runs or more, each compared with the first."""
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COMPARE
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.COMPARE)
@@ -83,7 +81,7 @@ class CompareScreen(Screen[None]):
         self._export = export
 
     def compose(self) -> ComposeResult:
-        """Lay out the runs, the plot and the differences."""
+        """Compose the legend, the plot and the differences."""
         yield Static(id="head", markup=False)
         yield Static(id="legend", markup=False)
         yield OverlayPlot()
@@ -96,26 +94,26 @@ class CompareScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Read the runs."""
-        head = Content.assemble(
+        title = Content.assemble(
             ("linkgauge ", KEY), (" compare  ", "bold"), numbers.quantity(len(self._rows), "run")
         )
-        self.query_one("#head", Static).update(head)
+        self.query_one("#head", Static).update(title)
         self.query_one("#legend", Static).update(Content.styled("reading …", MUTED))
         self.query_one(VerticalScroll).focus()
-        self.run_worker(self._read(), exit_on_error=False)
+        self.run_worker(self._load(), exit_on_error=False)
 
-    async def _read(self) -> None:
-        def read() -> tuple[list[StoredRun], list[ComparisonTable]]:
+    async def _load(self) -> None:
+        def load() -> tuple[list[StoredRun], list[ComparisonTable]]:
             runs = [load_stored_run(self._history, row) for row in self._rows]
             return runs, compare_stored_runs(runs)
 
         try:
-            self.post_message(self.Loaded(*await to_thread(read)))
+            self.post_message(self.Loaded(*await to_thread(load)))
         except LinkgaugeError as error:
             self.post_message(self.LoadFailed(str(error)))
 
     @on(Loaded)
-    def _was_read(self, message: Loaded) -> None:
+    def _show_runs(self, message: Loaded) -> None:
         plot = self.query_one(OverlayPlot)
         lines: list[OverlayLine] = []
         for letter, run in zip(LETTERS, message.runs, strict=False):
@@ -131,22 +129,18 @@ class CompareScreen(Screen[None]):
         )
 
     @on(LoadFailed)
-    def _failed(self, message: LoadFailed) -> None:
+    def _show_failure(self, message: LoadFailed) -> None:
         text = Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(message.text))
         self.query_one("#legend", Static).update(text)
 
-    # What the keys do: one method for each action of the registry.
+    # Actions of the registry.
 
     def action_export(self) -> None:
         """Export the runs."""
-        ask_export(self, [row.run_id for row in self._rows], self._export)
-
-    def action_help(self) -> None:
-        """Explain every key."""
-        app_of(self).push_screen(HelpScreen())
+        prompt_export(self, [row.run_id for row in self._rows], self._export)
 
     def action_back(self) -> None:
-        """Go back to the list."""
+        """Return to the history."""
         app_of(self).pop_screen()
 
 
@@ -161,19 +155,19 @@ def _legend(letter: str, line: RunLine, plot: OverlayPlot) -> Content:
     )
 
 
-def _differences(found: Sequence[ComparisonTable]) -> list[Content]:
-    """Return a section for each run: what was asked for differently, then what came out."""
-    rows = [row for one in found for row in (*one.plan_rows, *one.figure_rows)]
+def _differences(tables: Sequence[ComparisonTable]) -> list[Content]:
+    """Return a section for each run after the first: differences of the plans, then of the figures."""
+    rows = [row for table in tables for row in (*table.plan_rows, *table.figure_rows)]
     widths = [max((len(getattr(row, name)) for row in rows), default=0) for name in ("name", "first", "second")]
     lines: list[Content] = []
-    for letter, one in zip(LETTERS[1:], found, strict=False):
-        head = f"{letter} against A"
+    for letter, table in zip(LETTERS[1:], tables, strict=False):
+        title = f"{letter} against A"
         lines.append(
             Content.assemble(
-                (f"{head:<{widths[0] + 2}}  {'A':>{widths[1]}}  {letter:>{widths[2]}}", "bold $text-primary")
+                (f"{title:<{widths[0] + 2}}  {'A':>{widths[1]}}  {letter:>{widths[2]}}", "bold $text-primary")
             )
         )
-        lines += [_line(row, widths) for row in (*one.plan_rows, *one.figure_rows)]
+        lines += [_line(row, widths) for row in (*table.plan_rows, *table.figure_rows)]
         lines.append(Content(""))
     return lines[:-1]
 

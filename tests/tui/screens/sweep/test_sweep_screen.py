@@ -13,9 +13,9 @@ from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.terminal_app import AppBackend, StoredSweeps
-from linkgauge.tui.screens.dialogs.ask import AskScreen
-from linkgauge.tui.screens.sweep.sweep import SweepScreen
+from linkgauge.tui.screens.dialogs.text_prompt import TextPrompt
 from linkgauge.tui.screens.sweep.sweep_form import SweepForm
+from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
 from linkgauge.tui.services.far_end_keeper import FarEndKeeper
 from linkgauge.tui.widgets.common.input_line import TextField
 from textual.pilot import Pilot
@@ -95,7 +95,7 @@ async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
         assert "64K" in text_of(pilot)
 
         await pilot.press("e", "h")
-        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await until(pilot, lambda: isinstance(app.screen, TextPrompt))
         app.screen.query_one(TextField).value = str(tmp_path / "sweep.html")
         await pilot.press("enter")
         await until(pilot, (tmp_path / "sweep.html").exists)

@@ -1,4 +1,4 @@
-"""Choose a far end: type one, or go to one that is known with the arrows; each is asked whether it is there."""
+"""The dialog to choose a far end: typed, or from the list of known peers, each marked by whether it answers."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,38 +20,37 @@ from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.known_peers import KnownPeer, known_peers, read_ssh_config
 from ...text import numbers
 from ...widgets.common.input_line import TextField
-from .ask import AskScreen, validate_peer
+from .text_prompt import TextPrompt, validate_peer
 
-_PATIENCE_S: Final = 3.0
+_QUERY_TIMEOUT_S: Final = 3.0
 _HINT: Final = (
     "host or host:port, where `linkgauge endpoint` runs; ssh://host, which needs only Python 3.11 there; loopback"
 )
 
 
-class PeerScreen(AskScreen):
-    """Answers a peer as text; None where the person goes back."""
+class PeerPicker(TextPrompt):
+    """A prompt for a peer, with the known ones below. It answers the peer as text, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "back"),
         Binding("up", "go(-1)", show=False, priority=True),
         Binding("down", "go(1)", show=False, priority=True),
     ]
     DEFAULT_CSS = """
-    PeerScreen {
+    PeerPicker {
         & > Vertical { width: 86; }
         & OptionList { height: auto; max-height: 12; border: none; background: $surface; padding: 0;
                        margin: 0 0 1 0; scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     }
     """
 
-    def __init__(self, peer: Peer, ports: AppServices) -> None:
+    def __init__(self, peer: Peer, services: AppServices) -> None:
         value = "loopback" if peer.is_loopback else str(peer)
         super().__init__("connect to a far end", value, _HINT, validate_peer)
-        self._ports = ports
+        self._services = services
         self._known: list[KnownPeer] = []
 
     def compose(self) -> ComposeResult:
-        """Lay out the line, what belongs into it, and what is known."""
+        """Compose the input line, the known peers and the hint."""
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("↑ ↓ known ones   enter   esc")
@@ -60,56 +59,56 @@ class PeerScreen(AskScreen):
             yield Static(Content(self._hint), markup=False)
 
     def on_mount(self) -> None:
-        """Look for what is known, and ask it; a person need not wait for either."""
+        """List the known peers and query them in the background."""
         self.query_one(OptionList).can_focus = False
-        self.run_worker(self._find(), exit_on_error=False)
+        self.run_worker(self._list_known(), exit_on_error=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Answer what was pointed at."""
+        """Answer the peer that was clicked."""
         self.dismiss(self._known[event.option_index].text)
 
     def action_go(self, by: int) -> None:
-        """Go to the next known one, and write it into the line."""
+        """Move in the list, and copy the highlighted peer into the input line."""
         options = self.query_one(OptionList)
         if self._known:
-            at = options.highlighted
-            at = (0 if by > 0 else -1) if at is None else at + by
-            options.highlighted = at % len(self._known)
+            index = options.highlighted
+            index = (0 if by > 0 else -1) if index is None else index + by
+            options.highlighted = index % len(self._known)
             field = self.query_one(TextField)
             field.value = self._known[options.highlighted].text
             field.cursor_position = len(field.value)
 
-    async def _find(self) -> None:
-        known = await asyncio.to_thread(_known, self._ports)
+    async def _list_known(self) -> None:
+        known = await asyncio.to_thread(_load_known_peers, self._services)
         self._known = known
         options = self.query_one(OptionList)
-        options.add_options([Option(_line(one, "◌" if one.can_query else " ", MUTED)) for one in known])
+        options.add_options([Option(_line(peer, "◌" if peer.can_query else " ", MUTED)) for peer in known])
         async with asyncio.TaskGroup() as group:
-            for number, one in enumerate(known):
-                if one.can_query:
-                    group.create_task(self._ask(number, one, options.replace_option_prompt_at_index))
+            for index, peer in enumerate(known):
+                if peer.can_query:
+                    group.create_task(self._query(index, peer, options.replace_option_prompt_at_index))
 
-    async def _ask(self, number: int, one: KnownPeer, show: Callable[[int, Content], object]) -> None:
-        """Ask a peer who it is, and mark it by what it says."""
+    async def _query(self, index: int, peer: KnownPeer, show: Callable[[int, Content], object]) -> None:
+        """Query a peer, and mark its line by the result."""
         try:
-            async with asyncio.timeout(_PATIENCE_S):
-                facts = await self._ports.query_host_info(Peer.parse(one.text))
+            async with asyncio.timeout(_QUERY_TIMEOUT_S):
+                info = await self._services.query_host_info(Peer.parse(peer.text))
         except (LinkgaugeError, TimeoutError):
-            line = _line(one, "✗", BAD, "does not answer")
+            line = _line(peer, "✗", BAD, "does not answer")
         else:
-            line = _line(one, "✓", GOOD, f"answers, {numbers.quantity(facts.cores, 'core')}")
+            line = _line(peer, "✓", GOOD, f"answers, {numbers.quantity(info.cores, 'core')}")
         if self.is_attached:
-            show(number, line)
+            show(index, line)
 
 
-def _known(ports: AppServices) -> list[KnownPeer]:
+def _load_known_peers(services: AppServices) -> list[KnownPeer]:
     try:
-        rows: Sequence[RunRecord] = () if ports.history is None else ports.history.list_runs()
+        rows: Sequence[RunRecord] = () if services.history is None else services.history.list_runs()
     except LinkgaugeError:
         rows = ()
     return known_peers(rows, read_ssh_config(Path.home()))
 
 
-def _line(one: KnownPeer, mark: str, style: str, said: str = "") -> Content:
-    beside = "  ".join(part for part in (one.source, said) if part)
-    return Content.assemble((f" {mark} ", style), (f"{one.text:<28}", "bold"), "  ", (beside, MUTED))
+def _line(peer: KnownPeer, mark: str, style: str, state: str = "") -> Content:
+    details = "  ".join(part for part in (peer.source, state) if part)
+    return Content.assemble((f" {mark} ", style), (f"{peer.text:<28}", "bold"), "  ", (details, MUTED))

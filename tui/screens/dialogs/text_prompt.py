@@ -1,14 +1,12 @@
-"""A question with one line for an answer: which peer, which file."""
+"""Dialogs with one input line, and the validators of what is typed: a peer, a key, a new file, a secret for ssh."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from ....engine.model.access import InvalidKeyError, SharedKey
@@ -16,26 +14,24 @@ from ....engine.model.errors import PlanError
 from ....engine.model.peer import Peer
 from ....engine.model.serialization import make_printable
 from ...widgets.common.input_line import TextField
+from ..base_screen import Dialog
 
 _YES_NO: Final = "(yes/no"
 
 
-class AskScreen(ModalScreen[str | None]):
-    """Answers the text once `check` has nothing to say against it; None where the person goes back."""
+class TextPrompt(Dialog[str | None]):
+    """A question with one input line. It answers the text, or None.
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back")]
+    Args:
+        title: The question.
+        value: The text that is there at first.
+        hint: What may be typed.
+        validate: Returns the problem with a text, or None if it may be the answer.
+        is_secret: Hide what is typed.
+    """
+
     DEFAULT_CSS = """
-    AskScreen {
-        align: center middle;
-        & > Vertical {
-            width: 72;
-            max-width: 94%;
-            height: auto;
-            padding: 0 1;
-            border: round $primary;
-            background: $surface;
-            border-title-style: bold;
-        }
+    TextPrompt {
         & Input { margin: 0; }
         & Static { color: $text-muted; height: auto; padding: 0 1; }
         & Static.-wrong { color: $text-error; }
@@ -43,48 +39,49 @@ class AskScreen(ModalScreen[str | None]):
     """
 
     def __init__(
-        self, title: str, value: str, hint: str, check: Callable[[str], str | None], *, is_secret: bool = False
+        self,
+        title: str,
+        value: str,
+        hint: str,
+        validate: Callable[[str], str | None],
+        *,
+        is_secret: bool = False,
     ) -> None:
         super().__init__()
-        self._is_hidden = is_secret
+        self._is_secret = is_secret
         self._title = title
         self._value = value
         self._hint = hint
-        self._check = check
+        self._find_problem = validate
 
     def compose(self) -> ComposeResult:
-        """Lay out the line and what belongs into it."""
+        """Compose the line and its hint."""
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("enter  esc")
-            yield TextField(self._value, select_on_focus=True, compact=False, password=self._is_hidden)
+            yield TextField(self._value, select_on_focus=True, compact=False, password=self._is_secret)
             yield Static(Content(self._hint), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take the answer, or say what is wrong with it."""
-        problem = self._check(event.value)
+        """Answer the text if it is valid, else show the problem."""
+        problem = self._find_problem(event.value)
         if problem is None:
             self.dismiss(event.value)
             return
-        said = self.query_one(Static)
-        said.add_class("-wrong")
-        said.update(Content(f"✗ {problem}"))
-
-    def action_back(self) -> None:
-        """Go back without an answer."""
-        self.dismiss(None)
+        hint = self.query_one(Static)
+        hint.add_class("-wrong")
+        hint.update(Content(f"✗ {problem}"))
 
 
-class SecretScreen(AskScreen):
-    """Answers what ssh asks. What is typed is not shown, unless the question is for yes or no."""
+class SecretPrompt(TextPrompt):
+    """A question of ssh. The answer stays hidden unless the question is for yes or no."""
 
     def __init__(self, question: str) -> None:
-        super().__init__("ssh asks", "", "", lambda _text: None)
+        super().__init__("ssh asks", "", "", lambda _text: None, is_secret=_YES_NO not in question)
         self._question = [make_printable(line) for line in question.splitlines()]
-        self._is_secret = _YES_NO not in question
 
     def compose(self) -> ComposeResult:
-        """Lay out the question, and the line for its answer."""
+        """Compose the question and the input line."""
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("enter  esc")
@@ -93,7 +90,7 @@ class SecretScreen(AskScreen):
 
 
 def validate_peer(text: str) -> str | None:
-    """Tell why this names no peer."""
+    """Return why a text is no peer, or None."""
     try:
         Peer.parse(text)
     except PlanError as error:
@@ -102,7 +99,7 @@ def validate_peer(text: str) -> str | None:
 
 
 def validate_key(text: str) -> str | None:
-    """Tell why this is no key."""
+    """Return why a text is no shared key, or None."""
     try:
         SharedKey(text.strip())
     except InvalidKeyError as error:
@@ -111,7 +108,7 @@ def validate_key(text: str) -> str | None:
 
 
 def validate_new_path(text: str) -> str | None:
-    """Tell why no new file can be made of this name."""
+    """Return why no new file can be created at a path, or None."""
     path = Path(text).expanduser()
     if not text.strip() or path.is_dir():
         return "give the name of a file"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.screens.dialogs.presets import PresetScreen
+from linkgauge.tui.screens.dialogs.preset_picker import PresetPicker
 from linkgauge.tui.widgets.common.preset_list import (
     PresetList,
     by_family,
@@ -156,7 +156,7 @@ async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(wor
             assert "100 Mb Ethernet" not in cockpit.text()
             await cockpit.press(back)
             assert "to expect" not in cockpit.text()
-            assert isinstance(cockpit.app.screen, PresetScreen)
+            assert isinstance(cockpit.app.screen, PresetPicker)
         assert cockpit.app.screen.query_one(Input).value == "x"
 
 
@@ -218,7 +218,7 @@ async def test_what_is_wrong_with_ones_own_presets_is_told_and_can_be_read_whole
         await cockpit.press(*"framing")
         assert headings(cockpit) == ["not usable"]
         await cockpit.press("enter")
-        assert isinstance(cockpit.app.screen, PresetScreen)
+        assert isinstance(cockpit.app.screen, PresetPicker)
         for words in ("office.link.framing", "expected one of ethernet", "'ether'"):
             assert words in cockpit.text()
 

@@ -1,4 +1,4 @@
-"""A run of the log, in full: its plot, what was measured, its sessions and its verdict."""
+"""A stored run in the instruments of the cockpit: plot, gauges, sessions and verdict."""
 
 from asyncio import to_thread
 from dataclasses import dataclass, replace
@@ -23,13 +23,12 @@ from ...text.run_list import run_line
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.title_bar import TitleBar
-from ..dialogs.export import ask_export
-from ..dialogs.help import HelpScreen
-from ..layout import InstrumentScreen, app_of, preferences_of
+from ..base_screen import InstrumentScreen, app_of, preferences_of
+from ..dialogs.export import prompt_export
 
 
 class StoredRunScreen(InstrumentScreen):
-    """One run, read in a thread."""
+    """One run of the log, read in a thread."""
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.STORED
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.STORED)
@@ -45,7 +44,7 @@ class StoredRunScreen(InstrumentScreen):
 
     @dataclass
     class RunLogFailed(Message):
-        """The run could not be read, or written to."""
+        """The run could not be read or changed."""
 
         text: str
 
@@ -57,7 +56,7 @@ class StoredRunScreen(InstrumentScreen):
         self._catalog = catalog
 
     def compose(self) -> ComposeResult:
-        """Lay out what the cockpit has, and the run's own words."""
+        """Compose the instruments of the cockpit, and the run's label and note."""
         yield TitleBar()
         yield Static(id="plan", markup=False)
         yield Instruments()
@@ -68,17 +67,17 @@ class StoredRunScreen(InstrumentScreen):
         """Read the run."""
         self.query_one("#plan", Static).update(Content.styled(f"reading {self._row.run_id} …", MUTED))
         self.query_one(RunDetail).show(run_line(self._row))
-        self.run_worker(self._read(), exit_on_error=False)
+        self.run_worker(self._load(), exit_on_error=False)
 
-    async def _read(self) -> None:
+    async def _load(self) -> None:
         try:
             self.post_message(self.Loaded(await to_thread(load_stored_run, self._history, self._row)))
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
 
-    async def _write(self, written: RunDetail.Edited) -> None:
+    async def _save(self, edit: RunDetail.Edited) -> None:
         try:
-            await to_thread(written.save, self._history)
+            await to_thread(edit.save, self._history)
             rows = await to_thread(self._history.list_runs)
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
@@ -87,46 +86,44 @@ class StoredRunScreen(InstrumentScreen):
         self.query_one(RunDetail).show(run_line(self._row))
 
     @on(Loaded)
-    def _was_read(self, message: Loaded) -> None:
-        view = replace(message.run.snapshot(self._catalog), units=preferences_of(self).units)
-        self.query_one(TitleBar).show(view)
-        self.query_one(Instruments).show(view)
+    def _show_run(self, message: Loaded) -> None:
+        snapshot = replace(message.run.snapshot(self._catalog), units=preferences_of(self).units)
+        self.query_one(TitleBar).show(snapshot)
+        self.query_one(Instruments).show(snapshot)
         line = run_line(self._row)
         preset = Content.assemble((line.preset or "no preset", "bold"))
-        plan = view.plan
-        parts = (numbers.workload(plan), numbers.settings(plan.settings), numbers.duration(plan.duration_ns))
-        text = f"   {line.when} UTC   {', '.join(parts)}"
-        self.query_one("#plan", Static).update(Content.assemble(preset, (text, MUTED)))
+        plan = snapshot.plan
+        plan_words = (
+            f"{numbers.workload(plan)}, {numbers.settings(plan.settings)}, {numbers.duration(plan.duration_ns)}"
+        )
+        details = f"   {line.when} UTC   {plan_words}"
+        self.query_one("#plan", Static).update(Content.assemble(preset, (details, MUTED)))
 
     @on(RunLogFailed)
-    def _failed(self, message: RunLogFailed) -> None:
+    def _show_failure(self, message: RunLogFailed) -> None:
         self.query_one("#plan", Static).update(Content.styled("✗ this run cannot be shown", "bold $text-error"))
         self.notify(numbers.sanitize(message.text), title="the run log", severity="error", markup=False)
 
     @on(RunDetail.Edited)
-    def _written(self, message: RunDetail.Edited) -> None:
-        self.run_worker(self._write(message), exit_on_error=False)
+    def _save_edit(self, message: RunDetail.Edited) -> None:
+        self.run_worker(self._save(message), exit_on_error=False)
 
-    # What the keys do: one method for each action of the registry.
+    # Actions of the registry.
 
     def action_label(self) -> None:
-        """Write the run's label."""
+        """Edit the label."""
         self.query_one(RunDetail).edit("label")
 
     def action_note(self) -> None:
-        """Write a note to the run."""
+        """Edit the note."""
         self.query_one(RunDetail).edit("note")
 
     def action_export(self) -> None:
         """Export the run."""
-        ask_export(self, [self._row.run_id], self._export)
-
-    def action_help(self) -> None:
-        """Explain every key."""
-        app_of(self).push_screen(HelpScreen())
+        prompt_export(self, [self._row.run_id], self._export)
 
     def action_back(self) -> None:
-        """Go back: out of what is written, then to the list."""
+        """Leave the editor, else return to the history."""
         detail = self.query_one(RunDetail)
         if detail.is_editing:
             detail.close()

@@ -1,4 +1,4 @@
-"""Choose a preset: type to filter, arrows, enter; beside the list, or in its place, the preset's sheet."""
+"""The dialog to choose a preset: a filter, the list, and the data sheet of the highlighted preset."""
 
 from typing import ClassVar, Final
 
@@ -24,15 +24,22 @@ from ...widgets.common.input_line import TextField
 from ...widgets.common.preset_list import PresetList, preset_sections
 from ...widgets.common.text_page import TextPage
 
-# A letter, and the cursor, are seen first: what follows from them is made once the hands rest.
+# Typing and cursor moves are drawn first; the list and the sheet follow once the person pauses.
 _FILTER_AFTER_S: Final = 0.04
 _SHEET_AFTER_S: Final = 0.15
 
 
-class PresetScreen(ModalScreen[Preset | None]):
-    """Answers the chosen preset; None where the person goes back.
+class PresetPicker(ModalScreen[Preset | None]):
+    """A searchable list of presets. It answers the chosen preset, or None.
 
-    The filter always has the keyboard. Arrows move in the list, or scroll the sheet while that is being read.
+    The filter always has the focus. The arrows move in the list, or scroll the sheet in reading mode.
+    On a narrow screen the sheet takes the place of the list.
+
+    Args:
+        catalog: The presets, and the problems of the person's own ones.
+        chosen: The preset that is highlighted at first.
+        settings: The settings that the rates in the list are expected under.
+        language: The language of preset names.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -44,7 +51,7 @@ class PresetScreen(ModalScreen[Preset | None]):
         Binding("pagedown", "move('page_down', 'page_down')", show=False, priority=True),
     ]
     DEFAULT_CSS = """
-    PresetScreen {
+    PresetPicker {
         align: center middle;
         background: $background;
         & > Vertical {
@@ -83,38 +90,38 @@ class PresetScreen(ModalScreen[Preset | None]):
         self._sheet_soon = Debounce(self, _SHEET_AFTER_S, self._show_sheet)
 
     def compose(self) -> ComposeResult:
-        """Lay out the filter, the list and the sheet."""
+        """Compose the filter, the list and the sheet."""
         with Vertical() as box:
             box.border_title = Content(f"presets, and what they expect: {numbers.settings(self._settings)}")
             yield TextField(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
             if self._catalog.problems:
-                many = numbers.quantity(len(self._catalog.problems), "problem")
-                said = f"▲ {many} in your own presets: at the end of the list"
-                yield Static(Content(said), id="problems", markup=False)
+                problems = numbers.quantity(len(self._catalog.problems), "problem")
+                text = f"▲ {problems} in your own presets: at the end of the list"
+                yield Static(Content(text), id="problems", markup=False)
             yield Static(id="legend", markup=False)
             with Horizontal():
                 yield self._list
                 yield self._sheet
 
     def on_mount(self) -> None:
-        """Fill the list, and say what the keys do."""
-        for one in (self._list, self._sheet):
-            one.can_focus = False
+        """Fill the list and the sheet."""
+        for widget in (self._list, self._sheet):
+            widget.can_focus = False
         self._set_reading(False)
         self._filter()
         self._sheet_soon.run_now()
-        if self._catalog.problems:  # told here as well, and the notification would cover it
+        if self._catalog.problems:  # listed here as well, and the notification would cover it
             self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
 
     @on(Input.Changed)
-    def _typed(self) -> None:
+    def _schedule_filter(self) -> None:
         self._set_reading(False)
         self._filter_soon.schedule()
 
     @on(Input.Submitted)
     @on(PresetList.Selected)
     def _choose(self) -> None:
-        """Answer the chosen preset; of a problem there is only more to read."""
+        """Answer the highlighted preset; for a problem, show its sheet instead."""
         self._filter_soon.flush()
         row = self._list.selected_row
         if row is None:
@@ -125,12 +132,12 @@ class PresetScreen(ModalScreen[Preset | None]):
             self.dismiss(self._catalog.find(row.id))
 
     @on(PresetList.Moved)
-    def _moved(self) -> None:
-        self._keep_chosen()
+    def _follow_cursor(self) -> None:
+        self._remember_choice()
         self._sheet_soon.schedule()
 
     def action_move(self, in_list: str, in_sheet: str) -> None:
-        """Move in the list, or scroll the sheet, while the filter has the keyboard."""
+        """Move in the list, or scroll the sheet in reading mode."""
         if self.has_class("-reading"):
             getattr(self._sheet, f"action_{in_sheet}")()
         else:
@@ -138,58 +145,58 @@ class PresetScreen(ModalScreen[Preset | None]):
             getattr(self._list, f"action_{in_list}")()
 
     def action_read(self) -> None:
-        """Go from the list to the sheet, or back; where there is no room for both, one is seen."""
+        """Switch between the list and the sheet."""
         self._set_reading(not self.has_class("-reading"))
 
     def action_back(self) -> None:
-        """Go back to the list, or leave the preset as it is."""
+        """Go back to the list, or close the dialog without an answer."""
         if self.has_class("-reading"):
             self._set_reading(False)
         else:
             self.dismiss(None)
 
-    def _set_reading(self, reading: bool) -> None:
-        if reading:
+    def _set_reading(self, is_reading: bool) -> None:
+        if is_reading:
             self._filter_soon.flush()
             self._sheet_soon.flush()
         box = self.query_one(Vertical)
-        if box.border_subtitle and reading == self.has_class("-reading"):
+        if box.border_subtitle and is_reading == self.has_class("-reading"):
             return
-        self.set_class(reading, "-reading")
-        keys = "↑ ↓ scroll   tab list" if reading else "type to filter   ↑ ↓   tab details"
+        self.set_class(is_reading, "-reading")
+        keys = "↑ ↓ scroll   tab list" if is_reading else "type to filter   ↑ ↓   tab details"
         box.border_subtitle = Content(f"{keys}   enter choose   esc back")
 
     def _filter(self) -> None:
-        """Leave in the list what the filter leaves."""
-        shown = self._list.filter(self.query_one(Input).value, self._chosen)
-        of = "" if shown == len(self._catalog.presets) else f" of {len(self._catalog.presets)}"
-        legend = f"{shown}{of} presets; payload rate in Mb/s as documented, or ≈ as computed"
+        """List the presets that match the filter."""
+        matches = self._list.filter(self.query_one(Input).value, self._chosen)
+        total = "" if matches == len(self._catalog.presets) else f" of {len(self._catalog.presets)}"
+        legend = f"{matches}{total} presets; payload rate in Mb/s as documented, or ≈ as computed"
         self.query_one("#legend", Static).update(Content(legend), layout=False)
-        self._keep_chosen()
+        self._remember_choice()
         self._sheet_soon.schedule()
 
-    def _keep_chosen(self) -> None:
+    def _remember_choice(self) -> None:
         row = self._list.selected_row
         if row is not None:
             self._chosen = row.id
 
     def _show_sheet(self) -> None:
-        """Show the sheet of the row that the cursor stands on, from its beginning."""
+        """Show the sheet of the highlighted row from its top."""
         row = self._list.selected_row
         if row is None:
             self._sheet.show(Text("no preset has these words", "dim"))
         elif row.problem is not None:
-            self._sheet.show(self._problem(row.problem))
+            self._sheet.show(self._problem_sheet(row.problem))
         else:
             self._sheet.show(Group(*sheet_parts(build_sheet(self._catalog.find(row.id), language=self._language))))
 
-    def _problem(self, number: int) -> Group:
-        problem = self._catalog.problems[number]
-        told = Table.grid(padding=(0, 2, 0, 0))
-        told.add_column(style="dim", no_wrap=True)
-        told.add_column(overflow="fold")
+    def _problem_sheet(self, index: int) -> Group:
+        problem = self._catalog.problems[index]
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
         for name, text in (("file", problem.path), ("key", problem.key), ("", problem.expected)):
             if text:
-                told.add_row(name, numbers.sanitize(text))
+                table.add_row(name, numbers.sanitize(text))
         heading = Text("▲ not usable; nothing else is touched by it", "bold yellow")
-        return Group(heading, Text(), told)
+        return Group(heading, Text(), table)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.screens.dialogs.confirm import ConfirmScreen
-from linkgauge.tui.screens.history.compare import CompareScreen
-from linkgauge.tui.screens.history.history import HistoryScreen
-from linkgauge.tui.screens.history.saved_run import StoredRunScreen
-from linkgauge.tui.screens.run.cockpit import CockpitScreen
+from linkgauge.tui.screens.history.compare_screen import CompareScreen
+from linkgauge.tui.screens.history.history_screen import HistoryScreen
+from linkgauge.tui.screens.history.stored_run_screen import StoredRunScreen
+from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.widgets.history.run_table import RunTable
 from textual.widgets import Input
 

@@ -1,4 +1,4 @@
-"""What this machine serves now: its clients and what they carry, what it allows, and its log."""
+"""The screen of an endpoint: its clients with their rates, its limits and its log."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,6 @@ from ....engine.far.status import EndpointStatus
 from ....engine.model.errors import RunLogError
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportFormat
-from ...rendering.diff_compositor import DiffScreen
 from ...rendering.styles import KEY, MUTED
 from ...services.preferences import Preferences
 from ...state.endpoint import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
@@ -25,9 +24,9 @@ from ...widgets.endpoint.header import EndpointHeader
 from ...widgets.endpoint.limits_panel import LimitsPanel
 from ...widgets.endpoint.log_view import EndpointLogView
 from ...widgets.endpoint.throughput_gauge import EndpointGauge
-from ..dialogs.export import ask_export
+from ..base_screen import ActionScreen, app_of
+from ..dialogs.export import prompt_export
 from ..dialogs.help import HelpScreen
-from ..layout import app_of
 
 _MARKS: Final = (
     ("○ ● ■", "in the log: a client was let in; its run began; its run ended"),
@@ -37,33 +36,33 @@ _MARKS: Final = (
 
 
 class EndpointHandle(Protocol):
-    """The endpoint, as far as its screen knows it: values to look at, and three things a person can do."""
+    """The endpoint as the screen sees it: values to poll, and what a person can do to it."""
 
     @property
     def info(self) -> EndpointInfo:
-        """Where it listens, and how to get there."""
+        """The endpoint's address, access policy and connect command."""
         ...
 
     @property
     def log(self) -> EndpointLog:
-        """Its log."""
+        """The endpoint's log."""
         ...
 
     def status(self) -> EndpointStatus:
-        """Return what it does now."""
+        """Return its clients, limits and totals now."""
         ...
 
     def reload(self) -> None:
-        """Read limits and key again."""
+        """Read the limits and the key again."""
         ...
 
     def shut_down(self) -> None:
-        """End it once the runs that go on have ended; a second time: at once."""
+        """End the endpoint once its runs have ended; a second call ends it at once."""
         ...
 
 
-class EndpointScreen(DiffScreen):
-    """Looks at an endpoint as often as it draws."""
+class EndpointScreen(ActionScreen):
+    """Polls an endpoint at the refresh rate."""
 
     AUTO_FOCUS = "#log"
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.ENDPOINT
@@ -106,13 +105,13 @@ class EndpointScreen(DiffScreen):
 
     def __init__(self, endpoint: EndpointHandle, preferences: Preferences) -> None:
         super().__init__()
-        self._serving = endpoint
+        self._endpoint = endpoint
         self._preferences = preferences
-        self._readings = EndpointRates(endpoint.info)
+        self._rates = EndpointRates(endpoint.info)
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the head, the rates, the clients or how to become one, limits and log."""
+        """Compose the head, the rates, the clients or an invitation, the limits and the log."""
         yield EndpointHeader()
         with Horizontal(id="rates"):
             yield EndpointGauge("received")
@@ -120,100 +119,97 @@ class EndpointScreen(DiffScreen):
         yield ClientTable()
         with VerticalScroll(id="nobody") as nobody:
             nobody.border_title = Content("clients")
-            yield Static(_invitation(self._serving.info), markup=False)
+            yield Static(_invitation(self._endpoint.info), markup=False)
         with Horizontal(id="below"):
             yield LimitsPanel()
             yield EndpointLogView()
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
-        """Look, and go on looking."""
+        """Paint, and start the refresh timer."""
         self.paint()
-        self._keep_time()
+        self._start_timer()
 
     def apply(self, preferences: Preferences) -> None:
-        """Put into force what is set."""
+        """Apply preferences."""
         self._preferences = preferences
         if self.is_mounted:
-            self._keep_time()
+            self._start_timer()
             self.paint()
 
-    def _keep_time(self) -> None:
+    def _start_timer(self) -> None:
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_interval(1 / self._preferences.refresh_hz, self.paint)
 
     def paint(self) -> None:
-        """Look at the endpoint, and hand every widget its values."""
-        journal, units = self._serving.log, self._preferences.units
-        served = self._readings.update(self._serving.status(), journal.totals)
-        self.query_one(EndpointHeader).show(served)
-        self._show_rates(served)
-        table, nobody = self.query_one(ClientTable), self.query_one("#nobody")
-        table.display = bool(served.clients) and not self.has_class("-tiny")
-        nobody.display = not served.clients and not self.has_class("-tiny")
-        table.show(served.clients, units)
-        self.query_one(LimitsPanel).show(served)
-        self.query_one(EndpointLogView).show(journal.lines, journal.lines_written)
+        """Poll the endpoint, and pass every widget its values."""
+        log = self._endpoint.log
+        snapshot = self._rates.update(self._endpoint.status(), log.totals)
+        self.query_one(EndpointHeader).show(snapshot)
+        self._show_rates(snapshot)
+        self._show_clients(snapshot)
+        self.query_one(LimitsPanel).show(snapshot)
+        self.query_one(EndpointLogView).show(log.lines, log.lines_written)
 
-    def _show_rates(self, served: EndpointSnapshot) -> None:
+    def _show_rates(self, snapshot: EndpointSnapshot) -> None:
         units = self._preferences.units
-        self.query_one("#serving-received", EndpointGauge).show(served.received_bit_s, served.received_rates, units)
-        self.query_one("#serving-sent", EndpointGauge).show(served.sent_bit_s, served.sent_rates, units)
+        received = self.query_one("#serving-received", EndpointGauge)
+        received.show(snapshot.received_bit_s, snapshot.received_rates, units)
+        self.query_one("#serving-sent", EndpointGauge).show(snapshot.sent_bit_s, snapshot.sent_rates, units)
 
-    # What the keys do: one method for each action of the registry.
+    def _show_clients(self, snapshot: EndpointSnapshot) -> None:
+        table, invitation = self.query_one(ClientTable), self.query_one("#nobody")
+        has_room = not self.has_class("-tiny")
+        table.display = bool(snapshot.clients) and has_room
+        invitation.display = not snapshot.clients and has_room
+        table.show(snapshot.clients, self._preferences.units)
+
+    # Actions of the registry.
 
     def action_copy(self) -> None:
-        """Hand the terminal the command that connects, for its clipboard."""
-        app_of(self).copy_to_clipboard(self._serving.info.command)
+        """Copy the connect command to the clipboard of the terminal."""
+        app_of(self).copy_to_clipboard(self._endpoint.info.command)
         self.notify(
             "The terminal has the command that connects, if it takes what apps copy (OSC 52).", title="copy"
         )
 
     def action_reload(self) -> None:
-        """Read limits and key again; the log says what came of it."""
-        if self._serving.info.can_reload:
-            self._serving.reload()
+        """Read the limits and the key again; the log has the result."""
+        if self._endpoint.info.can_reload:
+            self._endpoint.reload()
             self.paint()
         else:
             self.notify("There is no file to read again: it was started without --limits and --key-file.")
 
     def action_finish(self) -> None:
-        """End the endpoint, once its runs have ended; the second time at once."""
-        self._serving.shut_down()
+        """End the endpoint once its runs have ended; a second request ends it at once."""
+        self._endpoint.shut_down()
         self.paint()
 
-    async def action_settings(self) -> None:
-        """Change what is set once and for all."""
-        await app_of(self).run_action("app.settings")
-
     def action_export(self) -> None:
-        """Write a picture of the screen."""
-        ask_export(self, [], _no_runs)
+        """Export a picture of the screen."""
+        prompt_export(self, [], _refuse_export)
 
     def action_help(self) -> None:
         """Explain every key of this screen."""
         app_of(self).push_screen(HelpScreen(ScreenKind.ENDPOINT, _MARKS))
 
-    async def action_redraw(self) -> None:
-        """Draw all of the screen again."""
-        await app_of(self).run_action("app.redraw")
 
-
-def _no_runs(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+def _refuse_export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
     del run_ids, form
     raise RunLogError(f"an endpoint keeps no runs, so {path} cannot be written: the near end has them")
 
 
-def _invitation(facts: EndpointInfo) -> Content:
-    """Return how to become the first client."""
+def _invitation(info: EndpointInfo) -> Content:
+    """Return how to connect the first client."""
     return Content.assemble(
         ("Nobody is connected. ", "bold"),
         ("On the other host:", MUTED),
         "\n\n",
-        (numbers.sanitize(facts.command), "bold $text-primary"),
+        (numbers.sanitize(info.command), "bold $text-primary"),
         "\n\n",
         ("y", KEY),
         ("  copies it", MUTED),
-        (f"   ·   {facts.hint}" if facts.hint else "", MUTED),
+        (f"   ·   {info.hint}" if info.hint else "", MUTED),
     )

@@ -1,0 +1,70 @@
+"""Base classes of the screens and dialogs, and typed access to their app."""
+
+from typing import Any, ClassVar, TypeVar, cast
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen, Screen
+
+from ..actions import ScreenKind
+from ..rendering.diff_compositor import DiffScreen
+from ..services.preferences import Preferences
+from .dialogs.help import HelpScreen
+
+T = TypeVar("T")
+
+
+def app_of(screen: Screen[Any]) -> App[None]:
+    """Return the app of a screen; Textual leaves its type open."""
+    return cast("App[None]", screen.app)  # pyright: ignore[reportUnknownMemberType]
+
+
+def preferences_of(screen: Screen[Any]) -> Preferences:
+    """Return the preferences in force in the app of a screen."""
+    return getattr(app_of(screen), "preferences", Preferences())
+
+
+class ActionScreen(DiffScreen):
+    """A screen with actions in the registry. A subclass has a method `action_<id>` for each of the others."""
+
+    SCREEN_KIND: ClassVar[ScreenKind]
+
+    def action_help(self) -> None:
+        """Explain every key."""
+        app_of(self).push_screen(HelpScreen())
+
+    async def action_settings(self) -> None:
+        """Edit the preferences."""
+        await app_of(self).run_action("app.settings")
+
+    async def action_redraw(self) -> None:
+        """Draw the whole screen again."""
+        await app_of(self).run_action("app.redraw")
+
+
+class InstrumentScreen(ActionScreen):
+    """A screen with the gauges, plot and panels of a run, live or stored; app.tcss lays them out."""
+
+
+class Dialog(ModalScreen[T]):
+    """A framed box over the screen below. It answers None when the person leaves it with Escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back")]
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        & > Vertical {
+            width: 72;
+            max-width: 94%;
+            height: auto;
+            padding: 0 1;
+            border: round $primary;
+            background: $surface;
+            border-title-style: bold;
+        }
+    }
+    """
+
+    def action_back(self) -> None:
+        """Close the dialog without an answer."""
+        self.dismiss(None)

@@ -1,0 +1,314 @@
+"""The cockpit: the screen to set up a run, watch it, change its settings live and read the verdict.
+
+A background task iterates the run and only posts messages. The handlers here update CockpitState, which owns all
+state, and pass one CockpitSnapshot at a time to the widgets. Every event changes the state; the rate at which the
+screen is drawn is bounded.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import Footer
+from textual.worker import Worker, WorkerState
+
+from ....engine.model.access import SharedKey
+from ....engine.model.peer import Peer
+from ....engine.model.plan import Plan
+from ....presets.catalog import Catalog
+from ....presets.preset import Preset
+from ...actions import ScreenKind, bindings
+from ...interfaces import AppServices
+from ...services.preferences import Preferences
+from ...state.cockpit import CockpitState
+from ...state.instrument_values import Phase
+from ...state.live_readings import LiveReadings
+from ...state.refresh_pacer import RefreshPacer
+from ...widgets.run.instruments import Instruments
+from ...widgets.run.settings_bar import SettingsBar
+from ...widgets.run.title_bar import TitleBar
+from ..base_screen import app_of
+from ..dialogs.export import prompt_export
+from ..dialogs.peer_picker import PeerPicker
+from ..dialogs.preset_picker import PresetPicker
+from ..dialogs.text_prompt import TextPrompt, validate_key
+from ..history.history_screen import HistoryScreen
+from ..sweep.sweep_screen import open_new_sweep
+from .background_tasks import (
+    EventArrived,
+    FarAnswered,
+    RepaintNeeded,
+    RunEnded,
+    RunOpened,
+    StartFailed,
+    follow_run,
+    query_far_end,
+)
+from .setting_keys import SettingKeysScreen
+
+_log = logging.getLogger(__name__)
+
+# A far end that does not answer a stop must not keep the app from closing.
+_QUIT_TIMEOUT_S: Final = 3.0
+
+
+class CockpitScreen(SettingKeysScreen):
+    """The instruments of a run and every action on it.
+
+    Args:
+        catalog: The presets to choose from.
+        peer: The far end of the first run.
+        services: Opens runs, queries far ends, exports and stores.
+        plan: The plan of the first run.
+        preset: The preset of the first run.
+        clock: Counts nanoseconds; it only bounds how often the gauges are drawn.
+        preferences: Units, refresh rate and pass mark.
+        language: The language of preset names.
+    """
+
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COCKPIT
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.COCKPIT)
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        peer: Peer,
+        services: AppServices,
+        *,
+        plan: Plan,
+        preset: Preset,
+        clock: Callable[[], int],
+        preferences: Preferences,
+        language: str = "en",
+    ) -> None:
+        super().__init__()
+        self.catalog = catalog
+        self.state = CockpitState(peer, plan, preset, preferences.pass_mark)
+        self.pacer = RefreshPacer(clock, preferences.refresh_hz)
+        self._units = preferences.units
+        self._services = services
+        self._language = language
+        self._is_paint_scheduled = False
+        self._is_quitting = False
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the next run."""
+        return self.state.plan
+
+    @property
+    def preset(self) -> Preset:
+        """The preset of the next run."""
+        return self.state.preset
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the current run."""
+        return self.state.phase
+
+    @property
+    def readings(self) -> LiveReadings | None:
+        """The readings of the current run, else of the last one."""
+        return self.state.readings
+
+    def compose(self) -> ComposeResult:
+        """Compose the title, the settings, the instruments and the keys."""
+        yield TitleBar()
+        yield SettingsBar()
+        yield Instruments()
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Query the far end."""
+        self.paint()
+        self._query_far_end()
+
+    def _query_far_end(self) -> None:
+        """Ask the far end for its description; on loopback there may be none before a run starts one."""
+        peer = self.state.peer
+        if not peer.is_loopback:
+            query = query_far_end(self._services, peer, self.post_message)
+            self.run_worker(query, group="probe", exclusive=True, exit_on_error=False)
+
+    # Message handlers.
+
+    @on(FarAnswered)
+    def _store_far_info(self, message: FarAnswered) -> None:
+        self.state.set_far_info(message.info)
+        self.paint()
+
+    @on(StartFailed)
+    def _show_failure(self, message: StartFailed) -> None:
+        _log.debug("start failed: %s", message.problem)
+        self.state.set_problem(message.problem)
+        self._paint_or_quit()
+        if message.wants_key and app_of(self).screen is self:
+            self._prompt_for_key(self.state.peer)
+
+    def _prompt_for_key(self, peer: Peer) -> None:
+        """Ask the person for the key of a peer, then query the peer with it."""
+
+        def use_key(text: str | None) -> None:
+            if text is not None:
+                self.state.set_peer(peer.with_key(SharedKey(text.strip())))
+                self.paint()
+                self._query_far_end()
+
+        hint = "what linkgauge endpoint printed there; it is kept until the app is left"
+        app_of(self).push_screen(TextPrompt(f"key of {peer}", "", hint, validate_key, is_secret=True), use_key)
+
+    @on(RunOpened)
+    def _attach_run(self, message: RunOpened) -> None:
+        _log.debug("run %s opened", message.run.run_id)
+        self.state.run_opened(message.run)
+        self.paint()
+
+    @on(EventArrived)
+    def _apply_event(self, message: EventArrived) -> None:
+        self.state.handle_event(message.event)
+        self.post_message(RepaintNeeded())
+
+    @on(RunEnded)
+    def _judge_run(self, message: RunEnded) -> None:
+        _log.debug("run %s ended: %s", self.state.run_id, message.summary.end)
+        self.state.run_ended(message.summary)
+        self._paint_or_quit()
+
+    @on(Worker.StateChanged)
+    def _report_fault(self, message: Worker.StateChanged) -> None:
+        """Show an unforeseen exception of a background task instead of ending with a traceback."""
+        if message.state is WorkerState.ERROR:
+            error = message.worker.error  # pyright: ignore[reportUnknownMemberType] (Textual: Worker of what)
+            self.post_message(StartFailed.from_error(error))
+
+    @on(RepaintNeeded)
+    def _schedule_paint(self) -> None:
+        """Paint now if the refresh interval has passed, else once when it has."""
+        due_s = self.pacer.seconds_until_due()
+        if due_s <= 0:
+            self.paint()
+        elif not self._is_paint_scheduled:
+            self._is_paint_scheduled = True
+            self.set_timer(due_s, self.paint)
+
+    def _paint_or_quit(self) -> None:
+        self.paint()
+        if self._is_quitting:
+            app_of(self).exit()
+
+    def apply(self, preferences: Preferences) -> None:
+        """Apply preferences. A run in progress is judged by the pass mark in force at its end."""
+        self._units = preferences.units
+        self.pacer.refresh_hz = preferences.refresh_hz
+        self.state.set_pass_mark(preferences.pass_mark)
+        if self.is_mounted:
+            self.paint()
+
+    def paint(self) -> None:
+        """Pass a snapshot to the widgets; while paused, the instruments stay as they are."""
+        self.pacer.frame_drawn(self.state.host_percent)
+        self._is_paint_scheduled = False
+        snapshot = replace(self.state.snapshot(), language=self._language, units=self._units)
+        self.query_one(TitleBar).show(snapshot)
+        self.query_one(SettingsBar).show(snapshot)
+        if not snapshot.is_paused:
+            self.query_one(Instruments).show(snapshot)
+
+    # Actions of the registry.
+
+    def action_toggle_run(self) -> None:
+        """Start a run, or stop the current one."""
+        if not self.state.is_busy:
+            self._start_run()
+        elif self.phase is not Phase.STOPPING:
+            self.state.stop_run()
+            self.paint()
+
+    def action_presets(self) -> None:
+        """Choose another preset."""
+
+        def use_preset(preset: Preset | None) -> None:
+            if preset is None:
+                return
+            self.state.preset = preset
+            if self.state.run is not None:
+                self.notify("It is in force from the next run on.", title=preset.id, markup=False)
+            self.paint()
+
+        screen = PresetPicker(self.catalog, self.preset, self.plan.settings, self._language)
+        app_of(self).push_screen(screen, use_preset)
+
+    def action_peer(self) -> None:
+        """Choose another far end, then query it."""
+        if self._refuse_if_busy("Stop the run first, then connect to another peer."):
+            return
+
+        def use_peer(text: str | None) -> None:
+            if text is None:
+                return
+            self.state.set_peer(Peer.parse(text))
+            self.paint()
+            self._query_far_end()
+
+        app_of(self).push_screen(PeerPicker(self.state.peer, self._services), use_peer)
+
+    def action_reconnect(self) -> None:
+        """Query the far end again."""
+        if self._refuse_if_busy("The far end is in use: a run goes on."):
+            return
+        self.state.problem = None
+        self.paint()
+        self._query_far_end()
+
+    def action_export(self) -> None:
+        """Export the last run, if it has ended, or a picture of the screen."""
+        run_id = self.state.run_id
+        prompt_export(self, [] if run_id is None or self.state.is_busy else [run_id], self._services.export)
+
+    def action_history(self) -> None:
+        """Open the history."""
+        services, history = self._services, self._services.history
+        if history is None:
+            self.notify("There is no run log: runs are not kept.", severity="warning", markup=False)
+        else:
+            app_of(self).push_screen(HistoryScreen(history, services.export, self.catalog, services.sweeps))
+
+    def action_sweep(self) -> None:
+        """Open the form of a new sweep."""
+        sweeps = self._services.sweeps
+        if sweeps is None:
+            self.notify("There is no run log: a sweep could not be kept.", severity="warning", markup=False)
+            return
+        if self._refuse_if_busy("Stop the run first, then sweep."):
+            return
+        open_new_sweep(self, sweeps, self._services.export, self.catalog, self.state)
+
+    async def action_suspend(self) -> None:
+        """Suspend the app to the shell."""
+        await app_of(self).run_action("app.suspend_process")
+
+    def action_leave(self) -> None:
+        """Quit. Stop a run first, so that its end is stored; a second request quits at once."""
+        if self._is_quitting or not self.state.is_busy:
+            app_of(self).exit()
+            return
+        self._is_quitting = True
+        if self.phase is not Phase.STOPPING:
+            self.action_toggle_run()
+        self.set_timer(_QUIT_TIMEOUT_S, app_of(self).exit)
+
+    def _start_run(self) -> None:
+        state = self.state
+        state.begin_run()
+        self.paint()
+        run = follow_run(self._services, state.plan, state.preset, state.peer, self.post_message)
+        self.run_worker(run, group="run", exclusive=True, exit_on_error=False)
+
+    def _refuse_if_busy(self, reason: str) -> bool:
+        if self.state.is_busy:
+            self.notify(reason, severity="warning", markup=False)
+        return self.state.is_busy

@@ -1,0 +1,321 @@
+"""The screen of a sweep: its runs in progress or stored, the map, the plot, the best settings and the knees.
+
+A background task carries out the runs and only posts messages; the handlers own all state. A run is in the log as
+soon as it has ended, so a stopped sweep can be resumed.
+"""
+
+import logging
+import time
+from asyncio import to_thread
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import ScrollableContainer
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+from textual.worker import Worker, WorkerState
+
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.events import Reason
+from ....engine.model.peer import Peer
+from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ....presets.catalog import Catalog
+from ....presets.preset import Preset
+from ...actions import ScreenKind, bindings
+from ...interfaces import ExportFormat, ExportRuns, RunHandle, Sweeps
+from ...rendering.styles import MUTED
+from ...services.run_comparison import LETTERS
+from ...services.sweeps import result_from_run
+from ...state.cockpit import CockpitState
+from ...text import numbers
+from ...widgets.history.overlay_plot import OverlayPlot
+from ...widgets.history.sweep_map import best_lines, knee_lines, map_lines, overlay_lines
+from ..base_screen import ActionScreen, app_of
+from ..dialogs.export import prompt_export
+from .sweep_form import SweepForm
+from .sweep_progress import SweepProgress
+
+_log = logging.getLogger(__name__)
+
+
+class SweepScreen(ActionScreen):
+    """One sweep against one peer.
+
+    Args:
+        sweep: The points to run.
+        sweeps: Stores the sweep and carries out its runs.
+        export: Writes runs to a file.
+        preset: The preset that the runs are judged by.
+        peer: The far end.
+        results: Results that are already stored.
+        autostart: Start the runs that are left at once.
+        clock: Counts nanoseconds, for the time left.
+    """
+
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.SWEEP
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.SWEEP)
+    DEFAULT_CSS = """
+    SweepScreen {
+        background: $background;
+        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & #now, & #legend { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & OverlayPlot { height: 1fr; min-height: 6; }
+        & #result {
+            height: 1fr;
+            padding: 0 1;
+            border-top: solid $foreground 22%;
+            scrollbar-size: 1 1;
+        }
+        & Static { height: auto; }
+        & #map { width: auto; }
+        &.-tiny OverlayPlot, &.-tiny #legend { display: none; }
+    }
+    """
+
+    @dataclass
+    class ResultsLoaded(Message):
+        """The stored results are loaded; the runs that are left follow."""
+
+        results: Sequence[SweepResult]
+
+    @dataclass
+    class PointStarted(Message):
+        """The run of a point is open."""
+
+        point: SweepPoint
+        run: RunHandle
+
+    @dataclass
+    class PointEnded(Message):
+        """The run of a point has ended; `result` is None if it measured nothing."""
+
+        result: SweepResult | None
+        detail: str
+
+    @dataclass
+    class SweepStopped(Message):
+        """No run is in progress any more: all are done, the sweep was stopped, or it failed."""
+
+        problem: str | None = None
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        sweeps: Sweeps,
+        export: ExportRuns,
+        *,
+        preset: Preset | None,
+        peer: Peer,
+        results: Sequence[SweepResult] = (),
+        autostart: bool = True,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        super().__init__()
+        self._sweep = sweep
+        self._sweeps = sweeps
+        self._export = export
+        self._preset = preset
+        self._peer = peer
+        self._progress = SweepProgress(sweep, results, clock)
+        self._starts_at_once = autostart
+        self._is_closing = False
+        self._run: RunHandle | None = None
+
+    def compose(self) -> ComposeResult:
+        """Compose the progress, the plot, and the map with its conclusions."""
+        yield Static(id="head", markup=False)
+        yield Static(id="now", markup=False)
+        yield Static(id="legend", markup=False)
+        yield OverlayPlot()
+        with ScrollableContainer(id="result"):
+            for name in ("best", "map", "knees"):
+                yield Static(markup=False, id=name)
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Show the stored results, and start."""
+        self.query_one("#result").focus()
+        if self._starts_at_once:
+            self._start()
+        self._show()
+
+    # Background work: it posts messages and changes no state.
+
+    async def _carry_out(self) -> None:
+        try:
+            results = await to_thread(self._sweeps.begin, self._sweep)
+            self.post_message(self.ResultsLoaded(results))
+            done = {result.point for result in results}
+            for point in self._sweep.points:
+                if point not in done and not self._progress.is_stopping:
+                    await self._carry_out_point(point)
+        except LinkgaugeError as error:
+            self.post_message(self.SweepStopped(str(error)))
+        else:
+            self.post_message(self.SweepStopped())
+
+    async def _carry_out_point(self, point: SweepPoint) -> None:
+        async with self._sweeps.run_point(self._sweep, point, self._preset, self._peer) as run:
+            self.post_message(self.PointStarted(point, run))
+            async for _event in run:
+                pass
+            summary = run.meter.summary()
+        self.post_message(self.PointEnded(result_from_run(point, run.run_id, summary), summary.end.detail))
+
+    def _start(self) -> None:
+        self._progress.start()
+        self.run_worker(self._carry_out(), group="sweep", exclusive=True, exit_on_error=False)
+
+    # Message handlers.
+
+    @on(ResultsLoaded)
+    def _load_results(self, message: ResultsLoaded) -> None:
+        self._progress.load(message.results)
+        self._show()
+
+    @on(PointStarted)
+    def _begin_point(self, message: PointStarted) -> None:
+        _log.debug("run %s: %s", message.run.run_id, message.point)
+        self._progress.begin_point(message.point)
+        self._run = message.run
+        if self._progress.is_stopping:  # the stop came while this run was being opened
+            self._stop_run()
+        self._show_progress()
+
+    @on(PointEnded)
+    def _end_point(self, message: PointEnded) -> None:
+        self._run = None
+        self._progress.end_point(message.result)
+        if message.result is None and not self._progress.is_stopping:
+            self.notify(
+                numbers.sanitize(message.detail), title="a run came to nothing", severity="warning", markup=False
+            )
+        self._show()
+
+    @on(SweepStopped)
+    def _finish(self, message: SweepStopped) -> None:
+        _log.debug("sweep %s stopped: %s", self._sweep.group, message.problem)
+        self._run = None
+        self._progress.finish(message.problem)
+        if self._is_closing:
+            app_of(self).pop_screen()
+        else:
+            self._show_progress()
+
+    @on(Worker.StateChanged)
+    def _report_fault(self, message: Worker.StateChanged) -> None:
+        """Show an unforeseen exception of the background task instead of ending with a traceback."""
+        if message.state is WorkerState.ERROR and message.worker.group == "sweep":  # pyright: ignore[reportUnknownMemberType] (Worker of what)
+            self.post_message(self.SweepStopped(f"{message.worker.error}"))  # pyright: ignore[reportUnknownMemberType]
+
+    def _show(self) -> None:
+        """Draw everything from the results so far."""
+        self._show_progress()
+        results = self._progress.results
+        lines, names, legend = overlay_lines(self._sweep, results, LETTERS)
+        self.query_one(OverlayPlot).show(lines, names)
+        self.query_one("#legend", Static).update(self._legend(legend))
+        for name, render in (("best", best_lines), ("map", map_lines), ("knees", knee_lines)):
+            text = render(self._sweep, results)
+            section = self.query_one(f"#{name}", Static)
+            section.display = bool(text)
+            section.update(Content("\n").join(text))
+
+    def _legend(self, names: Sequence[str]) -> Content:
+        plot = self.query_one(OverlayPlot)
+        parts: list[tuple[str, str]] = []
+        for name in names:
+            red, green, blue = plot.colour(name[0])
+            parts += [(f"{name[0]} ", f"bold rgb({red},{green},{blue})"), (f"{name[2:]}   ", MUTED)]
+        return Content.assemble(*parts) if parts else Content("")
+
+    def _show_progress(self) -> None:
+        self.query_one("#head", Static).update(self._progress.head())
+        self.query_one("#now", Static).update(self._progress.status())
+
+    def _stop_run(self) -> None:
+        if self._run is not None:
+            self._run.stop(Reason.INTERRUPTED, "the sweep was stopped")
+
+    # Actions of the registry.
+
+    def action_go_on(self) -> None:
+        """Stop the sweep, or resume it."""
+        if self._progress.is_running:
+            self._progress.is_stopping = True
+            self._stop_run()
+        elif not self._progress.is_complete:
+            self._start()
+        self._show_progress()
+
+    def action_export(self) -> None:
+        """Export the runs; the HTML report is that of the sweep."""
+
+        def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+            if form == "html":
+                return self._sweeps.write_report(self._sweep, path)
+            return self._export(run_ids, form, path)
+
+        prompt_export(self, [result.run_id for result in self._progress.results], export)
+
+    def action_back(self) -> None:
+        """Leave the screen; a sweep in progress is stopped first."""
+        if not self._progress.is_running:
+            app_of(self).pop_screen()
+            return
+        self._is_closing = True
+        if not self._progress.is_stopping:
+            self.action_go_on()
+
+
+def open_new_sweep(
+    screen: Screen[None], sweeps: Sweeps, export: ExportRuns, catalog: Catalog, state: CockpitState
+) -> None:
+    """Open the form of a sweep against the cockpit's peer, then the sweep.
+
+    Args:
+        screen: The screen to return to.
+        sweeps: Stores the sweep and carries out its runs.
+        export: Writes runs to a file.
+        catalog: The presets.
+        state: Names the peer, the preset and the direction.
+    """
+
+    def open_sweep(sweep: Sweep | None) -> None:
+        if sweep is not None:
+            preset = None if sweep.preset is None else catalog.find(sweep.preset)
+            app_of(screen).push_screen(SweepScreen(sweep, sweeps, export, preset=preset, peer=state.peer))
+
+    peer = state.peer.host if state.peer.is_loopback else str(state.peer)
+    form = SweepForm(catalog, peer, state.preset.id, state.plan.settings.direction.value)
+    app_of(screen).push_screen(form, open_sweep)
+
+
+async def open_stored_sweep(
+    screen: Screen[None], sweeps: Sweeps, group: str, export: ExportRuns, catalog: Catalog
+) -> None:
+    """Open a stored sweep with its results; it can be resumed there. Show why it cannot be opened.
+
+    Args:
+        screen: The screen to return to.
+        sweeps: Stores the sweep and carries out its runs.
+        group: The name of the sweep in the run log.
+        export: Writes runs to a file.
+        catalog: The presets.
+    """
+    try:
+        sweep, results = await to_thread(sweeps.find, group)
+        preset = None if sweep.preset is None else catalog.find(sweep.preset)
+        peer = Peer.parse(sweep.peer)
+    except LinkgaugeError as error:
+        screen.notify(numbers.sanitize(str(error)), title="sweep", severity="error", markup=False)
+        return
+    stored = SweepScreen(sweep, sweeps, export, preset=preset, peer=peer, results=results, autostart=False)
+    await app_of(screen).push_screen(stored)
