@@ -110,7 +110,7 @@ def prompt_export(screen: Screen[None], run_ids: Sequence[str], export: ExportRu
         prompt = TextPrompt(f"export to {chosen_format.name}", name, chosen_format.hint, validate_new_path)
         app.push_screen(prompt, write)
 
-    app.push_screen(ExportScreen(what, has_runs=bool(run_ids)), prompt_path)
+    app.push_screen(ExportScreen(runs if run_ids else "the screen", has_runs=bool(run_ids)), prompt_path)
 
 
 async def _write_runs(
