@@ -85,9 +85,7 @@ def _row(item: _Format) -> Content:
 def prompt_export(screen: Screen[None], run_ids: Sequence[str], export: ExportRuns) -> None:
     """Ask for a format and a file, then write these runs, or a picture of the screen at the time of the choice."""
     app = app_of(screen)
-    what = (
-        "the screen" if not run_ids else run_ids[0] if len(run_ids) == 1 else numbers.quantity(len(run_ids), "run")
-    )
+    runs = run_ids[0] if len(run_ids) == 1 else numbers.quantity(len(run_ids), "run")
 
     def prompt_path(extension: str | None) -> None:
         if extension is None:
