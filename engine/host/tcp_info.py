@@ -1,97 +1,97 @@
-"""What the kernel knows of a TCP connection: TCP_INFO, read and unpacked."""
+"""TCP_INFO: what the kernel knows of a TCP connection. Linux only; unknown elsewhere."""
 
 import socket
 import struct
 import sys
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Final, NamedTuple
 
-_OPTION_TIMESTAMPS: Final = 1
-_OPTION_SACK: Final = 2
-_OPTION_WINDOW_SCALING: Final = 4
+from ..model.tcp_counters import TCP_COUNTER_NAMES, TCP_COUNTERS, KernelUnit
 
-# struct tcp_info of linux/tcp.h: eight single bytes, 24 words of 32 bits, then 64-bit and 32-bit counters
-# that newer kernels append to (what an older one lacks is None). Offsets in bytes.
-_HEAD: Final = struct.Struct("=8B24I")
-_PACING_AND_BYTES: Final = struct.Struct("=4Q6I4Q")  # at 104: pacing … sndbuf_limited (Linux 4.10)
-_RETRANS_AND_WINDOW: Final = struct.Struct("=2I2Q4I")  # at 192: delivered … snd_wnd (Linux 5.4)
-_NO_RATE: Final = 2**56  # more than any line; ~0 is no limit
+# The fields of struct tcp_info (linux/tcp.h), in three parts: a kernel has each part as a whole or not at all.
+_PARTS: Final = (
+    8 * "B" + 24 * "I",  # Linux 2.6: state, options … total_retrans
+    4 * "Q" + 6 * "I" + 4 * "Q",  # Linux 4.10: pacing_rate … sndbuf_limited
+    2 * "I" + 2 * "Q" + 4 * "I",  # Linux 5.4: delivered … snd_wnd
+)
+_LAYOUTS: Final = tuple(struct.Struct("=" + codes) for codes in accumulate(_PARTS))
+_OLDEST: Final = _LAYOUTS[0]
+_BUFFER_BYTES: Final = 256
+_OFFSETS: Final = tuple(accumulate((struct.calcsize("=" + code) for code in "".join(_PARTS)), initial=0))
+_OPTIONS, _MSS, _LAST_DATA_RECEIVED, _LAST_ACK_RECEIVED, _BYTES_ACKED = map(_OFFSETS.index, (5, 16, 52, 56, 120))
+_OPTION_TIMESTAMPS, _OPTION_SACK, _OPTION_WINDOW_SCALING = 1, 2, 4
+
+_NO_RATE: Final = 2**56  # more than any line; all ones mean no limit
 _NO_RTT: Final = 2**32 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class TcpInfo:
-    """The parts of TCP_INFO that linkgauge uses; None where this kernel does not tell."""
+def _measured_rtt(rtt_us: int, _mss_bytes: int) -> int | None:
+    return None if rtt_us in {0, _NO_RTT} else rtt_us
+
+
+def _bit_rate(bytes_s: int, _mss_bytes: int) -> int | None:
+    return bytes_s * 8 if 0 < bytes_s < _NO_RATE else None
+
+
+def _segments(count: int, mss_bytes: int) -> int:
+    return count * mss_bytes
+
+
+_CONVERSIONS: Final[dict[KernelUnit, Callable[[int, int], int | None]]] = {
+    "rtt_us": _measured_rtt,
+    "bytes_s": _bit_rate,
+    "segments": _segments,
+}
+_COUNTER_FIELDS: Final = tuple(
+    (_OFFSETS.index(counter.offset), _CONVERSIONS.get(counter.unit)) for counter in TCP_COUNTERS
+)
+_RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
+
+
+class TcpInfo(NamedTuple):
+    """A connection's TCP_INFO: options, counters, signs of life. None where this kernel does not tell.
+
+    `counters` are those of the table of TCP counters, in its order and in the units of their names. `bytes_acked`
+    counts since the connection was made; `receive_idle_ms` is the time since anything came from the other end,
+    data or an acknowledgement.
+    """
 
     timestamps: bool
     sack: bool
     window_scaling: bool
     mss_bytes: int
-    rtt_us: int
-    cwnd_bytes: int
-    retransmits: int
-    path_mtu_bytes: int
     bytes_acked: int | None
-    min_rtt_us: int | None
-    busy_us: int | None
-    rwnd_limited_us: int | None
-    sndbuf_limited_us: int | None
-    rcv_space_bytes: int
-    pacing_bit_s: int | None
-    delivery_bit_s: int | None
-    bytes_retrans: int | None
-    out_of_order: int | None
-    peer_window_bytes: int | None
-    receive_idle_ms: int | None = None  # since anything came from the other end, data or an acknowledgement
+    receive_idle_ms: int
+    counters: tuple[int | None, ...]
+
+    @property
+    def rtt_us(self) -> int | None:
+        """The smoothed round trip; None where the kernel has not measured one."""
+        return self.counters[_RTT_COUNTER]
 
 
 def parse_tcp_info(data: bytes) -> TcpInfo | None:
-    """Return what a kernel's struct tcp_info says; None where it is shorter than Linux 2.6's."""
-    if len(data) < _HEAD.size:
+    """Return the content of a kernel's struct tcp_info; None where it is shorter than Linux 2.6's."""
+    if len(data) < _OLDEST.size:
         return None
-    (_state, _ca, _retrans, _probes, _backoff, options, _wscale, _limited, *words) = _HEAD.unpack_from(data)
-    snd_mss, pmtu, rtt, cwnd, total_retransmits = words[2], words[13], words[15], words[18], words[23]
-    acked = min_rtt = busy = rwnd_limited = sndbuf_limited = pacing = delivery = None
-    retransmitted = out_of_order = peer_window = None
-    if len(data) >= _HEAD.size + _PACING_AND_BYTES.size:
-        tail = _PACING_AND_BYTES.unpack_from(data, _HEAD.size)
-        acked, min_rtt, busy, rwnd_limited, sndbuf_limited = tail[2], tail[7], tail[11], tail[12], tail[13]
-        pacing, delivery = _per_second(tail[0]), _per_second(tail[10])
-    if len(data) >= _HEAD.size + _PACING_AND_BYTES.size + _RETRANS_AND_WINDOW.size:
-        newest = _RETRANS_AND_WINDOW.unpack_from(data, _HEAD.size + _PACING_AND_BYTES.size)
-        retransmitted, out_of_order, peer_window = newest[3], newest[6], newest[7]
+    layout = next(layout for layout in reversed(_LAYOUTS) if len(data) >= layout.size)
+    fields: tuple[int, ...] = layout.unpack_from(data)
+    known = len(fields)
+    options, mss_bytes = fields[_OPTIONS], fields[_MSS]
+    counters = [
+        None if position >= known else fields[position] if convert is None else convert(fields[position], mss_bytes)
+        for position, convert in _COUNTER_FIELDS
+    ]
     return TcpInfo(
         timestamps=bool(options & _OPTION_TIMESTAMPS),
         sack=bool(options & _OPTION_SACK),
         window_scaling=bool(options & _OPTION_WINDOW_SCALING),
-        mss_bytes=snd_mss,
-        rtt_us=rtt,
-        cwnd_bytes=cwnd * snd_mss,
-        retransmits=total_retransmits,
-        path_mtu_bytes=pmtu,
-        bytes_acked=acked,
-        min_rtt_us=_measured(min_rtt),
-        busy_us=busy,
-        rwnd_limited_us=rwnd_limited,
-        sndbuf_limited_us=sndbuf_limited,
-        rcv_space_bytes=words[22],
-        pacing_bit_s=pacing,
-        delivery_bit_s=delivery,
-        bytes_retrans=retransmitted,
-        out_of_order=out_of_order,
-        peer_window_bytes=peer_window,
-        receive_idle_ms=min(words[11], words[12]),
+        mss_bytes=mss_bytes,
+        bytes_acked=fields[_BYTES_ACKED] if known > _BYTES_ACKED else None,
+        receive_idle_ms=min(fields[_LAST_DATA_RECEIVED], fields[_LAST_ACK_RECEIVED]),
+        counters=tuple(counters),
     )
-
-
-def _measured(rtt_us: int | None) -> int | None:
-    """Return a round trip; None where the kernel has not measured one (0, or all ones)."""
-    return None if rtt_us in {None, 0, _NO_RTT} else rtt_us
-
-
-def _per_second(bytes_s: int) -> int | None:
-    """Return a rate in bits; None where there is none yet, or no limit to it."""
-    return bytes_s * 8 if 0 < bytes_s < _NO_RATE else None
 
 
 def read_tcp_info(sock: socket.socket) -> TcpInfo | None:
@@ -99,6 +99,6 @@ def read_tcp_info(sock: socket.socket) -> TcpInfo | None:
     if sys.platform != "linux":
         return None
     try:
-        return parse_tcp_info(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256))
+        return parse_tcp_info(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BUFFER_BYTES))
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""Counters to samples: one end's readings, each on that end's own monotonic clock."""
+"""Counters to samples: the readings of one end, each on that end's own monotonic clock."""
 
 import asyncio
 import time
@@ -10,6 +10,7 @@ from ..host.nic_counters import read_nic_counts, subtract_nic_counts
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
+from ..model.tcp_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR
 from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
 
@@ -18,10 +19,15 @@ _Counts = dict[int, int]
 
 IDLE_DURATION_NS: Final = SECOND_NS  # how long latency is measured before payload flows
 _SHORTEST_SLEEP_NS: Final = 1_000_000
+_CUMULATIVE: Final = tuple(position for position, counter in enumerate(TCP_COUNTERS) if counter.is_cumulative)
+_RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
 
 class Sampler:
-    """Takes the samples of one end of one run. `nic` names the interface that carries it, where that is known."""
+    """Takes the samples of one end of one run. `nic` names the interface that carries it, where that is known.
+
+    Call `measure_idle` before payload flows, `start` when it does, then `run`, and `take_sample` for the rest.
+    """
 
     def __init__(self, end: End, plan: Plan, counters: SharedCounters, nic: str | None = None) -> None:
         self._end = end
@@ -31,12 +37,12 @@ class Sampler:
         self._elapsed_ns = 0
         self._index = -1
         self._slots: dict[_Key, SlotReading] = {}
-        self._asked = [
+        self._requested_flows = [
             flow
             for flow in Direction.DUPLEX.flows
             if plan.workload.is_transactional and sender_of(flow, plan.workload) is end.other
         ]
-        # Of whole answers the count says it all: bytes that were read a moment earlier would disagree with it.
+        # Whole answers are counted by their transactions: bytes that were read a moment earlier would disagree.
         self._answer_bytes = plan.transaction_sizes[1] if not plan.workload.is_bulk else None
         self._latency: dict[_Key, bytes] = {}
         self._probe = ProbeReader(counters) if plan.probe and end is End.NEAR else None
@@ -47,7 +53,7 @@ class Sampler:
         self._nic_counts: NicCounts | None = None
 
     def start(self) -> None:
-        """Take the first reading: everything before it is not part of the run."""
+        """Take the first reading: everything before it stays out of the samples."""
         self._started_ns = time.monotonic_ns()
         self._slots, self._latency = self._read_counters()
         if self._probe is not None:
@@ -58,7 +64,7 @@ class Sampler:
         self._process_ns = time.process_time_ns() + sum(self._workers_ns)
 
     async def measure_idle(self) -> ProbeSample | None:
-        """Return what the probe finds before payload flows; None where the plan has none."""
+        """Return a sample of the probe before payload flows; None where the plan has no probe."""
         return None if self._probe is None else await self._probe.measure_idle()
 
     @property
@@ -67,7 +73,7 @@ class Sampler:
         return time.monotonic_ns() - self._started_ns
 
     async def run(self, on_sample: Callable[[Sample], None], until_ns: int | None) -> None:
-        """Take a sample each interval and hand it over, until a time since the start is up."""
+        """Pass a sample to `on_sample` each interval, until `until_ns` after the start; None is without end."""
         while until_ns is None or self.elapsed_ns < until_ns:
             least_ns = self._elapsed_ns + self._interval_ns // MIN_INTERVAL_DIVISOR
             tick = (least_ns // self._interval_ns + 1) * self._interval_ns
@@ -85,7 +91,7 @@ class Sampler:
             is_early = self.elapsed_ns < target_ns
 
     def take_sample(self) -> Sample | None:
-        """Read everything now; None where next to no time has passed since the last reading."""
+        """Return a sample of the time since the last one; None where that is next to nothing."""
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
         if interval_ns < self._interval_ns // MIN_INTERVAL_DIVISOR:  # its rate would be noise
@@ -104,13 +110,13 @@ class Sampler:
             elapsed_ns=elapsed_ns,
             interval_ns=interval_ns,
             sessions=tuple(
-                _difference(self._slots.get(key), slot, counts.get(key), self._answer_bytes)
+                _session_sample(self._slots.get(key), slot, counts.get(key), self._answer_bytes)
                 for key, slot in slots.items()
                 if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
             ),
             cores=subtract_core_times(self._cores, cores),
             process_cpu_ns=max(0, process_ns - self._process_ns),
-            latency=tuple(_merged(flow, counts) for flow in self._asked),
+            latency=tuple(_merge_sessions(flow, counts) for flow in self._requested_flows),
             busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
             nic=subtract_nic_counts(self._nic_counts, nic_counts),
             probe=None if self._probe is None else self._probe.take_sample(),
@@ -130,19 +136,23 @@ class Sampler:
                 if slot is None:
                     continue
                 slots[direction, session] = slot
-                if direction in self._asked:
+                if direction in self._requested_flows:
                     latency[direction, session] = self._counters.read_latency(direction, session)
         return slots, latency
 
 
-def _merged(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
+def _merge_sessions(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
     """Return the latency of all sessions of a direction together."""
     merged: _Counts = {}
-    for (direction, _), one in counts.items():
+    for (direction, _), session_counts in counts.items():
         if direction is flow:
-            merge_counts(merged, one.items())
-    buckets = sorted(merged)
-    return LatencyCounts(flow, tuple(buckets), tuple(merged[bucket] for bucket in buckets))
+            merge_counts(merged, session_counts.items())
+    return _latency_counts(flow, merged)
+
+
+def _latency_counts(direction: Direction, counts: _Counts) -> LatencyCounts:
+    buckets = sorted(counts)
+    return LatencyCounts(direction, tuple(buckets), tuple(counts[bucket] for bucket in buckets))
 
 
 def _bytes_of(slot: SlotReading | None) -> int:
@@ -153,49 +163,38 @@ def _rise(before: int | None, after: int | None) -> int | None:
     return None if after is None else max(0, after - (before or 0))
 
 
-def _difference(
+def _session_sample(
     before: SlotReading | None, after: SlotReading, counts: _Counts | None, answer_bytes: int | None
 ) -> SessionSample:
-    """Return what a slot did between two readings; a slot that was not there before started from nothing.
+    """Return the sample of a slot between two readings; without an earlier reading it started from zero.
 
-    `counts` are its transactions by latency, None where this end does not ask for any; `answer_bytes` are
-    those of each, where bytes are counted by whole answers.
+    Args:
+        before: the earlier reading, if any.
+        after: the later reading.
+        counts: the slot's transactions by latency; None where this end does not ask for any.
+        answer_bytes: the size of each answer, where bytes are counted by whole answers.
     """
     latency = summarize_latency(counts or {})
     transactions = None if counts is None else sum(counts.values())
     bytes_ = max(0, after.bytes - _bytes_of(before))
     if transactions is not None and answer_bytes is not None:
         bytes_ = transactions * answer_bytes
+    tcp = list(after.tcp)
+    for position in _CUMULATIVE:
+        tcp[position] = _rise(before and before.tcp[position], tcp[position])
     return SessionSample(
-        direction=after.direction,
-        session=after.session,
-        bytes=bytes_,
-        retransmits=_rise(before and before.retransmits, after.retransmits),
-        rtt_us=after.rtt_us,
-        cwnd_bytes=after.cwnd_bytes,
-        mss_bytes=after.mss_bytes,
-        busy_us=_rise(before and before.busy_us, after.busy_us),
-        rwnd_limited_us=_rise(before and before.rwnd_limited_us, after.rwnd_limited_us),
-        sndbuf_limited_us=_rise(before and before.sndbuf_limited_us, after.sndbuf_limited_us),
+        after.direction,
+        after.session,
+        bytes_,
         transactions=transactions,
         latency_p50_ns=latency and latency.p50_ns,
         latency_p99_ns=latency and latency.p99_ns,
-        bytes_retrans=_rise(before and before.bytes_retrans, after.bytes_retrans),
-        min_rtt_us=after.min_rtt_us,
-        pacing_bit_s=after.pacing_bit_s,
-        delivery_bit_s=after.delivery_bit_s,
-        peer_window_bytes=after.peer_window_bytes,
-        out_of_order=_rise(before and before.out_of_order, after.out_of_order),
-        rcv_space_bytes=after.rcv_space_bytes,
+        **dict(zip(TCP_COUNTER_NAMES, tcp, strict=True)),
     )
 
 
-# MERGED FROM engine/probe_reader:
-# The probe's counters to samples, at the near end, which asks.
-
-
 class ProbeReader:
-    """Reads what the probe found since the last reading."""
+    """Reads what the probe measured since the last reading, at the near end, which sends its requests."""
 
     def __init__(self, counters: SharedCounters) -> None:
         self._counters = counters
@@ -207,15 +206,13 @@ class ProbeReader:
         now_ns = time.monotonic_ns()
         words = self._counters.read_latency(Direction.OUT, PROBE_SESSION)
         slot = self._counters.read(Direction.OUT, PROBE_SESSION)
-        counts = diff_histograms(self._words, words)
-        buckets = sorted(counts)
-        latency = LatencyCounts(Direction.OUT, tuple(buckets), tuple(counts[bucket] for bucket in buckets))
-        sample = ProbeSample(latency, now_ns - self._read_ns, None if slot is None else slot.rtt_us)
+        latency = _latency_counts(Direction.OUT, diff_histograms(self._words, words))
+        sample = ProbeSample(latency, now_ns - self._read_ns, None if slot is None else slot.tcp[_RTT_COUNTER])
         self._words, self._read_ns = words, now_ns
         return sample
 
     async def measure_idle(self) -> ProbeSample:
-        """Return what the probe finds while every session is open and none carries payload."""
+        """Return a sample of `IDLE_DURATION_NS` in which every session is open and none carries payload."""
         self.take_sample()
         await asyncio.sleep(IDLE_DURATION_NS / SECOND_NS)
         return self.take_sample()

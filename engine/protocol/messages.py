@@ -4,7 +4,9 @@ Pure. After its preamble (first_bytes.py) a control connection carries frames: a
 then a JSON object with a `type`; reports are squeezed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Literal
 
 from ..model.errors import DecodeError
@@ -13,9 +15,11 @@ from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ..model.samples import Sample, SessionSample
 from ..model.socket_info import SocketInfo
+from ..model.tcp_counters import TCP_COUNTER_NAMES
 from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32
+_tcp_counters: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*TCP_COUNTER_NAMES)
 
 
 def _check_hexadecimal(where: str, text: str, count: int) -> None:
@@ -168,7 +172,7 @@ class Report:
             raise DecodeError("Report.sample.interval_ns", "1 to the time since the start", sample.interval_ns)
         for session in sample.sessions:
             _check_flow("Report.sample.sessions", session.direction, session.session)
-            if session.bytes < 0 or any(value is not None and value < 0 for value in _counted(session)):
+            if session.bytes < 0 or any(value is not None and value < 0 for value in _tcp_counters(session)):
                 raise DecodeError("Report.sample.sessions", "nothing below 0", session)
         nic = sample.nic
         if nic is not None and min(nic.received_bytes, nic.sent_bytes, nic.errors, nic.dropped, nic.collisions) < 0:
@@ -178,26 +182,6 @@ class Report:
         _check_latency(sample)
         if sample.probe is not None:
             raise DecodeError("Report.sample.probe", f"nothing: the {End.NEAR} end asks", "something")
-
-
-def _counted(session: SessionSample) -> tuple[int | None, ...]:
-    """Return what a kernel counts and measures of a session: shares and windows are made of it."""
-    return (
-        session.retransmits,
-        session.rtt_us,
-        session.cwnd_bytes,
-        session.mss_bytes,
-        session.busy_us,
-        session.rwnd_limited_us,
-        session.sndbuf_limited_us,
-        session.bytes_retrans,
-        session.min_rtt_us,
-        session.pacing_bit_s,
-        session.delivery_bit_s,
-        session.peer_window_bytes,
-        session.out_of_order,
-        session.rcv_space_bytes,
-    )
 
 
 def _check_latency(sample: Sample) -> None:

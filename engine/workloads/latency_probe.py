@@ -11,7 +11,7 @@ from time import perf_counter_ns
 from typing import Final
 
 from ..host.tcp_info import read_tcp_info
-from ..metering.shared_counters import CounterField
+from ..metering.shared_counters import tcp_counter_word
 from ..model.latency_histogram import bucket_of
 from ..model.plan import SECOND_NS
 from .request_response import RrRequester
@@ -19,6 +19,7 @@ from .thread_io import SocketThread
 
 PROBE_BYTES: Final = 1
 PROBE_PACE_NS: Final = SECOND_NS // 100
+_RTT_WORD: Final = tcp_counter_word("rtt_us")
 
 
 class ProbeRequester(RrRequester):
@@ -27,7 +28,7 @@ class ProbeRequester(RrRequester):
     def refresh(self) -> None:
         """Store the round trip as this end's TCP has it, to stand beside what was measured."""
         info = read_tcp_info(self._sock)
-        self._store(CounterField.RTT_US, None if info is None else info.rtt_us or None)
+        self._store(_RTT_WORD, None if info is None else info.rtt_us)
 
     def _watch(self) -> None:
         self._blocking = SocketThread(self._sock, self._ask_paced, self._resume, self._lose)

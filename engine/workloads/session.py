@@ -5,18 +5,28 @@ with the counter stored right after it.
 """
 
 import asyncio
+import contextlib
 import os
 import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final, Literal
 
+from ..host.memory_archive import create_memory_file
 from ..host.tcp_info import TcpInfo, read_tcp_info
-from ..metering.shared_counters import UNKNOWN, WORDS_PER_SLOT, CounterField, SharedCounters, histogram_offset
+from ..metering.shared_counters import (
+    FIRST_TCP_WORD,
+    UNKNOWN,
+    WORDS_PER_SLOT,
+    CounterField,
+    SharedCounters,
+    histogram_offset,
+)
 from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
+from ..model.tcp_counters import TCP_COUNTERS
 from ..protocol.session_failure import CLOSED_BY_PEER
 from .readiness import Poller
 from .thread_io import SocketThread
@@ -41,11 +51,9 @@ def _pages(block: bytes) -> int:
             file.write(block)
             return os.dup(file.fileno())
     except OSError:  # no folder for it, no room in it
-        if not hasattr(os, "memfd_create"):
-            return -1
-        fd = os.memfd_create("linkgauge-payload", os.MFD_CLOEXEC)
-        os.pwrite(fd, block, 0)
-        return fd
+        with contextlib.suppress(OSError):
+            return create_memory_file("linkgauge-payload", block)
+        return -1
 
 
 class Payload:
@@ -97,8 +105,19 @@ class SessionContext:
     on_lost: Callable[[str], None]
 
 
+_Role = Literal["sender", "receiver"]
+_ROLES: Final[tuple[_Role, ...]] = ("sender", "receiver")
+# By role, the position in the table of each TCP counter that it reports, and whether that is cumulative.
+_REPORTED: Final = {
+    role: tuple((n, counter.is_cumulative) for n, counter in enumerate(TCP_COUNTERS) if counter.end == role)
+    for role in _ROLES
+}
+
+
 class Session(ABC):
     """A session's connection at one end."""
+
+    _role: ClassVar[_Role]
 
     def __init__(self, sock: socket.socket, context: SessionContext) -> None:
         self._loop = asyncio.get_running_loop()
@@ -115,7 +134,11 @@ class Session(ABC):
         self._is_alone = False
         self._blocking: SocketThread | None = None
         # A reopened session counts on from where its last connection left off.
-        self._before = self._words[self._base : self._base + WORDS_PER_SLOT].tolist()
+        slot = self._words[self._base : self._base + WORDS_PER_SLOT].tolist()
+        self._before = [0 if word == UNKNOWN else word for word in slot]
+        for index, counter in enumerate(TCP_COUNTERS):
+            if counter.end != self._role:
+                self._store(FIRST_TCP_WORD + index, None)
         self._words[self._base + CounterField.OPEN_GENERATION] = context.generation + 1
 
     def start(self, *, is_alone: bool = False) -> None:
@@ -162,9 +185,8 @@ class Session(ABC):
             self.close()
             self._on_lost(why)
 
-    def _hear(self, info: TcpInfo | None) -> None:
-        if info is not None and info.receive_idle_ms is not None:
-            self.last_received_ns = time.monotonic_ns() - info.receive_idle_ms * 1_000_000
+    def _hear(self, info: TcpInfo) -> None:
+        self.last_received_ns = time.monotonic_ns() - info.receive_idle_ms * 1_000_000
 
     def _look_for_end(self) -> None:
         """Find out why there is something to read on a connection that carries nothing."""
@@ -178,24 +200,24 @@ class Session(ABC):
         else:
             self._lose(None)
 
-    def _store(self, field: CounterField, value: int | None) -> None:
-        self._words[self._base + field] = UNKNOWN if value is None else value
+    def _store(self, word: int, value: int | None) -> None:
+        self._words[self._base + word] = UNKNOWN if value is None else value
 
-    def _accumulate(self, field: CounterField, value: int | None) -> None:
-        before = self._before[field]
-        total = None if value is None else value + (0 if before == UNKNOWN else before)
-        self._store(field, total)
-
-    def _forget_tcp(self) -> None:
-        """Say of everything but the bytes that it is not known here."""
-        if self._words[self._base + CounterField.RTT_US] != UNKNOWN:
-            for field in CounterField:
-                if field not in {CounterField.OPEN_GENERATION, CounterField.BYTES}:
-                    self._store(field, None)
+    def _store_tcp(self, info: TcpInfo | None) -> None:
+        """Store the TCP counters that this end reports; all of them are unknown without TCP_INFO."""
+        words, base, before = self._words, self._base, self._before
+        for index, is_cumulative in _REPORTED[self._role]:
+            value = None if info is None else info.counters[index]
+            word = FIRST_TCP_WORD + index
+            if value is not None and is_cumulative:
+                value += before[word]
+            words[base + word] = UNKNOWN if value is None else value
 
 
 class SendingSession(Session):
     """A session at the end that sends payload: its bytes are those that the other end's kernel acknowledged."""
+
+    _role = "sender"
 
     def __init__(self, sock: socket.socket, context: SessionContext) -> None:
         super().__init__(sock, context)
@@ -208,41 +230,25 @@ class SendingSession(Session):
         info = read_tcp_info(self._sock)
         if info is None:
             # Without TCP_INFO what was handed to the kernel is the best there is: too much by its buffer.
-            self._accumulate(CounterField.BYTES, self._handed_over)
-            self._forget_tcp()
-            return
-        self._store_info(info)
-
-    def _store_info(self, info: TcpInfo) -> None:
-        self._hear(info)
-        acked = self._handed_over if info.bytes_acked is None else info.bytes_acked - self._acked_at_start
-        self._accumulate(CounterField.BYTES, max(0, acked))
-        self._accumulate(CounterField.RETRANSMITS, info.retransmits)
-        self._accumulate(CounterField.BUSY_US, info.busy_us)
-        self._accumulate(CounterField.RWND_LIMITED_US, info.rwnd_limited_us)
-        self._accumulate(CounterField.SNDBUF_LIMITED_US, info.sndbuf_limited_us)
-        self._store(CounterField.RTT_US, info.rtt_us or None)
-        self._store(CounterField.CWND_BYTES, info.cwnd_bytes)
-        self._store(CounterField.MSS_BYTES, info.mss_bytes)
-        self._accumulate(CounterField.BYTES_RETRANS, info.bytes_retrans)
-        self._store(CounterField.MIN_RTT_US, info.min_rtt_us)
-        self._store(CounterField.PACING_BIT_S, info.pacing_bit_s)
-        self._store(CounterField.DELIVERY_BIT_S, info.delivery_bit_s)
-        self._store(CounterField.PEER_WINDOW_BYTES, info.peer_window_bytes)
-        self._store(CounterField.OUT_OF_ORDER, None)
-        self._store(CounterField.RCV_SPACE_BYTES, None)
+            carried = self._handed_over
+        else:
+            self._hear(info)
+            carried = self._handed_over if info.bytes_acked is None else info.bytes_acked - self._acked_at_start
+        self._words[self._bytes_at] = self._before[CounterField.BYTES] + max(0, carried)
+        self._store_tcp(info)
 
 
 class ReceivingSession(Session):
     """A session at the end that receives payload: round trips and windows are the sender's to know."""
 
+    _role = "receiver"
+
     def refresh(self) -> None:
         """Store in which order packets come and how much is read; the rest is the other end's to know."""
-        self._forget_tcp()
         info = read_tcp_info(self._sock)
-        self._hear(info)
-        self._accumulate(CounterField.OUT_OF_ORDER, info and info.out_of_order)
-        self._store(CounterField.RCV_SPACE_BYTES, info and info.rcv_space_bytes)
+        if info is not None:
+            self._hear(info)
+        self._store_tcp(info)
 
     def _count(self, took_ns: int) -> None:
         """Count a transaction by how long it took."""

@@ -16,6 +16,7 @@ from linkgauge.engine.metering.shared_counters import (
     SharedCounters,
     histogram_offset,
     slot_index,
+    tcp_counter_word,
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MIN_INTERVAL_NS, Direction, End, Plan
@@ -61,7 +62,8 @@ def put(counters: SharedCounters, direction: Direction, session: int, **words: i
     """Store words of a slot by their names."""
     base = slot_index(direction, session) * WORDS_PER_SLOT
     for name, value in words.items():
-        counters.words[base + CounterField[name]] = value
+        word = CounterField[name] if name in CounterField.__members__ else tcp_counter_word(name.lower())
+        counters.words[base + word] = value
 
 
 def started(counters: SharedCounters) -> Sampler:

@@ -15,8 +15,10 @@ from linkgauge.engine.metering.shared_counters import (
     SharedCounters,
     SlotReading,
     slot_index,
+    tcp_counter_word,
 )
 from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
+from linkgauge.engine.model.tcp_counters import TCP_COUNTER_NAMES
 
 FLOWS = (Direction.OUT, Direction.IN)
 WRITER = """
@@ -40,14 +42,15 @@ def test_every_session_has_a_slot_of_its_own() -> None:
     """They fill the block from its start, 128 bytes each."""
     slots = [slot_index(flow, session) for session in range(1, MAX_SESSIONS + 1) for flow in FLOWS]
     assert slots == list(range(2 * MAX_SESSIONS))
-    assert len(CounterField) <= WORDS_PER_SLOT
+    assert tcp_counter_word(TCP_COUNTER_NAMES[-1]) < WORDS_PER_SLOT
+    assert WORDS_PER_SLOT * 8 % 64 == 0
 
 
 def test_a_new_block_knows_of_no_session(counters: SharedCounters) -> None:
     """A slot that was never used is not a session with zero bytes."""
     assert all(counters.read(flow, n) is None for flow in FLOWS for n in (1, MAX_SESSIONS))
     assert [counters.used_sessions(flow) for flow in FLOWS] == [[], []]
-    assert counters.total_bytes() == counters.worker_cpu_ns() == 0
+    assert counters.total_bytes() == sum(counters.workers_cpu_ns()) == 0
 
 
 def test_a_slot_tells_zero_from_unknown(counters: SharedCounters) -> None:
@@ -55,10 +58,11 @@ def test_a_slot_tells_zero_from_unknown(counters: SharedCounters) -> None:
     base = slot_index(Direction.IN, MAX_SESSIONS) * WORDS_PER_SLOT
     counters.words[base + CounterField.OPEN_GENERATION] = 1
     counters.words[base + CounterField.BYTES] = 2**60
-    counters.words[base + CounterField.RETRANSMITS] = UNKNOWN
-    counters.words[base + CounterField.RTT_US] = 90
+    counters.words[base + tcp_counter_word("retransmits")] = UNKNOWN
+    counters.words[base + tcp_counter_word("rtt_us")] = 90
+    tcp = dict.fromkeys(TCP_COUNTER_NAMES, 0) | {"retransmits": None, "rtt_us": 90}
     assert counters.read(Direction.IN, MAX_SESSIONS) == SlotReading(
-        Direction.IN, MAX_SESSIONS, True, 2**60, None, 0, 0, 0, 90, 0, 0
+        Direction.IN, MAX_SESSIONS, True, 2**60, tuple(tcp.values())
     )
     assert counters.read(Direction.OUT, MAX_SESSIONS) is None
     assert [counters.used_sessions(flow) for flow in (Direction.OUT, Direction.IN)] == [[], [MAX_SESSIONS]]
@@ -79,7 +83,7 @@ def test_each_worker_has_its_own_cpu_time(counters: SharedCounters) -> None:
     for worker in range(MAX_WORKERS):
         counters.set_worker_cpu(worker, 10)
         counters.set_last_received(worker, 20 + worker)
-    assert counters.worker_cpu_ns() == 10 * MAX_WORKERS
+    assert sum(counters.workers_cpu_ns()) == 10 * MAX_WORKERS
     assert counters.last_received_ns() == 19 + MAX_WORKERS
     assert counters.total_bytes() == 0
     assert not counters.used_sessions(Direction.OUT) + counters.used_sessions(Direction.IN)
@@ -92,7 +96,7 @@ def test_what_another_process_writes_is_read_here(counters: SharedCounters) -> N
     slot = counters.read(Direction.OUT, 1)
     assert slot is not None
     assert slot.bytes == 2**63 + 5
-    assert counters.worker_cpu_ns() == 77
+    assert sum(counters.workers_cpu_ns()) == 77
 
 
 def test_the_block_has_no_name_and_is_gone_when_closed() -> None:
