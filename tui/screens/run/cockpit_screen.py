@@ -41,7 +41,6 @@ from ..sweep.sweep_screen import open_new_sweep
 from .background_tasks import (
     EventArrived,
     FarAnswered,
-    RepaintNeeded,
     RunEnded,
     RunOpened,
     StartFailed,
@@ -170,7 +169,7 @@ class CockpitScreen(SettingKeysScreen):
     @on(EventArrived)
     def _apply_event(self, message: EventArrived) -> None:
         self.state.handle_event(message.event)
-        self.post_message(RepaintNeeded())
+        self._schedule_paint()
 
     @on(RunEnded)
     def _judge_run(self, message: RunEnded) -> None:
@@ -185,7 +184,6 @@ class CockpitScreen(SettingKeysScreen):
             error = message.worker.error  # pyright: ignore[reportUnknownMemberType] (Textual: Worker of what)
             self.post_message(StartFailed.from_error(error))
 
-    @on(RepaintNeeded)
     def _schedule_paint(self) -> None:
         """Paint now if the refresh interval has passed, else once when it has."""
         due_s = self.pacer.seconds_until_due()
