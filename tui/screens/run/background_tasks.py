@@ -62,6 +62,14 @@ class StartFailed(Message):
         return cls(RunProblem("NO RUN", "the run could not be made", text))
 
 
+class RepaintNeeded(Message):
+    """The gauges are out of date. A newer message replaces those still queued: only drawing is skipped."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Replace any older one."""
+        return isinstance(message, RepaintNeeded)
+
+
 PostMessage = Callable[[Message], object]
 
 

@@ -41,6 +41,7 @@ from ..sweep.sweep_screen import open_new_sweep
 from .background_tasks import (
     EventArrived,
     FarAnswered,
+    RepaintNeeded,
     RunEnded,
     RunOpened,
     StartFailed,
@@ -169,7 +170,7 @@ class CockpitScreen(SettingKeysScreen):
     @on(EventArrived)
     def _apply_event(self, message: EventArrived) -> None:
         self.state.handle_event(message.event)
-        self._schedule_paint()
+        self.post_message(RepaintNeeded())
 
     @on(RunEnded)
     def _judge_run(self, message: RunEnded) -> None:
@@ -184,6 +185,7 @@ class CockpitScreen(SettingKeysScreen):
             error = message.worker.error  # pyright: ignore[reportUnknownMemberType] (Textual: Worker of what)
             self.post_message(StartFailed.from_error(error))
 
+    @on(RepaintNeeded)
     def _schedule_paint(self) -> None:
         """Paint now if the refresh interval has passed, else once when it has."""
         due_s = self.pacer.seconds_until_due()
