@@ -24,7 +24,7 @@ from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..app import LinkgaugeApp
 from ..interfaces import ExportFormat
-from ..report.sweep_page import check_report_path
+from ..report.html import check_report_path
 from ..services.config import config_dir
 from ..services.exports import export_runs, generate_report
 from ..services.far_end_keeper import FarEndKeeper

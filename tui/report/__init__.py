@@ -1,1 +1,5 @@
-"""Runs as one HTML page, for a ticket or a mail; reports stand beside the screens, not inside them."""
+"""Reports: runs (`run_page`) and sweeps (`sweep_page`) as HTML pages that load nothing else.
+
+May import `tui.services`, `tui.state`, `tui.text` and what lies below; neither Textual nor the command line.
+Public: `run_page.write_run_report`, `sweep_page.write_sweep_report`, `html.check_report_path`.
+"""

@@ -1,26 +1,44 @@
-"""A report: runs as one HTML page that needs nothing but itself."""
+"""The report of runs: one HTML page that loads nothing else. Several runs are compared first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from ... import __version__
-from ...engine.model.plan import Mode
-from ...engine.results.run_log import RunRecord
-from ...engine.results.summary import Summary
+from ...engine.host.atomic_write import write_atomically
+from ...engine.model.errors import PlanError
+from ...engine.model.host_info import HostInfo
+from ...engine.model.plan import Direction, Mode
+from ...engine.results.run_log import RunLog, RunRecord
+from ...engine.results.summary import Summary, TcpSummary
+from ...presets.diagnosis.finding import Finding
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..interfaces import History
-from ..services.run_comparison import LETTERS, SIGNIFICANCE_MARKS, compare_stored_runs
+from ..services.run_comparison import LETTERS, compare_stored_runs
 from ..services.stored_run import StoredRun, load_stored_run
 from ..text import numbers
+from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
+from ..text.plan import core_affinity_text
 from ..text.run_list import run_line
-from . import run_plots as plots
-from . import tables
-from .html import Content, Markup, element, join, markup, section
-from .style import STYLE
+from ..text.summary import (
+    LATENCY_COLUMNS,
+    ROW_NAMES,
+    cpu_rows,
+    period_rows,
+    plan_text,
+    probe_rows,
+    rate_rows,
+    tcp_facts,
+    transaction_rows,
+    verdict_sentence,
+    warmup_text,
+)
+from .html import render
 from .traces import Traces
 
 MAX_RUNS: Final = len(LETTERS)
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_ALWAYS: Final = (
+_MAX_SESSIONS: Final = 128
+_METHOD: Final = (
     "Rates are payload: what the receiving application got between two readings of the receiver's clock.",
     "Mb is 1 000 000 bits, MiB 1 048 576 bytes; – is unknown, 0 was measured.",
     "The warm-up is drawn and not counted; neither is what settles after a change, nor the drain at the end.",
@@ -35,116 +53,267 @@ _MODES: Final = {
     Mode.SENDFILE: "Payload was sent from the page cache (sendfile), which spares the sender a copy.",
     Mode.DISCARD: "The receiving kernel dropped the payload unread, so the receiver was spared a copy.",
 }
+_Rows = Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _FindingView:
+    """A finding as the page prints it; `remedy` is empty where there is nothing to do."""
+
+    text: str
+    evidence: str
+    remedy: str
+    facts: str
+
+
+@dataclass(frozen=True, slots=True)
+class _RunView:
+    """The values of one run for the template; a plot is empty where there is nothing to draw."""
+
+    title: str
+    subtitle: str
+    verdict: str
+    verdict_word: str
+    verdict_text: str
+    rates: _Rows
+    periods: _Rows
+    findings: Sequence[_FindingView]
+    throughput_plot: str
+    latencies: _Rows
+    latency_plot: str
+    cpu: _Rows
+    cpu_plot: str
+    sessions: _Rows
+    hidden_sessions: int
+    tcp: str
+    warnings: Sequence[str]
+    details: Sequence[tuple[str, str]]
+    method: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparisonView:
+    """The values of a comparison for the template: `tables` has the letter and the rows of each other run."""
+
+    title: str
+    legend: Sequence[tuple[str, str]]
+    plot: str
+    tables: Sequence[tuple[str, Sequence[ComparisonRow]]]
+    note: str
+
+
+def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None:
+    """Write the page of these runs; raise PlanError for too many runs, or a file that cannot be written."""
+    if len(rows) > MAX_RUNS:
+        raise PlanError("report", f"{len(rows)} runs", f"give at most {MAX_RUNS}")
+    page = render_report(log, rows)
+    try:
+        write_atomically(path, page)
+    except OSError as error:
+        raise PlanError("HTML file", path, f"{error.strerror}: name a file that can be written") from error
 
 
 def render_report(history: History, rows: Sequence[RunRecord]) -> str:
-    """Return the page of these runs; of several, first how they differ. Raises StoreError for a damaged one."""
-    read: list[tuple[StoredRun, Traces]] = []
+    """Return the page of these runs; raise RunLogError for a damaged run."""
+    runs: list[tuple[StoredRun, Traces]] = []
     for row in rows:
         traces = Traces()
-        read.append((load_stored_run(history, row, [traces]), traces))
-    parts: list[Content] = []
-    if len(read) > 1:
-        parts.append(_comparison([run for run, _ in read]))
-    for number, (run, traces) in enumerate(read):
-        parts.append(_run(run, traces, LETTERS[number] if len(read) > 1 else ""))
-    title = run_line(rows[0]).label or rows[0].run_id if len(rows) == 1 else numbers.quantity(len(rows), "run")
-    head = join(
-        (
-            Markup('<meta charset="utf-8">'),
-            Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            # Nothing is fetched and nothing is run, whatever a text in the page may be.
-            Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
-            element("title", f"linkgauge: {title}"),
-            element("style", Markup(STYLE)),
-        )
+        runs.append((load_stored_run(history, row, [traces]), traces))
+    is_single = len(runs) == 1
+    title = run_line(rows[0]).label or rows[0].run_id if is_single else numbers.quantity(len(rows), "run")
+    return render(
+        "runs.html.j2",
+        title=title,
+        comparison=None if is_single else _comparison_view([run for run, _ in runs]),
+        runs=[
+            _run_view(run, traces, "" if is_single else letter)
+            for letter, (run, traces) in zip(LETTERS, runs, strict=False)
+        ],
+        latency_columns=LATENCY_COLUMNS,
+        marks=SIGNIFICANCE_MARKS,
     )
-    top = element("header", element("strong", "linkgauge"), element("span", f"report, linkgauge {__version__}"))
-    page = element("body", top, element("main", *parts))
-    return f'<!DOCTYPE html>\n<html lang="en">\n{markup(element("head", head))}\n{markup(page)}\n</html>\n'
 
 
-def _run(run: StoredRun, traces: Traces, letter: str) -> Markup:
+def _run_view(run: StoredRun, traces: Traces, letter: str) -> _RunView:
+    from . import plots
+
     summary, line = run.outcome.summary, run_line(run.row)
     name = line.label or f"{line.preset or 'no preset'} to {line.peer}"
-    under = f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}"
-    drawn = bool(run.readings.elapsed_ns)
-    has_latency = drawn and bool(traces.latency)
-    return element(
-        "article",
-        element("h2", f"{letter}  {name}".strip()),
-        element("p", under, css_class="sub"),
-        _verdict(run),
-        section("Measured against expected", tables.rates(summary), tables.periods(summary)),
-        section("Why it is not faster", tables.findings(run.outcome.findings)),
-        section("Throughput", _figure(plots.throughput(run)) if drawn else None),
-        section("Latency", tables.latencies(summary), _figure(plots.latency(run, traces)) if has_latency else None),
-        section("CPU", _figure(plots.cpu(run, traces)) if any(traces.cpu.values()) else None, tables.cpu(summary)),
-        section(
-            "Sessions", tables.sessions(traces), element("p", f"TCP: {tables.tcp(summary.tcp)}.", css_class="small")
-        ),
-        section("What to know", _warnings(summary), css_class="warning"),
-        section("The test", tables.run_details(run)),
-        section("How it was measured", _method(summary)),
-        css_class="run",
+    verdict, end = run.outcome.verdict, summary.end
+    sentence = verdict_sentence(verdict)
+    is_drawn = bool(run.readings.elapsed_ns)
+    sessions = _session_rows(traces)
+    return _RunView(
+        title=f"{letter}  {name}".strip(),
+        subtitle=f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
+        verdict=numbers.verdict(verdict.word)
+        if end.reason.is_regular
+        else f"✗ {numbers.reason(end.reason).upper()}",
+        verdict_word=verdict.word,
+        verdict_text=sentence[:1].upper() + sentence[1:],
+        rates=_rate_cells(summary),
+        periods=_period_cells(summary) if len(summary.periods) > 1 else (),
+        findings=[_finding_view(finding) for finding in run.outcome.findings],
+        throughput_plot=plots.throughput(run) if is_drawn else "",
+        latencies=list(_latency_cells(summary)),
+        latency_plot=plots.latency(run, traces) if is_drawn and traces.latency else "",
+        cpu=[(row.end, row.host, row.hottest_core, row.process, row.cost) for row in cpu_rows(summary)],
+        cpu_plot=plots.cpu(run, traces) if any(traces.cpu.values()) else "",
+        sessions=sessions[:_MAX_SESSIONS],
+        hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
+        tcp=_tcp_text(summary.tcp),
+        warnings=[numbers.sanitize(warning) for warning in summary.warnings],
+        details=_details(run),
+        method=list(_method(summary)),
     )
 
 
-def _verdict(run: StoredRun) -> Markup:
-    verdict, end = run.outcome.verdict, run.outcome.summary.end
-    said = numbers.sanitize(verdict.text.removeprefix(f"{verdict.word.upper()}: "))
-    word = numbers.verdict(verdict.word) if end.reason.is_regular else f"✗ {numbers.reason(end.reason).upper()}"
-    return element(
-        "div", element("b", word), element("p", said[:1].upper() + said[1:]), css_class=f"verdict {verdict.word}"
-    )
+def _row_name(direction: Direction) -> str:
+    return f"{numbers.arrow(direction)} {ROW_NAMES[direction]}"
 
 
-def _figure(svg: str) -> Markup:
-    return element("figure", Markup(svg))
-
-
-def _warnings(summary: Summary) -> Markup | None:
-    if not summary.warnings:
-        return None
-    return element("ul", *(element("li", numbers.sanitize(warning)) for warning in summary.warnings))
-
-
-def _method(summary: Summary) -> Markup:
-    told: list[str] = [*_ALWAYS]
-    mode = summary.tcp.mode
-    if mode is not None:
-        told.append(_MODES[mode])
-    if summary.expectation.out or summary.expectation.in_ or summary.expectation.total:
-        told.append(_EXPECTED)
-    return element("ul", *(element("li", one) for one in told), css_class="small")
-
-
-def _comparison(runs: Sequence[StoredRun]) -> Markup:
-    letters = LETTERS[: len(runs)]
-    legend = [
-        element("li", element("b", f"{letter}  "), _words_of(run))
-        for letter, run in zip(letters, runs, strict=True)
+def _rate_cells(summary: Summary) -> _Rows:
+    return [
+        (
+            _row_name(row.direction),
+            row.rate,
+            row.margin,
+            row.mib_rate,
+            row.payload,
+            row.expected,
+            row.share,
+            row.source,
+        )
+        for row in rate_rows(summary, DEFAULT_PASS_PERCENT)
     ]
-    real, alike = SIGNIFICANCE_MARKS["real"], SIGNIFICANCE_MARKS["alike"]
-    marks = f"{real} a real difference, {alike} none that these runs can show, "
-    return element(
-        "article",
-        element("h2", f"{numbers.quantity(len(runs), 'run')} beside each other"),
-        element("ul", *legend),
-        _figure(plots.overlay(list(zip(letters, runs, strict=True)))),
-        tables.differences(letters, compare_stored_runs(runs)),
-        element(
-            "p",
-            f"{marks}{SIGNIFICANCE_MARKS['plain']} without an interval. Each is a statement at 95 %.",
-            css_class="small",
-        ),
-        css_class="compare",
+
+
+def _period_cells(summary: Summary) -> _Rows:
+    rows = period_rows(summary, DEFAULT_PASS_PERCENT)
+    return [(row.settings, row.out, row.in_, row.expected, row.share) for row in rows]
+
+
+def _latency_cells(summary: Summary) -> Iterator[tuple[str, ...]]:
+    for row in transaction_rows(summary):
+        yield _row_name(row.direction), row.per_second, *row.latency
+    for probe in () if summary.probe is None else probe_rows(summary.probe):
+        if probe.is_measured:
+            yield "under load" if probe.is_loaded else "idle", probe.per_second, *probe.latency
+
+
+def _finding_view(finding: Finding) -> _FindingView:
+    confidence = f"confidence {100 * finding.confidence:.0f}{numbers.NBSP}%"
+    return _FindingView(
+        text=numbers.sanitize(finding.text),
+        evidence=numbers.sanitize(finding.evidence),
+        remedy="" if finding.code == "at-expected" else numbers.sanitize(finding.remedy),
+        facts=", ".join(filter(None, (numbers.share_of_gap(finding.share), confidence, finding.code))),
     )
 
 
-def _words_of(run: StoredRun) -> str:
+def _session_rows(traces: Traces) -> _Rows:
+    """Return a row for each session: its part of the measured time."""
+    order = list(Direction)
+    return [
+        (
+            f"{numbers.arrow(direction)} {number}",
+            numbers.mbit(total.bit_s),
+            numbers.number(total.mib, 1),
+            numbers.count(total.retransmits),
+            numbers.UNKNOWN if total.rtt_us is None else numbers.milliseconds(total.rtt_us),
+        )
+        for (direction, number), total in sorted(
+            traces.sessions.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
+        )
+    ]
+
+
+def _tcp_text(tcp: TcpSummary) -> str:
+    facts = tcp_facts(tcp)
+    parts = (
+        facts.retransmits,
+        facts.rtt and f"median RTT {facts.rtt}",
+        facts.mss and f"MSS {facts.mss} bytes",
+        facts.congestion and f"congestion control {facts.congestion}",
+        facts.granted_windows,
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _details(run: StoredRun) -> list[tuple[str, str]]:
+    """Return both ends, the time, and the requested test; a value that is empty is left out of the page."""
+    started, summary, line = run.outcome.started, run.outcome.summary, run_line(run.row)
+    far = line.peer if started is None else f"{_host_text(started.far)}, as {numbers.sanitize(started.peer)}"
+    return [
+        ("run", run.row.run_id),
+        ("began", f"{line.when} UTC" if line.started_utc else ""),
+        ("preset", line.preset or "none: nothing to expect"),
+        ("near end", "" if started is None else _host_text(started.near)),
+        ("far end", far),
+        ("asked for", f"{plan_text(summary)}, warm-up {warmup_text(summary)}"),
+        ("sockets", ", ".join(_socket_options(summary))),
+        ("group", line.group),
+        ("note", line.note),
+    ]
+
+
+def _socket_options(summary: Summary) -> Iterator[str]:
+    plan, socket = summary.plan, summary.plan.socket
+    for name, value in (
+        ("congestion control", socket.congestion),
+        ("MSS", socket.mss_bytes),
+        ("DSCP", socket.dscp),
+        ("from", socket.source),
+        ("on", socket.device),
+        ("mode", plan.mode),
+        ("workers", plan.workers),
+        ("on", core_affinity_text(plan) or None),
+    ):
+        if value is not None:
+            yield numbers.sanitize(f"{name} {value}")
+
+
+def _host_text(host: HostInfo) -> str:
+    parts = [numbers.sanitize(host.hostname), numbers.sanitize(host.system), numbers.quantity(host.cores, "core")]
+    if host.nic is not None:
+        nic = host.nic
+        rate = "" if nic.line_rate_bit_s is None else numbers.rate(nic.line_rate_bit_s)
+        mtu = "" if nic.mtu_bytes is None else f"MTU {nic.mtu_bytes}"
+        parts.append(
+            " ".join(filter(None, (numbers.sanitize(nic.name), numbers.sanitize(nic.kind or ""), rate, mtu)))
+        )
+    return ", ".join([*parts, numbers.sanitize(host.software)])
+
+
+def _method(summary: Summary) -> Iterator[str]:
+    yield from _METHOD
+    if summary.tcp.mode is not None:
+        yield _MODES[summary.tcp.mode]
+    if summary.expectation.out or summary.expectation.in_ or summary.expectation.total:
+        yield _EXPECTED
+
+
+def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
+    from . import plots
+
+    named = list(zip(LETTERS, runs, strict=False))
+    marks = SIGNIFICANCE_MARKS
+    return _ComparisonView(
+        title=f"{numbers.quantity(len(runs), 'run')} beside each other",
+        legend=[(letter, _legend_text(run)) for letter, run in named],
+        plot=plots.overlay(named),
+        tables=[
+            (letter, (*table.plan_rows, *table.figure_rows))
+            for letter, table in zip(LETTERS[1:], compare_stored_runs(runs), strict=False)
+        ],
+        note=f"{marks['real']} a real difference, {marks['alike']} none that these runs can show, "
+        f"{marks['plain']} without an interval. Each is a statement at 95 %.",
+    )
+
+
+def _legend_text(run: StoredRun) -> str:
     line = run_line(run.row)
     unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
-    named = f"{line.label}: " if line.label else ""
-    where = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
-    return f"{named}{line.rate}{unit}, {line.verdict_words}, {where}, {line.when} UTC"
+    label = f"{line.label}: " if line.label else ""
+    test = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
+    return f"{label}{line.rate}{unit}, {line.verdict_words}, {test}, {line.when} UTC"

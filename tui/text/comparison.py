@@ -1,6 +1,7 @@
 """A comparison of runs in words and for programs: for the command line and the app alike. Pure."""
 
-from typing import Any, Final, cast
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
 
 from ...engine.model.plan import Plan
 from ...engine.results.comparison import Comparison, Difference, Figure, FigureUnit
@@ -8,6 +9,8 @@ from ...engine.results.json_document import round_figure
 from . import numbers
 from .plan import socket_words
 
+Significance = Literal["real", "alike", "plain"]
+SIGNIFICANCE_MARKS: Final[dict[Significance, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
 NO_DIFFERENCE: Final = "no difference that these runs can show"
 _NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": ""}
 _LAST_WORDS: Final = {
@@ -28,6 +31,44 @@ _MORE_AND_LESS: Final[dict[FigureUnit, tuple[str, str]]] = {
     "us": ("longer", "shorter"),
 }
 _SCALES: Final[dict[FigureUnit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to what a run's document has under the key
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """A setting or a figure of two runs, and their difference in words.
+
+    A `real` difference is one that the runs show, an `alike` one they do not; `plain` has no interval to judge by.
+    """
+
+    name: str
+    first: str
+    second: str
+    difference: str = ""
+    significance: Significance = "plain"
+
+
+def plan_rows(comparison: Comparison) -> list[ComparisonRow]:
+    """Return a row for each setting in which the two plans differ."""
+    return [
+        ComparisonRow(name, numbers.sanitize(first), numbers.sanitize(second))
+        for name, first, second in plan_difference_words(comparison)
+    ]
+
+
+def figure_rows(comparison: Comparison) -> list[ComparisonRow]:
+    """Return a row for each figure that at least one of the runs measured."""
+    return [_figure_row(figure) for figure in comparison.figures if (figure.first, figure.second) != (None, None)]
+
+
+def _figure_row(figure: Figure) -> ComparisonRow:
+    is_significant = None if figure.difference is None else figure.difference.is_significant
+    return ComparisonRow(
+        figure_name(figure),
+        figure_value_words(figure, second=False),
+        figure_value_words(figure, second=True),
+        difference_words(figure),
+        "plain" if is_significant is None else "real" if is_significant else "alike",
+    )
 
 
 def difference_words(figure: Figure) -> str:

@@ -185,12 +185,13 @@ def test_the_app_has_reports_made_by_another_process(world: Any, kept: RunLog, t
     assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]
 
 
-def test_matplotlib_and_textual_stay_out_of_each_others_way() -> None:
-    """The app starts without the plots of reports, and a report is made without the app."""
-    script = (
-        "import sys; import linkgauge.tui.app, linkgauge.tui.cli.terminal_app, linkgauge.tui.services.exports; "
-        "assert 'matplotlib' not in sys.modules"
+def test_report_libraries_are_imported_only_when_a_report_is_made() -> None:
+    """The app and the command line start without Jinja2 and matplotlib; a report is made without the app."""
+    start = (
+        "import linkgauge.tui.app, linkgauge.tui.cli.main, linkgauge.tui.cli.terminal_app, "
+        "linkgauge.tui.services.exports, linkgauge.tui.report.run_page, linkgauge.tui.report.sweep_page"
     )
-    other = "import sys; import linkgauge.tui.report.file; assert 'textual' not in sys.modules"
-    for code in (script, other):
+    idle = f"import sys; {start}; assert not {{'matplotlib', 'jinja2'}} & set(sys.modules)"
+    report = "import sys; import linkgauge.tui.report.run_page; assert 'textual' not in sys.modules"
+    for code in (idle, report):
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -21,7 +21,6 @@ from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, T
 from linkgauge.engine.results.sweep import Sweep, SweepPoint, SweepResult
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.report.sweep_page import check_report_path, write_sweep_report
 from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
 from linkgauge.tui.services.sweeps import find_sweep, save_sweep
 from linkgauge.tui.text import parsing
@@ -182,27 +181,6 @@ def test_a_sweep_on_the_screen(snap_compare: Any, world: Any, size: tuple[int, i
         await pilot.pause()
 
     assert snap_compare(world.app(), terminal_size=size, run_before=shown)
-
-
-def test_a_report_is_a_page_that_needs_nothing_else(tmp_path: Path) -> None:
-    """Plots as SVG inside it, every run in a table, and a peer's name as text."""
-    path = tmp_path / "sweep.html"
-    evil = replace(SWEEP, peer="<script>alert(1)</script>")
-    write_sweep_report(path, evil, cells())
-    page = path.read_text(encoding="utf-8")
-    assert page.count("<svg") == 4  # lines and a heat map for each direction
-    assert page.count("<tr>") == 13
-    assert "<script" not in page
-    assert "http://" not in page.replace("http://www.w3.org/", "")
-    assert "still gains; try more" in page
-
-
-def test_a_report_goes_where_a_page_can_be_written(tmp_path: Path) -> None:
-    """Told before anything runs."""
-    assert check_report_path(tmp_path / "a.html") == tmp_path / "a.html"
-    for path in (tmp_path / "a.pdf", tmp_path / "nowhere" / "a.html"):
-        with pytest.raises(PlanError, match="report"):
-            check_report_path(path)
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def report_runs(
     """Write runs as one HTML page, with plots, for a ticket or a mail."""
     with open_run_list() as log:
         rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
-        from ...report.file import write_run_report
+        from ...report.run_page import write_run_report
 
         write_run_report(log, rows, html)
     print_stderr(f"the report of {len(rows)} run{'' if len(rows) == 1 else 's'} is in {html}")

@@ -107,7 +107,7 @@ def sweep(
 
 
 def _report_path(path: Path) -> Path:
-    from ...report.sweep_page import check_report_path
+    from ...report.html import check_report_path
 
     return check_report_path(path)
 

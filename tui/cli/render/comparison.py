@@ -1,4 +1,4 @@
-"""`linkgauge runs compare`: runs beside each other, in a terminal."""
+"""`linkgauge runs compare` in a terminal: runs of the log against the first of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,7 @@ from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.meter import replay
 from ....engine.results.run_log import RunLog, RunRecord
 from ...text import numbers
-from ...text.comparison import (
-    comparison_json,
-    difference_words,
-    figure_name,
-    figure_value_words,
-    plan_difference_words,
-)
+from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +31,35 @@ def compare_with_first(log: RunLog, rows: Sequence[RunRecord]) -> list[RunCompar
     return [RunComparison(first[0], row, compare(first[1], summary)) for row, summary in others]
 
 
-def comparison_parts(found: Sequence[RunComparison]) -> Iterator[RenderableType]:
-    """Give a table for each run that was compared with the first."""
-    for number, one in enumerate(found):
+def comparison_parts(comparisons: Sequence[RunComparison]) -> Iterator[RenderableType]:
+    """Yield a table for each comparison."""
+    for number, comparison in enumerate(comparisons):
         if number:
             yield Text()
-        yield _table(one)
+        yield _table(comparison)
 
 
-def comparisons_json(found: Sequence[RunComparison]) -> dict[str, Any]:
-    """Return all of it for programs."""
-    comparisons = [comparison_json(one.comparison, one.second.run_id, one.first.run_id) for one in found]
-    return {"schema": DOCUMENT_VERSION, "comparisons": comparisons}
+def comparisons_json(comparisons: Sequence[RunComparison]) -> dict[str, Any]:
+    """Return all comparisons as one document."""
+    documents = [comparison_json(each.comparison, each.second.run_id, each.first.run_id) for each in comparisons]
+    return {"schema": DOCUMENT_VERSION, "comparisons": documents}
 
 
-def _table(one: RunComparison) -> Table:
+def _table(runs: RunComparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("", style="dim", overflow="fold")
-    table.add_column(one.first.run_id, justify="right", overflow="fold")
-    table.add_column(one.second.run_id, justify="right", overflow="fold")
+    table.add_column(runs.first.run_id, justify="right", overflow="fold")
+    table.add_column(runs.second.run_id, justify="right", overflow="fold")
     table.add_column("", overflow="fold")
-    for name in ("label", "peer", "preset"):
-        words = [numbers.sanitize(getattr(row, name) or "") for row in (one.first, one.second)]
-        if any(words) and (name == "label" or words[0] != words[1]):
-            table.add_row(name, *(word or numbers.UNKNOWN for word in words), "")
-    for name, first, second in plan_difference_words(one.comparison):
-        table.add_row(name, numbers.sanitize(first), numbers.sanitize(second), "")
-    for figure in one.comparison.figures:
-        if figure.first is None and figure.second is None:
-            continue
-        values = (figure_value_words(figure, second=False), figure_value_words(figure, second=True))
-        found = figure.difference
-        style = "bold" if found is not None and found.is_significant else ""
-        table.add_row(figure_name(figure), *values, Text(difference_words(figure), style))
+    for row in (*_identity_rows(runs), *plan_rows(runs.comparison), *figure_rows(runs.comparison)):
+        style = "bold" if row.significance == "real" else ""
+        table.add_row(row.name, row.first, row.second, Text(row.difference, style))
     return table
+
+
+def _identity_rows(runs: RunComparison) -> Iterator[ComparisonRow]:
+    """Yield the labels, and the peer and the preset where they differ."""
+    for name in ("label", "peer", "preset"):
+        first, second = (numbers.sanitize(getattr(row, name) or "") for row in (runs.first, runs.second))
+        if (first or second) and (name == "label" or first != second):
+            yield ComparisonRow(name, first or numbers.UNKNOWN, second or numbers.UNKNOWN)

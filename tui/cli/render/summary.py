@@ -1,4 +1,4 @@
-"""The summary of a run as a person reads it in a terminal."""
+"""A run's summary in a terminal: the verdict, its evidence in tables, and notes."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,24 +8,27 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ....engine.model.events import Expectation, ExpectedRate, Started
-from ....engine.model.latency_histogram import LatencySummary
-from ....engine.model.plan import SECOND_NS, Direction
-from ....engine.model.workload import Workload
-from ....engine.results.confidence import Estimate
-from ....engine.results.summary import (
-    CpuSummary,
-    Measurement,
-    Period,
-    ProbeResult,
-    ProbeSummary,
-    Summary,
-    TcpSummary,
-)
+from ....engine.model.events import Started
+from ....engine.model.plan import Direction
+from ....engine.results.summary import ProbeSummary, Summary, TcpSummary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ...text import numbers
 from ...text.plan import core_affinity_text
+from ...text.summary import (
+    LATENCY_COLUMNS,
+    ROW_NAMES,
+    cpu_rows,
+    end_text,
+    period_rows,
+    plan_text,
+    probe_rows,
+    rate_rows,
+    tcp_facts,
+    transaction_rows,
+    verdict_sentence,
+    warmup_text,
+)
 from .findings import findings_part
 
 _STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
@@ -40,16 +43,22 @@ def summary_parts(
     pass_percent: float = DEFAULT_PASS_PERCENT,
     findings: tuple[Finding, ...] = (),
 ) -> Iterator[RenderableType]:
-    """Give the parts of a summary: the verdict first, then its evidence.
+    """Yield the parts of a summary: the verdict first, then its evidence.
 
-    A share that is short of the pass mark by little is written so that it looks short.
+    Args:
+        summary: the summary of the run.
+        verdict: its verdict.
+        preset_id: the preset that the run was held against, if any.
+        started: the event with the names of both ends; None where the run did not start.
+        pass_percent: the pass mark; a share just below it is written so that it looks short.
+        findings: why the run is not faster, the most important one first.
     """
-    yield _verdict(verdict)
+    yield Text.assemble((numbers.verdict(verdict.word), _STYLES[verdict.word]), "  ", verdict_sentence(verdict))
     yield Text()
     if findings:
         yield findings_part(findings)
         yield Text()
-    yield _what(summary, preset_id, started)
+    yield _test(summary, preset_id, started)
     yield Text()
     if summary.total is None:
         yield Text("  nothing was measured after the warm-up")
@@ -60,19 +69,14 @@ def summary_parts(
             yield _transactions(summary)
         if summary.probe is not None:
             yield Text()
-            yield _under_load(summary.probe)
+            yield _probe(summary.probe)
         if len(summary.periods) > 1:
             yield Text()
-            yield _stretches(summary.periods, pass_percent)
+            yield _periods(summary, pass_percent)
         yield Text()
-        yield _cpu(summary.near_cpu, summary.far_cpu, summary.plan.workload)
+        yield _cpu(summary)
     yield Text()
-    yield _rest(summary)
-
-
-def _verdict(verdict: Verdict) -> Text:
-    words = verdict.text.removeprefix(f"{verdict.word.upper()}: ")
-    return Text.assemble((numbers.verdict(verdict.word), _STYLES[verdict.word]), "  ", words)
+    yield _notes(summary)
 
 
 def _grid() -> Table:
@@ -86,27 +90,6 @@ def _indent(table: Table) -> Padding:
     return Padding(table, (0, 0, 0, 2), expand=False)
 
 
-def _warmup(summary: Summary) -> str:
-    """Return the warm-up; where it was to be found out, how long the rates took to settle."""
-    if not summary.plan.warmup_auto:
-        return numbers.duration(summary.plan.effective_warmup_ns)
-    found_ns = summary.periods[0].warmup_ns if summary.periods else None
-    return "auto" if found_ns is None else f"{found_ns / SECOND_NS:.1f}{numbers.NBSP}s, found"
-
-
-def _what(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
-    grid, plan = _grid(), summary.plan
-    grid.add_row("preset", preset_id or "none")
-    if started is not None:
-        grid.add_row("near", numbers.sanitize(started.near.hostname))
-        grid.add_row("far", f"{numbers.sanitize(started.far.hostname)} ({numbers.sanitize(started.peer)})")
-    how_long = numbers.duration(plan.duration_ns)
-    words = f"{numbers.workload(plan)}, {numbers.settings(plan.settings)}, {how_long}"
-    kept = core_affinity_text(plan)
-    grid.add_row("plan", f"{words} (warm-up {_warmup(summary)}){kept and f', {kept}'}")
-    return _indent(grid)
-
-
 def _table(*columns: str) -> Table:
     """Return a table of numbers, its first column named by its rows."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
@@ -116,150 +99,81 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _rates(summary: Summary, mark: float) -> Padding:
+def _row_name(direction: Direction) -> str:
+    return f"{ROW_NAMES[direction]:<3} {numbers.arrow(direction)}"
+
+
+def _bare(margin: str) -> str:
+    """Return a margin for a column that has the sign in its heading."""
+    return margin.removeprefix("±")
+
+
+def _test(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
+    grid = _grid()
+    grid.add_row("preset", preset_id or "none")
+    if started is not None:
+        grid.add_row("near", numbers.sanitize(started.near.hostname))
+        grid.add_row("far", f"{numbers.sanitize(started.far.hostname)} ({numbers.sanitize(started.peer)})")
+    cores = core_affinity_text(summary.plan)
+    grid.add_row("plan", f"{plan_text(summary)} (warm-up {warmup_text(summary)}){cores and f', {cores}'}")
+    return _indent(grid)
+
+
+def _rates(summary: Summary, pass_percent: float) -> Padding:
     table = _table("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "of it")
     table.add_column("from", overflow="fold")
-    expected = summary.expectation
-    if summary.out is not None:
-        table.add_row(f"out {numbers.arrow(Direction.OUT)}", *_rate_cells(summary.out, expected.out, mark))
-    if summary.in_ is not None:
-        table.add_row(f"in  {numbers.arrow(Direction.IN)}", *_rate_cells(summary.in_, expected.in_, mark))
-    if summary.total is not None and summary.out is not None and summary.in_ is not None:
-        table.add_row(f"total {numbers.arrow(Direction.DUPLEX)}", *_rate_cells(summary.total, expected.total, mark))
+    for row in rate_rows(summary, pass_percent):
+        cells = (row.rate, _bare(row.margin), row.mib_rate, row.payload, row.expected, row.share, row.source)
+        table.add_row(_row_name(row.direction), *cells)
     return _indent(table)
 
 
 def _transactions(summary: Summary) -> Padding:
-    """Transactions a second, and how long they took: the percentiles of all of them, not of a mean."""
-    table = _table("trans/s", "min", "p50", "p90", "p99", "p99.9", "max")
-    for name, measured in (
-        (f"out {numbers.arrow(Direction.OUT)}", summary.out),
-        (f"in  {numbers.arrow(Direction.IN)}", summary.in_),
-        (f"total {numbers.arrow(Direction.DUPLEX)}", summary.total if summary.out and summary.in_ else None),
-    ):
-        if measured is not None:
-            table.add_row(
-                name, numbers.transaction_number(measured.transactions_s), *latency_cells(measured.latency)
-            )
+    table = _table("trans/s", *LATENCY_COLUMNS)
+    for row in transaction_rows(summary):
+        table.add_row(_row_name(row.direction), row.per_second, *row.latency)
     return _indent(table)
 
 
-def _under_load(probe: ProbeSummary) -> Padding:
-    """Latency of the probe before payload flowed and under its load: what the load's queues add is seen here."""
-    table = _table("min", "p50", "p90", "p99", "p99.9", "max", "tcp rtt", "probes")
-    for name, probed in (("idle", probe.idle), ("loaded", probe.loaded)):
-        table.add_row(name, *_probed_cells(probed))
+def _probe(probe: ProbeSummary) -> Padding:
+    table = _table(*LATENCY_COLUMNS, "tcp rtt", "probes")
+    for row in probe_rows(probe):
+        table.add_row("loaded" if row.is_loaded else "idle", *row.latency, row.rtt, row.count)
     return _indent(table)
 
 
-def _probed_cells(probed: ProbeResult | None) -> tuple[str, ...]:
-    if probed is None:
-        return (numbers.UNKNOWN,) * 8
-    rtt_ns = None if probed.rtt_us is None else probed.rtt_us * 1_000
-    asked = f"{numbers.count(probed.transactions)} in {probed.span_ns / SECOND_NS:.1f}{numbers.NBSP}s"
-    return (*latency_cells(probed.latency), numbers.latency(rtt_ns), asked)
-
-
-def latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:
-    """Return the shortest, four percentiles and the longest, as text."""
-    if latency is None:
-        return (numbers.UNKNOWN,) * 6
-    return tuple(
-        numbers.latency(ns)
-        for ns in (
-            latency.min_ns,
-            latency.p50_ns,
-            latency.p90_ns,
-            latency.p99_ns,
-            latency.p99_9_ns,
-            latency.max_ns,
-        )
-    )
-
-
-def _rate_cells(measured: Measurement, expected: ExpectedRate | None, mark: float) -> tuple[str, ...]:
-    bit_s = measured.bit_s
-    return (
-        numbers.mbit(bit_s),
-        margin_cell(measured.estimate),
-        numbers.rate_in_unit(bit_s, numbers.RateUnit.MIB),
-        numbers.payload(measured.bytes),
-        numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
-        share_text(bit_s, expected, mark),
-        "nothing to expect" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}",
-    )
-
-
-def margin_cell(steady: Estimate | None) -> str:
-    """Return how sure a rate is: half of its 95 % interval, in percent of it."""
-    percent = None if steady is None else steady.half_width_percent
-    return numbers.UNKNOWN if percent is None else numbers.margin_of_error(percent).removeprefix("±")
-
-
-def share_text(bit_s: float, expected: ExpectedRate | None, mark: float) -> str:
-    """Return a rate in percent of what is expected; a percentage of nothing is nothing."""
-    share = numbers.share(bit_s, None if expected is None else expected.bit_s)
-    return numbers.UNKNOWN if share is None else numbers.percent(share, mark=mark)
-
-
-def _stretches(stretches: tuple[Period, ...], mark: float) -> Padding:
+def _periods(summary: Summary, pass_percent: float) -> Padding:
     table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "of expected")
-    for number, stretch in enumerate(stretches, start=1):
-        rates: list[str] = []
-        for one in (stretch.out, stretch.in_):
-            rates += [numbers.UNKNOWN] * 2 if one is None else [numbers.mbit(one.bit_s), margin_cell(one.estimate)]
-        table.add_row(f"{number}. {numbers.settings(stretch.settings)}", *rates, _stretch_share(stretch, mark))
+    for row in period_rows(summary, pass_percent):
+        table.add_row(row.settings, row.out, _bare(row.out_margin), row.in_, _bare(row.in_margin), row.share)
     return _indent(table)
 
 
-def _stretch_share(stretch: Period, mark: float) -> str:
-    expected: Expectation = stretch.expectation
-    parts = [one for one in (stretch.out, stretch.in_) if one is not None]
-    if not parts:
-        return numbers.UNKNOWN
-    return share_text(sum(one.bit_s for one in parts), expected.total or expected.out or expected.in_, mark)
-
-
-def _cpu(near: CpuSummary, far: CpuSummary, workload: Workload) -> Padding:
+def _cpu(summary: Summary) -> Padding:
     table = _table("CPU", "hottest core", "linkgauge", "cost")
-    for name, cpu in (("near", near), ("far", far)):
-        table.add_row(
-            name,
-            numbers.percent(cpu.host_percent),
-            numbers.percent(cpu.hottest_core_percent),
-            numbers.percent(cpu.process_percent),
-            numbers.cpu_cost(cpu.msec_per_mib)
-            if workload.is_bulk
-            else numbers.transaction_cpu_cost(cpu.msec_per_transaction),
-        )
+    for row in cpu_rows(summary):
+        table.add_row(row.end, row.host, row.hottest_core, row.process, row.cost)
     return _indent(table)
 
 
-def _rest(summary: Summary) -> Padding:
+def _notes(summary: Summary) -> Padding:
     grid = _grid()
     grid.add_row("tcp", tcp_text(summary.tcp))
     for warning in summary.warnings:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))
-    why, detail = numbers.reason(summary.end.reason), numbers.sanitize(summary.end.detail)
-    grid.add_row("ended", detail if detail.startswith(why) else f"{why}: {detail}".removesuffix(": "))
+    grid.add_row("ended", end_text(summary))
     return _indent(grid)
 
 
 def tcp_text(tcp: TcpSummary) -> str:
-    """Return what TCP did, in one line; what is unknown is left out."""
-    words = [
-        numbers.UNKNOWN if tcp.retransmits is None else numbers.quantity(tcp.retransmits, "retransmit"),
-        f"RTT {numbers.milliseconds(tcp.rtt_us)}",
-        f"MSS {numbers.count(tcp.mss_bytes)}",
-    ]
-    if tcp.retransmits is None:
-        words[0] = "retransmits unknown"
-    if tcp.congestion is not None:
-        words.append(numbers.sanitize(tcp.congestion))
-    if tcp.mode is not None:
-        words.append(tcp.mode)
-    granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)
-    if granted != (None, None):
-        near, far = (numbers.UNKNOWN if one is None else numbers.window(one) for one in granted)
-        words.append(f"window granted {near} near, {far} far")
-    return ", ".join(words)
+    """Return the values of TCP in one line; an unknown RTT or MSS is a dash."""
+    facts = tcp_facts(tcp)
+    parts = (
+        facts.retransmits,
+        f"RTT {facts.rtt or numbers.milliseconds(None)}",
+        f"MSS {facts.mss or numbers.UNKNOWN}",
+        facts.congestion,
+        facts.mode,
+        facts.granted_windows,
+    )
+    return ", ".join(filter(None, parts))

@@ -18,17 +18,10 @@ from ....engine.results.run_log import RunRecord
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
 from ...rendering.styles import KEY, MUTED
-from ...services.run_comparison import (
-    LETTERS,
-    SIGNIFICANCE_MARKS,
-    ComparisonRow,
-    ComparisonTable,
-    Significance,
-    compare_stored_runs,
-    rate_points,
-)
+from ...services.run_comparison import LETTERS, ComparisonTable, compare_stored_runs, rate_points
 from ...services.stored_run import StoredRun, load_stored_run
 from ...text import numbers
+from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
 from ...text.run_list import RunLine, run_line
 from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
 from ..base_screen import ActionScreen, app_of

@@ -1,0 +1,91 @@
+"""Rows of a summary: cells that every printer shows alike."""
+
+from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.results.confidence import Estimate
+from linkgauge.engine.results.summary import (
+    CpuSummary,
+    Measurement,
+    Period,
+    ProbeResult,
+    ProbeSummary,
+    Summary,
+    TcpSummary,
+)
+from linkgauge.presets.verdict import Verdict
+from linkgauge.tui.text import summary as rows
+
+CPU = CpuSummary(12.5, 97.04, 31.0, 0.314)
+TCP = TcpSummary(None, None, None, None, None, None)
+EXPECTED = ExpectedRate(941_000_000, "documented", "a\x1btable")
+RATE = Measurement(1_176_250_000, 10 * SECOND_NS)  # 941 Mb/s
+UNKNOWN = "–"
+
+
+def summary(out: Measurement | None, in_: Measurement | None = None, **fields: object) -> Summary:
+    """Return a summary with these rates."""
+    expected = Expectation(out=EXPECTED)
+    end = RunEnd(Reason.COMPLETED, "completed after 10 s")
+    values = {"periods": (), "tcp": TCP, "warnings": (), "end": end, "plan": Plan()} | fields
+    return Summary(out=out, in_=in_, total=out, expectation=expected, near_cpu=CPU, far_cpu=CPU, **values)
+
+
+def plain(text: str) -> str:
+    """Return text with plain spaces."""
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_total_is_a_row_only_where_both_directions_were_measured() -> None:
+    """A single direction is its own total."""
+    assert [row.direction for row in rows.rate_rows(summary(RATE), 95)] == [Direction.OUT]
+    assert [row.direction for row in rows.rate_rows(summary(RATE, RATE), 95)] == list(Direction)
+
+
+def test_a_rate_without_an_expectation_has_dashes_and_no_share() -> None:
+    """And the source says so; text of a source is made harmless."""
+    out, in_, _ = rows.rate_rows(summary(RATE, RATE), 95)
+    assert (plain(out.share), out.source) == ("100.0 %", "documented: a table")
+    assert (in_.expected, in_.share, in_.source) == (UNKNOWN, UNKNOWN, "nothing to expect")
+
+
+def test_a_share_just_below_the_pass_mark_looks_short() -> None:
+    """94.96 % is not rounded to 95.0 %."""
+    assert plain(rows.share_cell(94.96, ExpectedRate(100, "computed", ""), 95)) == "94.9 %"
+    assert plain(rows.share_cell(94.96, ExpectedRate(100, "computed", ""), 90)) == "95.0 %"
+
+
+def test_a_margin_is_a_dash_where_the_estimate_is_unknown() -> None:
+    """A known one is in percent of the rate."""
+    assert rows.margin_cell(None) == UNKNOWN
+    assert rows.margin_cell(Estimate(1e9, 1e6, 15.0, 24)).startswith("±")
+
+
+def test_a_period_counts_both_directions_against_what_is_expected() -> None:
+    """And is numbered from 1."""
+    periods = (Period(Settings(Direction.DUPLEX), Expectation(total=EXPECTED), RATE, RATE),)
+    (row,) = rows.period_rows(summary(RATE, RATE, periods=periods), 95)
+    assert row.settings.startswith("1. duplex")
+    assert (row.out, row.out_margin, plain(row.share)) == ("941.0", UNKNOWN, "200.0 %")
+
+
+def test_a_state_that_was_not_probed_has_only_unknown_cells() -> None:
+    """The other one has its count and its rate."""
+    idle, loaded = rows.probe_rows(ProbeSummary(None, ProbeResult(20, 2 * SECOND_NS, None, 210)))
+    assert (idle.is_measured, idle.count, set(idle.latency)) == (False, UNKNOWN, {UNKNOWN})
+    assert (plain(loaded.count), loaded.per_second, plain(loaded.rtt)) == ("20 in 2.0 s", "10.00", "210 µs")
+
+
+def test_values_of_tcp_that_are_unknown_are_none() -> None:
+    """But for retransmits, whose absence is said."""
+    facts = rows.tcp_facts(TCP)
+    assert facts.retransmits == "retransmits unknown"
+    assert (facts.rtt, facts.mss, facts.congestion, facts.granted_windows) == (None, None, None, None)
+    known = rows.tcp_facts(TcpSummary(1, 210, 1_448, "cubic", 57_344, None))
+    assert (plain(known.retransmits), known.granted_windows) == ("1 retransmit", "window granted 56K near, – far")
+
+
+def test_neither_the_verdict_nor_the_end_is_said_twice() -> None:
+    """The word stands beside the sentence; a detail that begins with the reason stands alone."""
+    assert rows.verdict_sentence(Verdict("pass", "PASS: all is well")) == "all is well"
+    assert rows.end_text(summary(RATE)) == "completed after 10 s"
+    assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "far end lost: gone"

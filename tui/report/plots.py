@@ -1,0 +1,265 @@
+"""The plots of runs and sweeps, drawn by matplotlib as SVG elements for a page.
+
+matplotlib takes a second to load: import this module only where a report is made.
+"""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from ...engine.model.plan import Direction, End
+from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
+from ..services.run_comparison import rate_points
+from ..services.stored_run import StoredRun
+from ..state.instrument_values import PlotPeriod
+from ..text import numbers
+from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of
+from .traces import Traces
+
+SweepGrid = tuple[str, Axis, Axis, list[SweepPoint]]
+
+_WIDTH_IN: Final = 9.6
+_INK: Final = "#24292f"
+_MUTED: Final = "#57606a"
+_FAINT: Final = "#d8dee4"
+_BLUE, _GREEN, _VIOLET, _ORANGE = "#1f6feb", "#1a7f37", "#8250df", "#bc4c00"
+_SERIES: Final = (_BLUE, _ORANGE, _GREEN, _VIOLET, "#cf222e", "#9a6700", "#0a7ea4", _MUTED)
+_DIRECTIONS: Final = {Direction.OUT: _BLUE, Direction.IN: _GREEN, Direction.DUPLEX: _INK}
+_ENDS: Final = {End.NEAR: _BLUE, End.FAR: _VIOLET}
+_DASHES: Final = ("-", "--", "-.", ":")
+_MARKERS: Final = "osD^v<>P"
+_EXPECTED: Final[dict[str, Any]] = {"color": _ORANGE, "linestyle": (0, (5, 3))}
+_GROUP_IDS: Final = re.compile(r' id="[a-zA-Z0-9.]+_\d+"')
+_STYLE: Final[dict[str, Any]] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#8c959f",
+    "axes.labelcolor": _MUTED,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": _FAINT,
+    "grid.linewidth": 0.6,
+    "xtick.color": _MUTED,
+    "ytick.color": _MUTED,
+    "text.color": _INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "text.parse_math": False,
+}
+
+
+def throughput(run: StoredRun) -> str:
+    """Return the rate of each direction over time, the expected rate, and each change of settings."""
+    periods, end_s = run.readings.periods, run.readings.elapsed_ns / 1e9
+
+    def draw(axes: Any) -> None:
+        measured = {direction for period in periods for direction in period.points}
+        for direction in Direction:
+            if direction in measured:
+                _rate_line(axes, periods, direction, is_only=len(measured) == 1)
+        for number, period in enumerate(periods):
+            _expected_and_warmup(axes, period, end_s, is_first=number == 0)
+        for mark in run.readings.change_marks:
+            axes.axvline(mark.at_s, color=_INK, linewidth=0.9)
+            axes.annotate(
+                f" {mark.label}", (mark.at_s, 1.0), xycoords=("data", "axes fraction"), va="bottom", ha="left"
+            )
+        _time_axis(axes, run)
+        axes.set_ylabel("Mb/s")
+
+    return _svg(f"{run.row.run_id} throughput", 3.1, draw)
+
+
+def cpu(run: StoredRun, traces: Traces) -> str:
+    """Return the CPU use of both ends over time: the busiest core, and the mean of all cores."""
+
+    def draw(axes: Any) -> None:
+        for end, points in traces.cpu.items():
+            if points:
+                at_s = [point.at_s for point in points]
+                busiest = [point.hottest_percent for point in points]
+                mean = [point.host_percent for point in points]
+                axes.plot(at_s, busiest, color=_ENDS[end], label=f"{end} busiest core")
+                axes.plot(at_s, mean, color=_ENDS[end], linestyle=":", label=f"{end} mean of all cores")
+        _time_axis(axes, run)
+        axes.set_ylim(0, 105)
+        axes.set_ylabel("% busy")
+
+    return _svg(f"{run.row.run_id} cpu", 2.1, draw)
+
+
+def latency(run: StoredRun, traces: Traces) -> str:
+    """Return the latency of transactions over time, interval by interval."""
+
+    def draw(axes: Any) -> None:
+        for direction, points in sorted(traces.latency.items()):
+            at_s = [point.at_s for point in points]
+            name = f"{direction} " if len(traces.latency) > 1 else ""
+            colour = _DIRECTIONS[direction]
+            axes.plot(at_s, [point.p99_ms for point in points], color=colour, linestyle=":", label=f"{name}p99")
+            axes.plot(at_s, [point.p50_ms for point in points], color=colour, label=f"{name}p50")
+        _time_axis(axes, run)
+        axes.set_ylabel("ms")
+        axes.set_ylim(bottom=0)
+
+    return _svg(f"{run.row.run_id} latency", 2.1, draw)
+
+
+def overlay(runs: Sequence[tuple[str, StoredRun]]) -> str:
+    """Return the rates of several runs in one plot, from the same zero, each named by its letter."""
+
+    def draw(axes: Any) -> None:
+        for number, (letter, run) in enumerate(runs):
+            points = rate_points(run)
+            axes.plot(
+                [point.at_s for point in points],
+                [point.bit_s / 1e6 for point in points],
+                color=_SERIES[number % len(_SERIES)],
+                linestyle=_DASHES[number // 2 % len(_DASHES)],
+                label=letter,
+            )
+        axes.set_xlabel("s")
+        axes.set_ylabel("Mb/s")
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+
+    return _svg(" ".join(run.row.run_id for _, run in runs), 3.1, draw)
+
+
+def sweep_heat_map(
+    sweep: Sweep, grid: SweepGrid, results: dict[SweepPoint, SweepResult], equivalent: set[SweepPoint]
+) -> str:
+    """Return a grid's rates as shades with their numbers; a star marks points equivalent to the fastest."""
+    _, row_axis, column_axis, points = grid
+    rows, columns = sweep.values(row_axis), sweep.values(column_axis)
+    cells = {(point.value(row_axis), point.value(column_axis)): point for point in points}
+    rates: list[list[float]] = []
+    labels: list[list[str]] = []
+    for row in rows:
+        row_points = [cells.get((row, column)) for column in columns]
+        row_results = [None if point is None else results.get(point) for point in row_points]
+        bit_rates = [None if result is None else result.bit_s for result in row_results]
+        stars = ["*" if point in equivalent else "" for point in row_points]
+        rates.append([float("nan") if bit_s is None else bit_s / 1e6 for bit_s in bit_rates])
+        labels.append([numbers.mbit(bit_s) + star for bit_s, star in zip(bit_rates, stars, strict=True)])
+
+    def draw(axes: Any) -> None:
+        highest = max((rate for line in rates for rate in line if rate == rate), default=1.0)  # noqa: PLR0124 (not NaN)
+        axes.imshow(rates, aspect="auto", cmap="Blues", vmin=0, vmax=highest * 1.15)
+        axes.grid(visible=False)
+        axes.set_xticks(range(len(columns)), [axis_value_words(column_axis, value) for value in columns])
+        axes.set_yticks(range(len(rows)), [axis_value_words(row_axis, value) for value in rows])
+        axes.set_xlabel(AXIS_NAMES[column_axis])
+        axes.set_ylabel(AXIS_NAMES[row_axis])
+        for y, line in enumerate(labels):
+            for x, text in enumerate(line):
+                colour = "#ffffff" if rates[y][x] > highest * 0.6 else _INK
+                axes.text(x, y, text, ha="center", va="center", color=colour)
+
+    return _svg(f"{sweep.group} {grid[0]} heat", max(1.6, 0.32 * len(rows) + 0.8), draw)
+
+
+def sweep_lines(sweep: Sweep, grid: SweepGrid, results: dict[SweepPoint, SweepResult]) -> str:
+    """Return a grid's rates over its row axis, a line for each column, with 95 % intervals as bars."""
+    _, row_axis, column_axis, points = grid
+    rows = list(sweep.values(row_axis))
+    measured = [results[point] for point in points if point in results]
+
+    def draw(axes: Any) -> None:
+        for number, column in enumerate(sweep.values(column_axis)):
+            line = [
+                (rows.index(result.point.value(row_axis)), result.bit_s / 1e6, _half_width_mbit(result))
+                for result in measured
+                if result.point.value(column_axis) == column and result.bit_s is not None
+            ]
+            line.sort()
+            axes.errorbar(
+                [x for x, _, _ in line],
+                [mbit_s for _, mbit_s, _ in line],
+                yerr=[half_width for _, _, half_width in line],
+                color=_SERIES[number % len(_SERIES)],
+                linestyle=_DASHES[number // len(_SERIES) % len(_DASHES)],
+                marker=_MARKERS[number % len(_MARKERS)],
+                markersize=4,
+                linewidth=1.4,
+                capsize=2.5,
+                label=f"{AXIS_NAMES[column_axis]} {axis_value_words(column_axis, column)}",
+            )
+        expected = {rate.bit_s for result in measured if (rate := expected_rate_of(result)) is not None}
+        if len(expected) == 1:
+            axes.axhline(expected.pop() / 1e6, linewidth=1.2, label="expected", **_EXPECTED)
+        axes.set_xticks(range(len(rows)), [axis_value_words(row_axis, value) for value in rows])
+        axes.set_xlabel(AXIS_NAMES[row_axis])
+        axes.set_ylabel("Mb/s")
+        axes.set_ylim(bottom=0)
+
+    return _svg(f"{sweep.group} {grid[0]} lines", 3.4, draw)
+
+
+def _rate_line(axes: Any, periods: Sequence[PlotPeriod], direction: Direction, *, is_only: bool) -> None:
+    points = [point for period in periods for point in period.points.get(direction, [])]
+    at_s, mbit_s = [point.at_s for point in points], [point.bit_s / 1e6 for point in points]
+    if points:
+        at_s, mbit_s = [0.0, *at_s], [mbit_s[0], *mbit_s]  # the first interval began at 0
+    name = "both directions" if direction is Direction.DUPLEX else str(direction)
+    colour = _DIRECTIONS[direction]
+    axes.plot(at_s, mbit_s, color=colour, linewidth=1.4, label=f"{numbers.arrow(direction)} {name}")
+    if is_only:
+        axes.fill_between(at_s, mbit_s, color=colour, alpha=0.10, linewidth=0)
+    axes.set_ylim(0, max([*mbit_s, axes.get_ylim()[1] / 1.12, 1e-6]) * 1.12)
+
+
+def _expected_and_warmup(axes: Any, period: PlotPeriod, end_s: float, *, is_first: bool) -> None:
+    until_s = period.until_s if period.until_s is not None else end_s
+    expected = period.expected_rate()
+    if expected is not None:
+        mbit_s = expected.bit_s / 1e6
+        label = "expected" if is_first else None
+        axes.plot([period.from_s, until_s], [mbit_s] * 2, label=label, **_EXPECTED)
+        axes.set_ylim(0, max(axes.get_ylim()[1], mbit_s * 1.12))
+    warmups_s = [point.at_s for points in period.points.values() for point in points if point.warmup]
+    if warmups_s:
+        label = "warm-up, not counted" if is_first else None
+        axes.axvspan(period.from_s, max(warmups_s), facecolor=_FAINT, alpha=0.55, linewidth=0, label=label)
+
+
+def _time_axis(axes: Any, run: StoredRun) -> None:
+    axes.set_xlabel("s")
+    axes.set_xlim(0, max(run.readings.elapsed_ns / 1e9, 0.1))
+
+
+def _half_width_mbit(result: SweepResult) -> float:
+    """Return half of a result's interval, but no more than its rate."""
+    estimate = None if result.summary.total is None else result.summary.total.estimate
+    return 0.0 if estimate is None else min(estimate.half_width(), estimate.mean) / 1e6
+
+
+def _svg(name: str, height_in: float, draw: Callable[[Any], None]) -> str:
+    """Return a figure as an SVG element without date or external references.
+
+    Args:
+        name: a name that is unique in the page; the ids inside are hashes of it, so that they stay the same.
+        height_in: the height in inches, at a width of 9.6.
+        draw: the function that draws on the figure's axes.
+    """
+    with cast("Any", mpl).rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure = cast("Any", Figure(figsize=(_WIDTH_IN, height_in), layout="constrained"))
+        axes = figure.add_subplot()
+        draw(axes)
+        if axes.get_legend_handles_labels()[0]:
+            figure.legend(loc="outside upper right", ncols=6)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    svg = text.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = _GROUP_IDS.sub("", svg)  # these ids are the same in every figure, and nothing refers to them
+    # Sizes in points would keep the figure from shrinking with the page.
+    return re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
