@@ -1,4 +1,4 @@
-"""Measures the ceiling of this machine: short runs over loopback, one for each mode and number of sessions."""
+"""Measurement of this machine's ceiling: short runs over loopback in each mode, with one and with many sessions."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,14 +15,17 @@ from .run import open_run
 
 _INTERVAL_NS: Final = SECOND_NS // 10
 _MARGIN_S: Final = 60.0
-_KNOWN: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_CONGESTION_CONTROLS: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _UNPACED: Final = ("cubic", "reno")
 
 
 async def measure_ceiling(
     seconds: float = 2.0, on_rate: Callable[[CeilingRate], None] = lambda _rate: None
 ) -> Ceiling:
-    """Return the ceiling of this machine, having told each rate; PeerError or WorkerError where a run fails."""
+    """Return the ceiling of this machine, after a call of `on_rate` for each rate.
+
+    Raises PeerError or WorkerError if a run fails.
+    """
     machine = identify_machine()
     congestion = unpaced_congestion()
     rates: list[CeilingRate] = []
@@ -52,21 +55,21 @@ async def _measure(
         async for event in run:
             meter.feed(event)
     meter.flush()
-    found = meter.summary().total
-    if found is None:
+    total = meter.summary().total
+    if total is None:
         return None
-    steady = found.estimate
-    ends = (None, None) if steady is None else (round(steady.low), round(steady.high))
-    return CeilingRate(mode, sessions, round(found.bit_s), *ends)
+    estimate = total.estimate
+    interval = (None, None) if estimate is None else (round(estimate.low), round(estimate.high))
+    return CeilingRate(mode, sessions, round(total.bit_s), *interval)
 
 
 def unpaced_congestion() -> str | None:
-    """Return a congestion control that does not pace: bbr does, which on loopback halves what a machine can do.
+    """Return a congestion control without pacing, or None for the kernel's default if none is known.
 
-    None leaves it to the kernel, where it does not tell which it has.
+    bbr paces, which on loopback halves the rate that a machine can reach.
     """
     try:
-        known = _KNOWN.read_text(encoding="ascii").split()
+        available = _CONGESTION_CONTROLS.read_text(encoding="ascii").split()
     except OSError:
         return None
-    return next((name for name in _UNPACED if name in known), None)
+    return next((name for name in _UNPACED if name in available), None)

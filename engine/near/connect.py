@@ -1,6 +1,10 @@
-"""Reaching a far end: name, connection, greeting; every failure is told in words with what to do."""
+"""Connection to a far end: start it where necessary, resolve, connect, shake hands.
+
+Every failure becomes an error that says what to do.
+"""
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,6 +14,7 @@ from typing import Any, Final
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_near
 from ..control.tls import start_tls
+from ..far.loopback import embedded_endpoint
 from ..host.blocking_calls import call_in_thread
 from ..model.errors import (
     ConnectionClosed,
@@ -22,58 +27,76 @@ from ..model.errors import (
 from ..model.host_info import HostInfo
 from ..model.peer import Peer
 from ..model.plan import End
-from ..ssh.session import SshFarEnd, open_ssh_far_end
+from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
 
 CONNECT_DEADLINE_S: Final = 5.0
 
 FarEnd = Peer | SshFarEnd
-"""What can be connected to: a peer, or one that ssh has started already."""
+"""A far end to connect to: the address of a peer, or a far end that ssh has started."""
 
 _Address = tuple[int, tuple[Any, ...]]
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_far_end(peer: Peer, prompt: PromptCallback | None = None) -> AsyncGenerator[FarEnd]:
+    """Bring up the far end of a loopback or ssh peer, and yield what to connect to.
+
+    Any other peer is yielded as it is, without a look whether it answers. `prompt` is as in `open_ssh_far_end`.
+    Raises PeerError or WorkerError if the far end does not come up.
+    """
+    if peer.is_loopback:
+        async with embedded_endpoint() as embedded:
+            yield embedded
+    elif peer.ssh is not None:
+        async with open_ssh_far_end(peer, prompt) as started:
+            yield started
+    else:
+        yield peer
 
 
 async def query_host_info(peer: FarEnd) -> HostInfo:
-    """Return who answers at a peer, within 5 seconds; raise PeerError where no endpoint does."""
+    """Return the facts of a peer's host, within 5 seconds; raise PeerError if no endpoint answers."""
     return (await query_ends(peer)).far
 
 
 async def query_ends(peer: FarEnd) -> HandshakeResult:
-    """Return who is at both ends of a connection to a peer, as `probe` does."""
-    async with connect(peer) as (_link, ends):
+    """Return the facts of both ends of a connection to a peer; raise as `connect` does."""
+    async with connect(peer) as (_control, ends):
         return ends
 
 
 @asynccontextmanager
 async def connect(peer: FarEnd) -> AsyncGenerator[tuple[ControlConnection, HandshakeResult]]:
-    """Give a control connection to a peer that has been greeted, and who is at its ends.
+    """Connect to a peer and yield the control connection, after its handshake, with the facts of both ends.
 
-    Within 5 seconds; raises PeerUnreachable, PeerNotLinkgauge, PeerVersionMismatch, PeerRefused or
-    PeerUntrusted. A far end that
-    ssh has to start first is started for this connection alone, and takes the time that logging in takes.
+    It takes at most 5 seconds. A far end that ssh has to start is started for this connection alone, and the login
+    takes its own time. Raises PeerUnreachable, PeerNotLinkgauge, PeerVersionMismatch, PeerRefused or PeerUntrusted.
     """
     async with AsyncExitStack() as stack:
         if isinstance(peer, Peer) and peer.ssh is not None:
             peer = await stack.enter_async_context(open_ssh_far_end(peer))
-        yield await stack.enter_async_context(_connected(peer))
+        yield await stack.enter_async_context(_open_connection(peer))
 
 
 @asynccontextmanager
-async def _connected(peer: FarEnd) -> AsyncGenerator[tuple[ControlConnection, HandshakeResult]]:
-    link: ControlConnection | None = None
+async def _open_connection(peer: FarEnd) -> AsyncGenerator[tuple[ControlConnection, HandshakeResult]]:
+    control: ControlConnection | None = None
     try:
         try:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
-                link = await _reach(peer) if isinstance(peer, Peer) else peer.open_control()
-                ends = await _greet(link, peer)
+                control = await _connect_socket(peer) if isinstance(peer, Peer) else peer.open_control()
+                _log.debug("connected to %s", peer)
+                ends = await _shake_hands(control, peer)
         except TimeoutError as error:
-            raise _too_late(peer, connected=link is not None) from error
-        yield link, ends
+            raise _timeout_error(peer, connected=control is not None) from error
+        yield control, ends
     finally:
-        if link is not None:
-            await link.aclose()
+        if control is not None:
+            await control.aclose()
 
 
-def _too_late(peer: FarEnd, *, connected: bool) -> PeerError:
+def _timeout_error(peer: FarEnd, *, connected: bool) -> PeerError:
     if not isinstance(peer, Peer):
         return PeerUnreachable(f"{peer} no longer answers through its ssh within {CONNECT_DEADLINE_S:g} s")
     if connected:
@@ -87,11 +110,11 @@ def _too_late(peer: FarEnd, *, connected: bool) -> PeerError:
     )
 
 
-async def _greet(link: ControlConnection, peer: FarEnd) -> HandshakeResult:
+async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeResult:
     try:
         if isinstance(peer, Peer):
-            return await handshake_as_near(link, peer)
-        ends = await handshake_as_near(link, peer.peer)
+            return await handshake_as_near(control, peer)
+        ends = await handshake_as_near(control, peer.peer)
         return replace(ends, notes=peer.data_path.notes, is_data_tunneled=peer.data_path.is_through_ssh)
     except PeerNotLinkgauge as error:
         raise PeerNotLinkgauge(f"{peer} is not a linkgauge endpoint: {error}; check the port") from error
@@ -107,7 +130,7 @@ async def _greet(link: ControlConnection, peer: FarEnd) -> HandshakeResult:
         raise PeerUnreachable(f"{peer} did not greet back: {error}") from error
 
 
-async def _reach(peer: Peer) -> ControlConnection:
+async def _connect_socket(peer: Peer) -> ControlConnection:
     loop = asyncio.get_running_loop()
     addresses = await _resolve(peer)
     problem: OSError = OSError("it has no address")
@@ -119,21 +142,22 @@ async def _reach(peer: Peer) -> ControlConnection:
             continue
         try:
             sock.setblocking(False)
-            # A dead address leaves time for the next one: IPv6 without a route is common.
-            share = None if address == addresses[-1][1] else CONNECT_DEADLINE_S / 2
-            async with asyncio.timeout(share):
+            # An address that does not answer leaves time for the next one: IPv6 without a route is common.
+            deadline_s = None if address == addresses[-1][1] else CONNECT_DEADLINE_S / 2
+            async with asyncio.timeout(deadline_s):
                 await loop.sock_connect(sock, address)
             if peer.access is not None and peer.access.fingerprint is not None:
                 return await start_tls(sock, peer, peer.access.fingerprint)
-            _transport, link = await loop.create_connection(lambda: ControlConnection(End.NEAR), sock=sock)
+            _transport, control = await loop.create_connection(lambda: ControlConnection(End.NEAR), sock=sock)
         except OSError as error:
+            _log.debug("%s does not accept a connection: %s", address, error)
             sock.close()
             problem = error
         except BaseException:
             sock.close()
             raise
         else:
-            return link
+            return control
     if isinstance(problem, ConnectionRefusedError):
         raise PeerUnreachable(
             f"nothing listens on {peer}; start `linkgauge endpoint` there, or give its port as HOST:PORT"
@@ -142,7 +166,7 @@ async def _reach(peer: Peer) -> ControlConnection:
 
 
 async def _resolve(peer: Peer) -> list[_Address]:
-    """Look a name up; the resolver may take far longer than a person waits."""
+    """Return the addresses of a peer's name, from a thread: the resolver may block past every deadline."""
 
     def look_up() -> list[_Address]:
         infos = socket.getaddrinfo(peer.host, peer.port, type=socket.SOCK_STREAM)

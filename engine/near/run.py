@@ -1,11 +1,12 @@
 """The near end of a run: `async with open_run(plan, peer) as run: async for event in run`.
 
-A run always yields `Started` first and `Ended` last, and ends for exactly one reason: the first one given. Whatever
-happens on the way, leaving the block gives everything back: sockets, workers, counters.
+A run yields `Started` first and `Ended` last, and ends for one reason: the first that comes up. Leaving the block
+releases sockets, workers and counters, whatever happened in it.
 """
 
 import asyncio
 import contextlib
+import logging
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -29,6 +30,7 @@ from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
 from ..model.samples import Sample
 from ..model.socket_info import SocketInfo
+from ..model.wording import EndText, WarningText
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
@@ -44,21 +46,20 @@ from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
-_LOOKS_PER_PING: Final = 4  # that a far end has gone is to be said within 5 s
-_GRACE_S: Final = 1.0  # a lost session is often the first sign of something that says more of itself
+_CHECKS_PER_PING: Final = 4  # a far end that has gone must be reported within 5 s
+_SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 
-_SILENCE_S: Final = SILENCE_TIMEOUT_NS // SECOND_NS
-_TROUBLE: Final = {
-    LivenessProblem.SILENT: f"the far end has said nothing for {_SILENCE_S} s, and payload still moves; "
-    "its samples may come late",
-    LivenessProblem.STALLED: f"no payload has moved for {_SILENCE_S} s, and the far end still answers",
+_LIVENESS_WARNINGS: Final = {
+    LivenessProblem.SILENT: WarningText.FAR_SILENT,
+    LivenessProblem.STALLED: WarningText.PAYLOAD_STALLED,
 }
+_log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Message)
 
 
 def no_expectation(_settings: Settings) -> Expectation:
-    """Return what is expected where nothing is."""
+    """Return an expectation without any rate."""
     return Expectation()
 
 
@@ -66,37 +67,47 @@ def no_expectation(_settings: Settings) -> Expectation:
 async def open_run(
     plan: Plan, peer: FarEnd, *, expectation_for: Callable[[Settings], Expectation] = no_expectation
 ) -> AsyncGenerator["Run"]:
-    """Give a run that has started; raise PeerError or WorkerError where it cannot be.
+    """Start a run and yield it; on leaving the block, stop it and wait for its end.
 
-    `expect` tells what to expect under given settings; the engine passes it on and knows nothing of it.
+    Args:
+        plan: the run to carry out.
+        peer: the far end, which `open_far_end` has brought up where necessary.
+        expectation_for: returns the rates to expect under given settings. They become part of the run's events.
+
+    Raises:
+        PeerError: the far end cannot be used, or declines the run.
+        WorkerError: a worker process of this end does not start.
     """
-    # Begun first: what starts workers imports while the far end is being asked.
-    async with ForkServerLease(), connect(peer) as (link, ends):
+    # The lease comes first: the fork server imports its modules while the far end answers.
+    async with ForkServerLease(), connect(peer) as (control, ends):
         if ends.is_data_tunneled and plan.workload.opens_connections:
             raise PeerError(
                 f"{peer}: {plan.workload} makes connections to a port of its own, which ssh does not carry"
             )
         plan = assign_core_affinity(plan, ends.near, ends.far)
-        run = Run(plan, peer, link, ends, expectation_for)
-        # Asked before our own workers start: both ends' start at the same time. Where it cannot be said any
-        # more, what ended the conversation is told by the next message that is waited for.
-        link.try_send(Open(plan))
+        run = Run(plan, peer, control, ends, expectation_for)
+        # Sent before the near workers start, so that both ends start theirs at the same time. Where the connection
+        # has ended already, `prepare` raises its error.
+        control.try_send(Open(plan))
         async with run.pool:
             await run.prepare()
-            driving = asyncio.create_task(run.drive())
+            drive_task = asyncio.create_task(run.drive())
             try:
                 yield run
             except BaseException:
-                driving.cancel()
+                drive_task.cancel()
                 raise
             finally:
-                run.stop(Reason.STOPPED, "the run was closed")
-                await asyncio.wait([driving])
-            driving.result()
+                run.stop(Reason.STOPPED, EndText.RUN_CLOSED.value)
+                await asyncio.wait([drive_task])
+            drive_task.result()
 
 
 class Run:
-    """One run, as the near end drives it. Iterate over it once."""
+    """One run, as the near end drives it. Iterate over it once.
+
+    `open_run` calls `prepare`, then `drive` in a task; its caller iterates, and may call `change` and `stop`.
+    """
 
     def __init__(
         self,
@@ -106,33 +117,44 @@ class Run:
         ends: HandshakeResult,
         expectation_for: Callable[[Settings], Expectation],
     ) -> None:
+        """Make a run that has not begun.
+
+        Args:
+            plan: the run to carry out.
+            peer: the far end, named in events and errors.
+            control: the connection to it, after its handshake.
+            ends: the result of that handshake.
+            expectation_for: returns the rates to expect under given settings.
+        """
         self.plan = plan
         self._peer = peer
-        self._link = control
+        self._control = control
         self._ends = ends
         self._expect = expectation_for
         self._timeline = Timeline(plan, expectation_for)
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._started = False
-        self._held: list[Event] = []  # what there is to say before the run has started
+        self._early_events: list[Event] = []  # those from before `Started`
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
         self._is_confirmed = False
-        self._loss = SessionFailure()
-        self._windows = WindowCheck(self.plan.workload)
-        meant = LAB_OFFLOADS_OFF_VARIABLE in os.environ
-        self._link_watch = LinkCheck(ends.near.nic, ends.far.nic, control.ip_version, expects_offloads_off=meant)
-        self._far_watch = PeerValidator(plan)
-        self.pool = WorkerPool(End.NEAR, plan, self._worker_said, self._worker_lost)
+        self._failure = SessionFailure()
+        self._window_check = WindowCheck(self.plan.workload)
+        self._link_check = LinkCheck(
+            ends.near.nic,
+            ends.far.nic,
+            control.ip_version,
+            expects_offloads_off=LAB_OFFLOADS_OFF_VARIABLE in os.environ,
+        )
+        self._validator = PeerValidator(plan)
+        self.pool = WorkerPool(End.NEAR, plan, self._handle_worker_event, self._handle_worker_loss)
         self._sessions = NearSessions(self.pool, control, plan.settings, has_probe=plan.probe)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
-        self._sampled_all = False
+        self._has_last_sample = False
         self._ended_ns = 0
-        self._changing: set[asyncio.Task[None]] = set()
-
-    # For the person
+        self._change_tasks: set[asyncio.Task[None]] = set()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Yield every event of the run, in order."""
@@ -141,36 +163,38 @@ class Run:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The current settings."""
         return self._timeline.settings
 
     def change(self, settings: Settings) -> None:
-        """Change direction, sessions or window while the run goes on. A new window reopens the sessions."""
+        """Change direction, sessions or window during the run. A new window reopens the sessions."""
         if settings == self.settings or self._ending.done():
             return
         self._events.put_nowait(self._timeline.change(self._sampler.elapsed_ns, settings))
-        self._far_watch.note_settings_change()
-        # Granted windows are told anew for the sessions that are opened from here on.
-        self._windows = WindowCheck(self.plan.workload)
+        self._validator.note_settings_change()
+        self._window_check = WindowCheck(self.plan.workload)  # sessions opened from here on may warn again
+        _log.debug("settings change to %s", settings)
         task = asyncio.create_task(self._apply(settings))
-        self._changing.add(task)
-        task.add_done_callback(self._changing.discard)
+        self._change_tasks.add(task)
+        task.add_done_callback(self._change_tasks.discard)
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
-        """End the run in order; the first reason given stands."""
+        """End the run in order. Only the first call has an effect."""
         if not self._ending.done():
-            self._ending.set_result(RunEnd(reason, detail or "stopped at the near end"))
-
-    # From connection to start
+            end = RunEnd(reason, detail or EndText.STOPPED_HERE.value)
+            _log.debug("run ends: %s: %s", end.reason, end.detail)
+            self._ending.set_result(end)
 
     async def prepare(self) -> None:
-        """Open all sessions at both ends and start the clocks; raise PeerError where that fails."""
+        """Open all sessions at both ends and start the clocks; raise PeerError if that fails."""
         try:
             async with asyncio.timeout(PREPARE_DEADLINE_S):
                 ready = await self._await_message(Ready)
+                _log.debug("%s is ready; sessions are opened", self._peer)
                 await self._sessions.open_first(ready.token)
+                _log.debug("all sessions are open; the idle link is measured")
                 idle = await self._sampler.measure_idle()
-                self._link.send(Start())
+                self._control.send(Start())
                 await self._await_message(Begun)
         except ConnectionClosed as error:
             raise PeerError(f"{self._peer} went away while the run was prepared: {error}") from error
@@ -185,12 +209,15 @@ class Run:
         near, far = self._ends.near, self._ends.far
         self._events.put_nowait(Started(started, str(self._peer), near, far, self.plan, expectation, idle))
         self._started = True
-        for event in [*map(Warned, (*self._ends.notes, *self._link_watch.check_interfaces())), *self._held]:
+        _log.debug("run started")
+        for text in (*self._ends.notes, *self._link_check.check_interfaces()):
+            self._warn(text)
+        for event in self._early_events:
             self._emit(event)
 
     async def _await_message(self, kind: type[M]) -> M:
         while True:
-            message = await self._link.receive()
+            message = await self._control.receive()
             if isinstance(message, kind):
                 return message
             if isinstance(message, Refuse):
@@ -199,109 +226,108 @@ class Run:
                 raise PeerRefused(f"{self._peer} ended the run before it began: {message.end.detail}")
             self._handle(message)
 
-    # While it runs
-
     async def drive(self) -> None:
-        """Carry the run out until something ends it, and finish in order."""
+        """Sample and watch the far end until something ends the run, then collect the last samples."""
         self._sampling = asyncio.create_task(self._sample())
         tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch())]
         try:
             end = await self._ending
             end = await self._finish(end)
         except BaseException:
-            self._events.put_nowait(Ended(RunEnd(Reason.FAILED, "the run was abandoned")))
+            self._events.put_nowait(Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
             raise
         else:
             self._events.put_nowait(Ended(end))
         finally:
             self._events.put_nowait(None)
-            for task in [*tasks, self._sampling, *self._changing]:
+            for task in [*tasks, self._sampling, *self._change_tasks]:
                 task.cancel()
 
     async def _finish(self, end: RunEnd) -> RunEnd:
-        """Take the last samples of both ends, the near one first and now."""
+        """Take the near end's last sample now, and wait for the far end's."""
         self._stop_sampling()
-        if end.reason in {Reason.PEER_LOST, Reason.PEER_STOPPED} or not self._link.try_send(Stop(end)):
+        if end.reason in {Reason.PEER_LOST, Reason.PEER_STOPPED} or not self._control.try_send(Stop(end)):
             return end
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_DEADLINE_S):
                 await self._finished.wait()
-                for text in self._far_watch.find_discrepancies(self._ended_ns) if self._is_confirmed else ():
-                    self._emit(Warned(text))
+                for text in self._validator.find_discrepancies(self._ended_ns) if self._is_confirmed else ():
+                    self._warn(text)
                 return end
-        self._emit(Warned("the far end did not confirm the end of the run; its last samples may be missing"))
+        self._warn(WarningText.END_UNCONFIRMED.value)
         return end
 
     def _stop_sampling(self) -> None:
         """Take the last sample, once."""
-        if self._sampling is None or self._sampled_all:
+        if self._sampling is None or self._has_last_sample:
             return
-        self._sampled_all = True
+        self._has_last_sample = True
         self._sampling.cancel()
         self._ended_ns = self._sampler.elapsed_ns
         last = self._sampler.take_sample()
         if last is not None:
-            self._sampled(last)
+            self._handle_near_sample(last)
 
-    def _sampled(self, sample: Sample) -> None:
-        self._far_watch.add_near_sample(sample)
+    def _handle_near_sample(self, sample: Sample) -> None:
+        self._validator.add_near_sample(sample)
         self._stamp(sample)
 
     async def _sample(self) -> None:
-        await self._sampler.run(self._sampled, self.plan.duration_ns)
-        self.stop(Reason.COMPLETED, "its duration is up")
+        await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
+        self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
     async def _listen(self) -> None:
         try:
             while True:
-                self._handle(await self._link.receive())
+                self._handle(await self._control.receive())
         except ConnectionClosed as error:
-            self.stop(Reason.PEER_LOST, f"the far end is gone: {error}")
+            self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
         except LinkgaugeError as error:
-            self.stop(Reason.FAILED, f"the far end cannot be understood: {error}")
+            self.stop(Reason.FAILED, EndText.FAR_NOT_UNDERSTOOD.format(error=error))
         finally:
             self._finished.set()
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
-            self._far_watch.check_far_sample(message.sample, self._sampler.elapsed_ns)
-            if not self._loss:  # from there on it no longer measures what was asked for
+            self._validator.check_far_sample(message.sample, self._sampler.elapsed_ns)
+            if not self._failure:  # with a session missing, samples no longer measure the planned run
                 self._stamp(message.sample)
         elif isinstance(message, FarSessionOpened):
-            self._far_watch.count_session_event()
-            self._opened(message.facts)
+            self._validator.count_session_event()
+            self._handle_opened(message.facts)
         elif isinstance(message, FarSessionClosed):
-            self._far_watch.count_session_event()
-            self._session_ended(message.direction, message.session, message.generation, message.why)
+            self._validator.count_session_event()
+            self._handle_closed(message.direction, message.session, message.generation, message.why)
         elif isinstance(message, Notice):
-            self._far_watch.count_notice()
-            self._emit(Warned(message.text))
+            self._validator.count_notice()
+            self._warn(message.text)
         elif isinstance(message, Finish):
-            said = message.end.reason
-            reason = said if said in {Reason.PEER_STOPPED, Reason.WORKER_LOST} else Reason.FAILED
+            reason = message.end.reason
+            if reason not in {Reason.PEER_STOPPED, Reason.WORKER_LOST}:
+                reason = Reason.FAILED
             self.stop(reason, message.end.detail)
             self._is_confirmed = True
             self._finished.set()
 
     async def _watch(self) -> None:
-        """Notice a far end that vanished without a word."""
-        patience_ns = SILENCE_TIMEOUT_NS if isinstance(self._peer, Peer) else SSH_SILENCE_TIMEOUT_NS
-        liveness = Liveness(time.monotonic_ns(), timeout_ns=patience_ns)
-        looks, told = 0, None
+        """Ping the far end; stop the run when it has vanished, and warn when it is silent or stalled."""
+        timeout_ns = SILENCE_TIMEOUT_NS if isinstance(self._peer, Peer) else SSH_SILENCE_TIMEOUT_NS
+        liveness = Liveness(time.monotonic_ns(), timeout_ns=timeout_ns)
+        checks, last_problem = 0, None
         while True:
-            await asyncio.sleep(PING_INTERVAL_S / _LOOKS_PER_PING)
-            looks += 1
-            if not looks % _LOOKS_PER_PING:
-                self._link.try_send(Ping(looks))
-            now_ns, heard_ns = time.monotonic_ns(), self._link.last_received_ns
-            lost_ns = liveness.check_timeout(now_ns, heard_ns, self.pool.counters.total_bytes())
-            if lost_ns is not None:
-                self.stop(Reason.PEER_LOST, f"the far end has been silent for {lost_ns / SECOND_NS:.0f} s")
+            await asyncio.sleep(PING_INTERVAL_S / _CHECKS_PER_PING)
+            checks += 1
+            if not checks % _CHECKS_PER_PING:
+                self._control.try_send(Ping(checks))
+            now_ns, received_ns = time.monotonic_ns(), self._control.last_received_ns
+            silent_ns = liveness.check_timeout(now_ns, received_ns, self.pool.counters.total_bytes())
+            if silent_ns is not None:
+                self.stop(Reason.PEER_LOST, EndText.FAR_SILENT.format(seconds=silent_ns / SECOND_NS))
                 return
-            trouble = liveness.find_problem(now_ns, heard_ns)
-            if trouble is not None and trouble is not told:
-                self._emit(Warned(_TROUBLE[trouble]))
-            told = trouble
+            problem = liveness.find_problem(now_ns, received_ns)
+            if problem is not None and problem is not last_problem:
+                self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
+            last_problem = problem
 
     async def _apply(self, settings: Settings) -> None:
         try:
@@ -309,54 +335,58 @@ class Run:
         except LinkgaugeError as error:
             self.stop(Reason.WORKER_LOST, str(error))
 
-    # What happens to sessions
-
-    def _worker_said(self, event: SessionEvent) -> None:
+    def _handle_worker_event(self, event: SessionEvent) -> None:
         if isinstance(event, ConnectionOpened):
             self._sessions.handle_opened(event.info)
             if event.info.session != PROBE_SESSION:
-                self._opened(event.info)
+                self._handle_opened(event.info)
         else:
-            self._session_ended(event.direction, event.session, event.generation, event.why)
+            self._handle_closed(event.direction, event.session, event.generation, event.why)
 
-    def _opened(self, facts: SocketInfo) -> None:
+    def _handle_opened(self, facts: SocketInfo) -> None:
         self._emit(Opened(facts))
-        for watch in (self._windows, self._link_watch):
-            warning = watch.check(facts, self.settings.window_bytes)
+        for check in (self._window_check, self._link_check):
+            warning = check.check(facts, self.settings.window_bytes)
             if warning is not None:
-                self._emit(Warned(warning))
+                self._warn(warning)
 
-    def _session_ended(self, direction: Direction, session: int, generation: int, why: str) -> None:
-        """Judge a connection that ended: one that was let go is none of the run's business."""
+    def _handle_closed(self, direction: Direction, session: int, generation: int, reason: str) -> None:
+        """End the run if it needs the connection that closed. One of older settings was closed on purpose."""
         if not self._sessions.is_wanted(direction, session, generation):
             return
-        if self._sessions.fail_opening(f"session {session} {direction} was lost: {why}"):
+        _log.debug("session %s %s was lost: %s", session, direction, reason)
+        text = EndText.SESSION_LOST.format(session=session, direction=direction, reason=reason)
+        if self._sessions.fail_opening(text):
             return
         if session == PROBE_SESSION:
-            if self._loss:
-                return
-            self._emit(Warned(f"the probe was lost: {why}; latency under load is that of the time before"))
+            if not self._failure:
+                self._warn(WarningText.PROBE_LOST.format(reason=reason))
             return
-        if not self._loss:
+        if not self._failure:
             self._stop_sampling()
-            asyncio.get_running_loop().call_later(_GRACE_S, self._stop_for_loss)
-        self._loss.record(direction, session, generation, why)
+            asyncio.get_running_loop().call_later(_SESSION_LOSS_GRACE_S, self._stop_for_failure)
+        self._failure.record(direction, session, generation, reason)
 
-    def _stop_for_loss(self) -> None:
-        self.stop(Reason.SESSION_LOST, str(self._loss))
+    def _stop_for_failure(self) -> None:
+        self.stop(Reason.SESSION_LOST, str(self._failure))
 
-    def _worker_lost(self, why: str) -> None:
-        if not self._sessions.fail_opening(f"at the near end {why}"):
-            self.stop(Reason.WORKER_LOST, f"at the near end {why}")
+    def _handle_worker_loss(self, reason: str) -> None:
+        text = EndText.NEAR_WORKER_LOST.format(reason=reason)
+        if not self._sessions.fail_opening(text):
+            self.stop(Reason.WORKER_LOST, text)
 
     def _stamp(self, sample: Sample) -> None:
-        """Emit a sample with its settings, and what the timeline has to say of it."""
+        """Emit a sample with its settings, then the timeline's warnings."""
         self._emit(self._timeline.stamp(sample))
         for text in self._timeline.take_warnings():
-            self._emit(Warned(text))
+            self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        _log.debug("warning: %s", text)
+        self._emit(Warned(text))
 
     def _emit(self, event: Event) -> None:
         if self._started:
             self._events.put_nowait(event)
         else:
-            self._held.append(event)
+            self._early_events.append(event)

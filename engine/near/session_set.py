@@ -1,6 +1,7 @@
-"""Which sessions a run should have open, seen from the near end, which opens all of them."""
+"""The set of sessions that a run should have open. The near end opens all of them."""
 
 import asyncio
+import logging
 from typing import Final
 
 from ..control.connection import ControlConnection
@@ -15,13 +16,14 @@ from ..workloads.session_handshake import ConnectTarget, SessionSpec
 
 _Key = tuple[Direction, int]
 _PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
+_log = logging.getLogger(__name__)
 
 
 class NearSessions:
-    """Opens, closes and reopens the sessions of a run so that they are those of its settings.
+    """Opens, closes and reopens a run's sessions to match its settings.
 
-    Each connection carries the generation of settings it was opened under; a new window lets go of all that
-    are older. What happens to a connection that was let go of was meant to happen. A probe stays, whatever changes.
+    Call `open_first` once, then `change` for each new setting. Each connection carries the generation of settings
+    that opened it. A new window closes all older connections. The probe's connection stays open.
     """
 
     def __init__(
@@ -29,10 +31,10 @@ class NearSessions:
     ) -> None:
         self._pool = pool
         self._has_probe = has_probe
-        self._link = control
+        self._control = control
         self._settings = settings
         self._secret: RunSecret | None = None
-        self._asked: dict[_Key, int] = {}
+        self._generations: dict[_Key, int] = {}
         self._waiting: set[_Key] = set()
         self._all_open: asyncio.Future[None] | None = None
         self._order = asyncio.Lock()
@@ -40,11 +42,11 @@ class NearSessions:
         self._oldest_generation = 0
 
     async def open_first(self, token: str) -> None:
-        """Open all sessions and wait until each is; raise PeerUnreachable where one cannot be.
+        """Open all sessions and wait for them; raise PeerUnreachable if one cannot be opened.
 
-        `token` is what the far end told of this run.
+        `token` is the nonce of the far end's Ready, in hexadecimal.
         """
-        self._secret = RunSecret(self._link.shared_secret, bytes.fromhex(token))
+        self._secret = RunSecret(self._control.shared_secret, bytes.fromhex(token))
         self._all_open = asyncio.get_running_loop().create_future()
         self._waiting = set(self._wanted())
         async with self._order:
@@ -55,21 +57,22 @@ class NearSessions:
             self._all_open = None
 
     async def change(self, settings: Settings) -> None:
-        """Open and close what the new settings ask for."""
+        """Open and close sessions so that they match the new settings."""
         async with self._order:
             self._generation += 1
             if settings.window_bytes != self._settings.window_bytes:
                 self._oldest_generation = self._generation
             self._settings = settings
             wanted = set(self._wanted())
-            self._asked = {
+            self._generations = {
                 key: generation
-                for key, generation in self._asked.items()
+                for key, generation in self._generations.items()
                 if key == _PROBE or (key in wanted and generation >= self._oldest_generation)
             }
+            _log.debug("generation %d: %d sessions remain", self._generation, len(self._generations))
             change = Change(settings, self._generation, self._oldest_generation)
             self._pool.apply_change(change)
-            self._link.try_send(change)
+            self._control.try_send(change)
             await self._open_missing()
 
     def handle_opened(self, info: SocketInfo) -> None:
@@ -79,24 +82,24 @@ class NearSessions:
             self._all_open.set_result(None)
 
     def is_wanted(self, direction: Direction, session: int, generation: int) -> bool:
-        """Return whether a connection is one that should be open."""
-        return self._asked.get((direction, session)) == generation
+        """Return whether a connection should be open under the current settings."""
+        return self._generations.get((direction, session)) == generation
 
-    def fail_opening(self, why: str) -> bool:
-        """End the wait for the first sessions, if there is one; return whether there was."""
+    def fail_opening(self, reason: str) -> bool:
+        """Make `open_first` raise PeerUnreachable if it is waiting; return whether it is."""
         if self._all_open is None:
             return False
         if not self._all_open.done():
-            self._all_open.set_exception(PeerUnreachable(why))
+            self._all_open.set_exception(PeerUnreachable(reason))
         return True
 
     async def _open_missing(self) -> None:
         secret = self._secret
-        assert secret is not None  # noqa: S101 - nothing is changed before the first are open
+        assert secret is not None  # noqa: S101 - `open_first` comes before any change
         for direction, session in self._wanted():
-            if (direction, session) in self._asked:
+            if (direction, session) in self._generations:
                 continue
-            self._asked[direction, session] = self._generation
+            self._generations[direction, session] = self._generation
             spec = SessionSpec(
                 direction,
                 session,
@@ -104,7 +107,7 @@ class NearSessions:
                 window_bytes=None if session == PROBE_SESSION else self._settings.window_bytes,
                 secret_hex=secret.session_secret(direction, session, self._generation).hex(),
             )
-            target = ConnectTarget.from_address(secret.run_tag.hex(), self._link.data_address)
+            target = ConnectTarget.from_address(secret.run_tag.hex(), self._control.data_address)
             await self._pool.send_command(OpenSession(spec, target))
 
     def _wanted(self) -> list[_Key]:

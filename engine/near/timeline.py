@@ -1,6 +1,6 @@
-"""Which settings a sample was taken under, and whether it belongs to a warm-up.
+"""The periods of a run, and each sample's settings and warm-up mark.
 
-Pure. Both ends' clocks start within a round trip of each other, so one line of time serves both.
+Pure. Both ends' clocks start within a round trip of each other, so one timeline serves both.
 """
 
 from collections.abc import Callable
@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from ..model.events import Changed, Expectation, Sampled
 from ..model.plan import SECOND_NS, Direction, Plan, Settings, sender_of
 from ..model.samples import Sample
+from ..model.wording import WarningText
 from .warmup import WarmupDetector
 
 
 @dataclass(slots=True)
-class _Leg:
-    """Settings since a moment. It has settled at `settled_ns`, or earlier if all of its watches say so."""
+class _Period:
+    """Settings from a moment on. It has settled at `settled_ns`, or earlier if all detectors agree."""
 
     at_ns: int
     settings: Settings
     settled_ns: int
-    watches: dict[Direction, WarmupDetector] = field(default_factory=dict[Direction, WarmupDetector])
+    detectors: dict[Direction, WarmupDetector] = field(default_factory=dict[Direction, WarmupDetector])
 
 
 class Timeline:
@@ -28,58 +29,58 @@ class Timeline:
     def __init__(self, plan: Plan, expectation_for: Callable[[Settings], Expectation]) -> None:
         self._plan = plan
         self._expect = expectation_for
-        self._legs = [self._leg(0, plan.settings)]
-        self._unsettled: list[str] = []
+        self._periods = [self._make_period(0, plan.settings)]
+        self._warnings: list[str] = []
 
     @property
     def settings(self) -> Settings:
-        """The settings in force now."""
-        return self._legs[-1].settings
+        """The current settings."""
+        return self._periods[-1].settings
 
     def change(self, elapsed_ns: int, settings: Settings) -> Changed:
-        """Take in a change and return the event that says so."""
-        self._legs.append(self._leg(elapsed_ns, settings))
+        """Begin a period with new settings and return its event."""
+        self._periods.append(self._make_period(elapsed_ns, settings))
         return Changed(elapsed_ns, settings, self._expect(settings))
 
     def stamp(self, sample: Sample) -> Sampled:
-        """Return the sample with the settings at its end; warm-up where any part of it is settling.
+        """Return the sample with the settings at its end; mark it as warm-up if any part of it is settling.
 
-        A fresh start or change settles for the plan's warm-up, or until its rates have settled where that is to
-        be found out; a sample that a change falls into is settling too, for it belongs to neither setting.
+        A period settles for the plan's warm-up, or until its rates are stable if the plan asks for automatic
+        warm-up. A sample with a change inside is warm-up too, because it belongs to neither setting.
         """
         start_ns, end_ns = sample.elapsed_ns - sample.interval_ns, sample.elapsed_ns
-        leg = self._legs[0]
-        for later in self._legs[1:]:
+        period = self._periods[0]
+        for later in self._periods[1:]:
             if later.at_ns >= end_ns:
                 break
-            leg = later
-        warmup = start_ns < leg.settled_ns or (leg.at_ns > 0 and start_ns < leg.at_ns)
-        if leg.watches and start_ns >= leg.at_ns:
-            self._watch(leg, sample)
-        return Sampled(sample, leg.settings, warmup)
+            period = later
+        warmup = start_ns < period.settled_ns or (period.at_ns > 0 and start_ns < period.at_ns)
+        if period.detectors and start_ns >= period.at_ns:
+            self._detect_warmup(period, sample)
+        return Sampled(sample, period.settings, warmup)
 
     def take_warnings(self) -> list[str]:
-        """Return what there is to say since it was last asked for: a stretch whose rates would not settle."""
-        told, self._unsettled = self._unsettled, []
-        return told
+        """Return the warnings since the last call: one for each period whose rates did not settle."""
+        warnings, self._warnings = self._warnings, []
+        return warnings
 
-    def _leg(self, at_ns: int, settings: Settings) -> _Leg:
+    def _make_period(self, at_ns: int, settings: Settings) -> _Period:
         flows = settings.direction.flows if self._plan.warmup_auto else ()
-        return _Leg(
+        return _Period(
             at_ns, settings, at_ns + self._plan.effective_warmup_ns, {flow: WarmupDetector() for flow in flows}
         )
 
-    def _watch(self, leg: _Leg, sample: Sample) -> None:
-        """Look whether the rates that a receiver counted have settled."""
-        for flow, watch in leg.watches.items():
+    def _detect_warmup(self, period: _Period, sample: Sample) -> None:
+        """Feed the rates that a receiver counted to the detectors; end the warm-up once all have settled."""
+        for flow, detector in period.detectors.items():
             if sender_of(flow, self._plan.workload) is not sample.end:
-                carried = sum(session.bytes for session in sample.sessions if session.direction is flow)
-                watch.feed(carried / sample.interval_ns)
-        if all(watch.is_settled for watch in leg.watches.values()):
-            leg.settled_ns = min(leg.settled_ns, sample.elapsed_ns)
-        elif sample.elapsed_ns < leg.settled_ns:
+                received = sum(session.bytes for session in sample.sessions if session.direction is flow)
+                detector.feed(received / sample.interval_ns)
+        if all(detector.is_settled for detector in period.detectors.values()):
+            period.settled_ns = min(period.settled_ns, sample.elapsed_ns)
+        elif sample.elapsed_ns < period.settled_ns:
             return
         else:
-            waited = f"{self._plan.effective_warmup_ns / SECOND_NS:g} s after the settings came"
-            self._unsettled.append(f"the rate had not settled {waited}; what follows is measured all the same")
-        leg.watches.clear()
+            seconds = self._plan.effective_warmup_ns / SECOND_NS
+            self._warnings.append(WarningText.RATE_UNSETTLED.format(seconds=seconds))
+        period.detectors.clear()

@@ -9,6 +9,7 @@ from typing import Final
 from ..model.errors import RemoteProtocolError
 from ..model.plan import SECOND_NS, End, Plan, sender_of
 from ..model.samples import Sample
+from ..model.wording import WarningText
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and the word that it did may be long on its way
@@ -91,10 +92,7 @@ class PeerValidator:
         difference_ns = abs(now_ns - self._elapsed_ns)
         if difference_ns <= _SETTLED_NS + now_ns * _DRIFT_PERCENT // 100:
             return None
-        return (
-            f"clocks: the far end's counted {_seconds(self._elapsed_ns)} of a run that took {_seconds(now_ns)} "
-            "here; what the far end received is a rate by its own clock"
-        )
+        return WarningText.CLOCKS_DIFFER.format(far=_seconds(self._elapsed_ns), near=_seconds(now_ns))
 
     def _claims(self, now_ns: int) -> str | None:
         sent, received = self._sent[End.NEAR], self._received[End.FAR]
@@ -103,10 +101,7 @@ class PeerValidator:
             return None
         if received <= 2 * sent + _BUFFERS_BYTES // 16:
             return None
-        return (
-            f"bytes: the far end says that it received {received}, and its kernel acknowledged {sent}; "
-            "its figures cannot be right"
-        )
+        return WarningText.BYTES_IMPLAUSIBLE.format(received=received, acknowledged=sent)
 
     def _count(self, sample: Sample) -> None:
         end = sample.end

@@ -6,6 +6,8 @@ worker is nearer than the other end's word.
 
 from typing import Final
 
+from ..model.wording import EndText
+
 CLOSED_BY_PEER: Final = "closed by the other end"
 
 _Connection = tuple[str, int, int]
@@ -32,4 +34,4 @@ class SessionFailure:
         if self._connection is None:
             return "no session was lost"
         direction, session, _generation = self._connection
-        return f"session {session} {direction} was lost: {self._why}"
+        return EndText.SESSION_LOST.format(session=session, direction=direction, reason=self._why)

@@ -11,13 +11,14 @@ from typing import Final
 
 from ..model.events import Changed, Ended, Event, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
 from ..model.plan import Direction, End, Plan, Settings, sender_of
+from ..model.wording import EndText
 from ..model.workload import Workload
 from .accumulators import EndSum, SampleOrder, sum_bytes
 from .confidence import Estimate
 from .run_totals import PeriodSum, ProbeSum, TcpSum, Warnings, mean_expectation, sum_flow, sum_total
 from .summary import Summary
 
-_CUT_OFF: Final = RunEnd(Reason.FAILED, "the run was cut off before it told why")
+_CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
 
 
 @dataclass(frozen=True, slots=True)

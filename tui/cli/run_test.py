@@ -12,7 +12,7 @@ from ...engine.host.event_loop import run
 from ...engine.model.events import Reason, Warned
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
-from ...engine.near.far_end import open_far_end
+from ...engine.near.connect import open_far_end
 from ...engine.results.run_log import RunLog
 from ...engine.workers.fork_client import ForkServerLease
 from ...presets.catalog import Catalog

@@ -14,8 +14,7 @@ from ...engine.host.event_loop import run
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Reason
 from ...engine.model.peer import Peer
-from ...engine.near.connect import FarEnd
-from ...engine.near.far_end import open_far_end
+from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...engine.workers.fork_client import ForkServerLease

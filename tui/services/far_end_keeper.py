@@ -5,8 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from ...engine.model.peer import Peer, SshSettings
-from ...engine.near.connect import FarEnd
-from ...engine.near.far_end import open_far_end
+from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.ssh.session import PromptCallback, SshFarEnd
 from .credentials import with_access
 

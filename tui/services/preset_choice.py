@@ -5,8 +5,7 @@ from typing import Final
 from ...engine.model.errors import LinkgaugeError
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
-from ...engine.near.connect import FarEnd, query_ends
-from ...engine.near.far_end import open_far_end
+from ...engine.near.connect import FarEnd, open_far_end, query_ends
 from ...presets.auto_select import AUTO, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from .credentials import with_access

@@ -18,8 +18,7 @@ from ...engine.model.errors import RunLogError
 from ...engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Started
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
-from ...engine.near.connect import FarEnd
-from ...engine.near.far_end import open_far_end
+from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.run import Run, no_expectation, open_run
 from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget

@@ -1,10 +1,17 @@
-"""What a person is told about windows the kernel did not grant: once for each end and buffer."""
+"""Windows that are smaller than requested, and interfaces and segments that do not match: each is one warning."""
+
+from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.near.link_checks import WindowCheck
+from linkgauge.engine.near.link_checks import LinkCheck, WindowCheck
+
+NEAR = NicInfo("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, gso=True, gro=True, lro=False)
+FAR = replace(NEAR, name="ens3")
+FACTS = SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", None, 1448, timestamps=True, sack=True, window_scaling=True)
 
 
 def facts(end: End, direction: Direction, granted: int | None, session: int = 1) -> SocketInfo:
@@ -58,3 +65,100 @@ def test_who_is_asked_sends_the_answers() -> None:
     text = WindowCheck(Workload.RR).check(facts(End.FAR, Direction.OUT, 212_992), 4_194_304)
     assert text
     assert "wmem_max" in text
+
+
+def test_two_ends_alike_are_worth_no_warning() -> None:
+    """LRO is off nearly everywhere, and not worth a word."""
+    watch = LinkCheck(NEAR, FAR, 4)
+    assert watch.check_interfaces() == []
+    assert watch.check(FACTS, None) is None
+
+
+def test_nothing_is_said_of_what_is_unknown() -> None:
+    """None is unknown: neither equal nor different."""
+    assert LinkCheck(None, None, 4).check_interfaces() == []
+    assert LinkCheck(NEAR, None, 4).check_interfaces() == []
+    unknown = NicInfo("eth0", "device")
+    watch = LinkCheck(unknown, NEAR, 4)
+    assert watch.check_interfaces() == []
+    assert LinkCheck(None, None, 4).check(replace(FACTS, mss_bytes=536), None) is None
+    assert watch.check(replace(FACTS, mss_bytes=None), None) is None
+
+
+def test_different_mtus_are_told_with_both_values() -> None:
+    """Each with its end and interface."""
+    (text,) = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4).check_interfaces()
+    assert "near eth0 has 1500" in text
+    assert "far ens3 has 9000" in text
+
+
+def test_different_duplexes_are_told_with_both_values() -> None:
+    """Each with its end and interface."""
+    (text,) = LinkCheck(NEAR, replace(FAR, duplex="half"), 4).check_interfaces()
+    assert "near eth0 is full" in text
+    assert "far ens3 is half" in text
+
+
+def test_offloads_that_are_off_are_told_with_both_ends_states_and_the_remedy() -> None:
+    """The command is for the end that lacks them."""
+    (text,) = LinkCheck(NEAR, replace(FAR, tso=False, gro=False), 4).check_interfaces()
+    assert "near eth0 has TSO on, GSO on, GRO on" in text
+    assert "far ens3 has TSO off, GSO on, GRO off" in text
+    assert "ethtool -K ens3" in text
+    assert "ethtool -K eth0" not in text
+
+
+def test_offloads_that_a_lab_has_switched_off_itself_are_no_matter() -> None:
+    """They are what makes its link exact; whatever else is wrong is told all the same."""
+    off = replace(FAR, tso=False, gro=False)
+    assert LinkCheck(NEAR, off, 4, expects_offloads_off=True).check_interfaces() == []
+    assert len(LinkCheck(NEAR, replace(off, mtu_bytes=9000), 4, expects_offloads_off=True).check_interfaces()) == 1
+
+
+@pytest.mark.parametrize(
+    ("sort", "kind", "told"), [("virtual", "veth", 1), ("virtual", "wireguard", 0), ("wireless", "iwlwifi", 0)]
+)
+def test_offloads_are_expected_of_devices_and_veth_only(sort: str, kind: str, told: int) -> None:
+    """Others may never have had any."""
+    nic = replace(NEAR, sort=sort, kind=kind, tso=False)
+    assert len(LinkCheck(nic, FAR, 4).check_interfaces()) == told
+
+
+def test_a_veth_without_gro_is_as_linux_makes_it() -> None:
+    """It hands large packets over whole; on a device the same costs."""
+    veth = replace(NEAR, sort="virtual", kind="veth", gro=False)
+    assert LinkCheck(veth, veth, 4).check_interfaces() == []
+    assert len(LinkCheck(replace(NEAR, gro=False), FAR, 4).check_interfaces()) == 1
+
+
+def test_segments_that_are_smaller_than_the_smaller_mtu_allows_are_told_once() -> None:
+    """With both MTUs, and what they allow."""
+    watch = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4)
+    text = watch.check(replace(FACTS, mss_bytes=1348), None)
+    assert text is not None
+    for part in ("1348", "near eth0 1500", "far ens3 9000", "1448"):
+        assert part in text
+    assert watch.check(replace(FACTS, session=2, mss_bytes=1348), None) is None
+
+
+def test_headers_count_against_the_mtu_by_what_they_are() -> None:
+    """IPv6 takes 20 bytes more, timestamps 12."""
+    watch = LinkCheck(NEAR, FAR, 6)
+    assert watch.check(replace(FACTS, mss_bytes=1428), None) is None
+    assert watch.check(replace(FACTS, mss_bytes=1427), None) is not None
+    plain = LinkCheck(NEAR, FAR, 4)
+    assert plain.check(replace(FACTS, mss_bytes=1460, timestamps=False), None) is None
+    assert plain.check(replace(FACTS, mss_bytes=1459, timestamps=False), None) is not None
+
+
+def test_a_small_window_is_reason_enough_for_small_segments() -> None:
+    """Linux sends no segment of more than half a window."""
+    jumbo = replace(NEAR, mtu_bytes=9000)
+    assert LinkCheck(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 8192) is None
+    assert LinkCheck(jumbo, jumbo, 4).check(replace(FACTS, mss_bytes=4096), 1 << 20) is not None
+
+
+def test_loopback_segments_are_what_they_are() -> None:
+    """Half of the first window is less than its MTU allows."""
+    lo = NicInfo("lo", "loopback", mtu_bytes=65_536, tso=True, gso=True, gro=True)
+    assert LinkCheck(lo, lo, 4).check(replace(FACTS, mss_bytes=32_741), None) is None
