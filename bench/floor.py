@@ -1,9 +1,9 @@
-"""The least that two Python processes do for a transaction: send, receive, and count nothing but their number.
+"""The floor for transactions in Python: two processes that send, receive and count, and do nothing else.
 
-Usage: floor.py serve rr|crr PORT PAIRS, and floor.py ask rr|crr PORT PAIRS SECONDS: prints transactions a second.
-One pair waits in recv(2), several in epoll_wait(2).
+Usage: floor.py serve rr|crr PORT PAIRS, and floor.py ask rr|crr PORT PAIRS SECONDS, which prints transactions a
+second. A single pair waits in recv(2), several in epoll_wait(2).
 
-`make bench` has it beside linkgauge and the others: how much of a distance is the language's, how much linkgauge's.
+`make bench` runs it with the tools, to tell the cost of the language from that of linkgauge.
 """
 
 import os
@@ -15,68 +15,68 @@ from collections.abc import Callable
 from contextlib import suppress
 
 _SIZES = {"rr": (200, 1000), "crr": (64, 8192)}
-_LOOKS_EVERY = 256
+_CLOCK_EVERY = 256  # transactions
 _HOST = "127.0.0.1"
 
 
-def _serve_rr_alone(listener: socket.socket) -> None:
-    asked, answered = _SIZES["rr"]
-    buffer, answer = bytearray(asked + 1), os.urandom(answered)
+def _serve_one_rr(listener: socket.socket) -> None:
+    request_bytes, response_bytes = _SIZES["rr"]
+    buffer, response = bytearray(request_bytes + 1), os.urandom(response_bytes)
     while True:
-        one, _ = listener.accept()
-        with one, suppress(ConnectionError):
-            while one.recv_into(buffer) == asked:
-                one.send(answer)
+        sock, _ = listener.accept()
+        with sock, suppress(ConnectionError):
+            while sock.recv_into(buffer) == request_bytes:
+                sock.send(response)
 
 
 def _serve_rr(listener: socket.socket) -> None:
-    asked, answered = _SIZES["rr"]
-    buffer, answer = bytearray(asked + 1), os.urandom(answered)
+    request_bytes, response_bytes = _SIZES["rr"]
+    buffer, response = bytearray(request_bytes + 1), os.urandom(response_bytes)
     ready = select.epoll()
     ready.register(listener, select.EPOLLIN)
     pairs: dict[int, socket.socket] = {}
     while True:
         for fd, _ in ready.poll():
             if fd == listener.fileno():
-                one, _ = listener.accept()
-                pairs[one.fileno()] = one
-                ready.register(one, select.EPOLLIN)
+                sock, _ = listener.accept()
+                pairs[sock.fileno()] = sock
+                ready.register(sock, select.EPOLLIN)
                 continue
-            is_asked = False
+            has_request = False
             with suppress(ConnectionError):
-                is_asked = pairs[fd].recv_into(buffer) == asked
-                if is_asked:
-                    pairs[fd].send(answer)
-            if not is_asked:
+                has_request = pairs[fd].recv_into(buffer) == request_bytes
+                if has_request:
+                    pairs[fd].send(response)
+            if not has_request:
                 pairs.pop(fd).close()
 
 
 def _serve_crr(listener: socket.socket) -> None:
-    asked, answered = _SIZES["crr"]
-    buffer, answer = bytearray(asked + 1), os.urandom(answered)
+    request_bytes, response_bytes = _SIZES["crr"]
+    buffer, response = bytearray(request_bytes + 1), os.urandom(response_bytes)
     while True:
-        one, _ = listener.accept()
-        with one:
-            if one.recv_into(buffer) == asked:
-                one.send(answer)
+        sock, _ = listener.accept()
+        with sock:
+            if sock.recv_into(buffer) == request_bytes:
+                sock.send(response)
 
 
-def _ask_rr_alone(port: int, is_time: Callable[[], bool]) -> int:
-    asked, answered = _SIZES["rr"]
-    buffer, request, made = bytearray(answered + 1), os.urandom(asked), 0
+def _ask_one_rr(port: int, is_time: Callable[[], bool]) -> int:
+    request_bytes, response_bytes = _SIZES["rr"]
+    buffer, request, made = bytearray(response_bytes + 1), os.urandom(request_bytes), 0
     with socket.create_connection((_HOST, port)) as sock:
         sock.send(request)
-        while sock.recv_into(buffer) == answered:
+        while sock.recv_into(buffer) == response_bytes:
             made += 1
-            if not made % _LOOKS_EVERY and not is_time():
+            if not made % _CLOCK_EVERY and not is_time():
                 break
             sock.send(request)
     return made
 
 
 def _ask_rr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
-    asked, answered = _SIZES["rr"]
-    buffer, request, made = bytearray(answered + 1), os.urandom(asked), 0
+    request_bytes, response_bytes = _SIZES["rr"]
+    buffer, request, made = bytearray(response_bytes + 1), os.urandom(request_bytes), 0
     opened = [socket.create_connection((_HOST, port)) for _ in range(pairs)]
     calls = {sock.fileno(): (sock.recv_into, sock.send) for sock in opened}
     ready = select.epoll()
@@ -93,8 +93,8 @@ def _ask_rr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
 
 
 def _ask_crr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
-    asked, answered = _SIZES["crr"]
-    buffer, request, made = bytearray(answered + 1), os.urandom(asked), 0
+    request_bytes, response_bytes = _SIZES["crr"]
+    buffer, request, made = bytearray(response_bytes + 1), os.urandom(request_bytes), 0
     ready = select.epoll()
     open_: dict[int, socket.socket] = {}
 
@@ -106,7 +106,7 @@ def _ask_crr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
 
     while pairs == 1 and is_time():
         with begin() as sock:
-            made += sock.recv_into(buffer, 0, socket.MSG_WAITALL) == answered
+            made += sock.recv_into(buffer, 0, socket.MSG_WAITALL) == response_bytes
     while is_time():
         while len(open_) < pairs:
             sock = begin()
@@ -114,16 +114,16 @@ def _ask_crr(port: int, is_time: Callable[[], bool], pairs: int) -> int:
             ready.register(sock, select.EPOLLIN)
         for fd, _ in ready.poll():
             with open_.pop(fd) as sock:
-                made += sock.recv_into(buffer, 0, socket.MSG_WAITALL) == answered
+                made += sock.recv_into(buffer, 0, socket.MSG_WAITALL) == response_bytes
     return made
 
 
 def main() -> None:
-    """Do what the command line says."""
-    what, workload, port, pairs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    if what == "serve":
+    """Serve or ask, as the command line says."""
+    role, workload, port, pairs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    if role == "serve":
         with socket.create_server((_HOST, port)) as listener:
-            (_serve_crr if workload == "crr" else _serve_rr_alone if pairs == 1 else _serve_rr)(listener)
+            (_serve_crr if workload == "crr" else _serve_one_rr if pairs == 1 else _serve_rr)(listener)
         return
     began = time.perf_counter()
     until = began + float(sys.argv[5])
@@ -134,7 +134,7 @@ def main() -> None:
     if workload == "crr":
         made = _ask_crr(port, is_time, pairs)
     else:
-        made = _ask_rr_alone(port, is_time) if pairs == 1 else _ask_rr(port, is_time, pairs)
+        made = _ask_one_rr(port, is_time) if pairs == 1 else _ask_rr(port, is_time, pairs)
     print(made / (time.perf_counter() - began))
 
 

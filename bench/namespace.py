@@ -1,4 +1,4 @@
-"""A network namespace of its own for a benchmark: its loopback is nobody else's, and its default is cubic."""
+"""A private network namespace for a benchmark, with cubic as its default congestion control."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import sys
 
 _INSIDE = "LINKGAUGE_BENCH_INSIDE"
 _DEFAULT = "net.ipv4.tcp_congestion_control"
-# A namespace may only choose among those that its machine allows everybody.
+# A namespace may choose only among the algorithms that the machine allows to all.
 _NOT_CUBIC = (
     "cubic cannot be made the default here, so tools without an option for it use another: "
     "sysctl net.ipv4.tcp_allowed_congestion_control must name cubic"
@@ -15,13 +15,13 @@ _NOT_CUBIC = (
 
 
 def enter_namespace() -> None:
-    """Run again in a network namespace of our own: cubic is then the default of every tool, and nobody else's.
+    """Replace this process by itself in a new network namespace, where cubic is the default of every tool.
 
-    Where that cannot be, go on here and say so.
+    If none can be created, print that and return.
     """
     if os.environ.get(_INSIDE) or not shutil.which("unshare") or not shutil.which("ip"):
         return
-    # With no address but those of lo, getaddrinfo (AI_ADDRCONFIG) finds netperf no host, not even 127.0.0.1.
+    # With only the addresses of lo, getaddrinfo (AI_ADDRCONFIG) resolves no host for netperf, not even 127.0.0.1.
     address = "ip address add 192.0.2.1/32 dev lo"
     cubic = f"{{ sysctl -qw {_DEFAULT}=cubic 2>/dev/null || echo '{_NOT_CUBIC}'; }}"
     script = f'ip link set lo up && {address} && {cubic}; exec "$@"'

@@ -9,9 +9,9 @@ _SEED = 5820  # the same rounds give the same interval
 
 
 def ratio_interval(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
-    """Return the ratio of medians and its 95 % interval: rounds are drawn with replacement, in pairs.
+    """Return the ratio of medians and the bounds of its 95 % interval, by a bootstrap over pairs.
 
-    Pairs, because both tools ran one after the other in each round and share the machine's mood of that moment.
+    The two values of a round form a pair, because both tools met the same state of the machine.
     """
     rng = random.Random(_SEED)
     pairs = list(zip(ours, theirs, strict=True))

@@ -1,4 +1,4 @@
-"""The ratios of a run as a picture: one line for each comparison, one for where it should be."""
+"""The ratios of a benchmark as a picture: one interval for each comparison."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,17 +10,17 @@ _OURS, _THEIRS = "#2563a8", "#b4543a"
 
 
 def draw(rows: Sequence[dict[str, str]], path: Path) -> None:
-    """Write a PNG of every row that has a ratio, with its interval, on an axis that doubles."""
+    """Write a PNG of every row with a ratio and its interval, on a logarithmic axis."""
     compared = [row for row in rows if row["ratio"]]
     figure: Any = Figure(figsize=(10, 1.2 + 0.36 * len(compared)), layout="constrained")
     axes = figure.add_subplot()
     axes.axvline(1.0, color="#888888", linewidth=1)
-    for place, row in enumerate(compared):
+    for y, row in enumerate(compared):
         ratio, low, high = (float(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
         color = _OURS if ratio >= 1 else _THEIRS
-        axes.plot([low, high], [place, place], color=color, linewidth=2, solid_capstyle="butt")
-        axes.plot([ratio], [place], marker="o", color=color)
-        axes.annotate(f"{ratio:.2f}", (high, place), (6, -3), textcoords="offset points", fontsize=8, color=color)
+        axes.plot([low, high], [y, y], color=color, linewidth=2, solid_capstyle="butt")
+        axes.plot([ratio], [y], marker="o", color=color)
+        axes.annotate(f"{ratio:.2f}", (high, y), (6, -3), textcoords="offset points", fontsize=8, color=color)
     names = [f"{row['case']}: against {row['entry']}" for row in compared]
     axes.set_yticks(range(len(compared)), names, fontsize=8)
     axes.invert_yaxis()

@@ -1,12 +1,12 @@
-"""Side by side: linkgauge and every other tester on this machine, interleaved, as ratios of one run.
+"""The benchmark: linkgauge against every other tester on this machine, as ratios of interleaved rounds.
 
 Usage: make bench [ARGS="--rounds 7 --seconds 3 --only copy-128K"]
 
-Everything runs on loopback, in a network namespace of its own where one can be made, with cubic congestion control.
-Each case runs its entries one after the other, round after round, so that a machine whose speed drifts moves all of
-them alike. Rates are each tool's own; CPU is read from outside, the same way for all, over the steady part of a
-round. On a virtual machine a round is measured again where the host took much of its time meanwhile. Prints medians
-and ratios with a 95 % bootstrap interval; writes bench/results/bench.csv and bench.png.
+Everything runs on loopback, if possible in a private network namespace, with cubic congestion control. Each case
+runs its entries one after the other, round after round: a drift of the machine affects all alike. Rates are those that
+each tool prints; CPU is read from /proc for all, over the steady part of a round. On a virtual machine a round
+is repeated if the host took much of its time meanwhile. Prints medians and ratios with a 95 % bootstrap interval;
+writes bench/results/bench.csv and bench.png.
 """
 
 import argparse
@@ -28,26 +28,26 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import tools
 from namespace import enter_namespace
-from processes import cpu_s, running
+from processes import running, tree_cpu_s
 from ratios import ratio_interval
 from report import draw
-from stolen_time import Patience
+from stolen_time import StealGuard
 from tools import ETHR, IPERF, IPERF3, LINKGAUGE, NETPERF, NUTTCP, QPERF, XFR, Entry, Tool
 
 RESULTS = Path(__file__).parent / "results"
 _FIRST_PORT = 5900
-_LOOK_S = 0.1
-_FEWEST_LOOKS = 5
+_POLL_S = 0.1
+_MIN_READINGS = 5
 _CUBIC = ("--congestion", "cubic")
 
 
 Reading = tuple[float, float, float]
-"""When, and the CPU seconds of client and server until then."""
+"""The time, and the CPU seconds of client and server until then."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A comparison: our entry first, the others after it. `at_least` is what we mean to reach."""
+    """A comparison of our entry with others; `at_least` is the target ratio."""
 
     name: str
     ours: Entry
@@ -57,7 +57,7 @@ class Case:
 
 @dataclass
 class Rounds:
-    """What the rounds of one entry measured: rates in the tool's unit, and CPU ms for each MiB or transaction."""
+    """The results of one entry: rates in the tool's unit, and CPU ms for each MiB or transaction."""
 
     unit: str
     rates: list[float] = field(default_factory=list[float])
@@ -113,7 +113,7 @@ CASES = (
             _netperf("TCP_RR", "-r", "200,1000"),
             _netperf("TCP_RR", "-r", "200,1000", pinned=True),
             Entry("qperf tcp_lat -m 200", tools.QPERF_TRANSACTIONS, tools.qperf_transactions("-m", "200")),
-            tools.least("rr"),
+            tools.python_floor("rr"),
             _our_transactions("--workload", "rr", "--workers", "1"),
         ),
         1.0,
@@ -121,7 +121,7 @@ CASES = (
     Case(
         "rr-10",
         _our_transactions("--workload", "rr", "--sessions", "10"),
-        (_neper("tcp_rr", "-F", "10", "-T", "1", "-Q", "200", "-R", "1000"), tools.least("rr", 10)),
+        (_neper("tcp_rr", "-F", "10", "-T", "1", "-Q", "200", "-R", "1000"), tools.python_floor("rr", 10)),
         1.0,
     ),
     Case(
@@ -130,7 +130,7 @@ CASES = (
         (
             _netperf("TCP_CRR", "-r", "64,8192"),
             _netperf("TCP_CRR", "-r", "64,8192", pinned=True),
-            tools.least("crr"),
+            tools.python_floor("crr"),
             _our_transactions("--workload", "crr", "--workers", "1"),
         ),
         1.0,
@@ -138,19 +138,19 @@ CASES = (
     Case(
         "crr-10",
         _our_transactions("--workload", "crr", "--sessions", "10"),
-        (_neper("tcp_crr", "-F", "10", "-T", "1", "-Q", "64", "-R", "8192"), tools.least("crr", 10)),
+        (_neper("tcp_crr", "-F", "10", "-T", "1", "-Q", "64", "-R", "8192"), tools.python_floor("crr", 10)),
         0.9,
     ),
 )
 
 
-def _watched(client: "subprocess.Popen[str]", server_pid: int, deadline_s: float) -> tuple[str, str, list[Reading]]:
-    """Return a client's output and errors, and readings of both ends' CPU; TimeoutExpired where it does not end."""
+def _follow(client: "subprocess.Popen[str]", server_pid: int, deadline_s: float) -> tuple[str, str, list[Reading]]:
+    """Return a client's output, its errors and CPU readings of both ends. Raises TimeoutExpired."""
     readings: list[Reading] = []
     while True:
-        readings.append((time.monotonic(), cpu_s(client.pid), cpu_s(server_pid)))
+        readings.append((time.monotonic(), tree_cpu_s(client.pid), tree_cpu_s(server_pid)))
         try:
-            output, errors = client.communicate(timeout=_LOOK_S)
+            output, errors = client.communicate(timeout=_POLL_S)
         except subprocess.TimeoutExpired:
             if readings[-1][0] - readings[0][0] > deadline_s:
                 raise
@@ -159,25 +159,25 @@ def _watched(client: "subprocess.Popen[str]", server_pid: int, deadline_s: float
 
 
 def _cores_busy(readings: list[Reading]) -> float:
-    """Return how many cores both ends kept busy once warm: while the server, which waits otherwise, had work.
+    """Return the cores that both ends kept busy after the warm-up, while the server had work.
 
-    Clients take from a moment to a second to begin, and theirs is not what carrying payload costs.
+    Clients take up to a second to start, and that CPU is no cost of carrying payload.
     """
     steps = list(pairwise(readings))
     most = max((after[2] - before[2] for before, after in steps), default=0.0)
     at_work = [before for before, after in steps if after[2] - before[2] > most / 4]
-    steady = [one for one in at_work if one[0] >= at_work[0][0] + tools.WARMUP_S]
-    if len(steady) < _FEWEST_LOOKS:
+    steady = [reading for reading in at_work if reading[0] >= at_work[0][0] + tools.WARMUP_S]
+    if len(steady) < _MIN_READINGS:
         return float("nan")
     (began, *cpu_before), (ended, *cpu_after) = steady[0], steady[-1]
     return (sum(cpu_after) - sum(cpu_before)) / (ended - began)
 
 
 def _round(entry: Entry, port: int, server_pid: int, seconds: int) -> tuple[float, float] | str:
-    """Run an entry once; return (its rate, CPU ms of both ends for each MiB or transaction), or why not."""
+    """Run an entry once; return its rate and the CPU ms for each MiB or transaction, or the reason of a failure."""
     with running(entry.client(port, seconds)) as client:
         try:
-            output, errors, readings = _watched(client, server_pid, seconds + 20)
+            output, errors, readings = _follow(client, server_pid, seconds + 20)
         except subprocess.TimeoutExpired:
             return "did not end"
     try:
@@ -189,7 +189,7 @@ def _round(entry: Entry, port: int, server_pid: int, seconds: int) -> tuple[floa
 
 
 def _run_case(
-    case: Case, servers: dict[Tool, tuple[int, int]], rounds: int, seconds: int, patience: Patience
+    case: Case, servers: dict[Tool, tuple[int, int]], rounds: int, seconds: int, guard: StealGuard
 ) -> dict[str, Rounds]:
     results: dict[str, Rounds] = {}
     entries = [case.ours, *case.others]
@@ -200,25 +200,25 @@ def _run_case(
                     print(f"  {entry.label}: {entry.tool.name} is not on PATH, left out")
                 entries.remove(entry)
                 continue
-            measured = patience.measure(partial(_round, entry, *servers[entry.tool], seconds))
+            measured = guard.measure(partial(_round, entry, *servers[entry.tool], seconds))
             if isinstance(measured, str):
                 print(f"  {entry.label}: left out: {measured}")
                 entries.remove(entry)
                 results.pop(entry.label, None)
                 continue
-            one = results.setdefault(entry.label, Rounds(entry.tool.unit))
-            one.rates.append(measured[0])
-            one.cpu_ms.append(measured[1])
+            entry_rounds = results.setdefault(entry.label, Rounds(entry.tool.unit))
+            entry_rounds.rates.append(measured[0])
+            entry_rounds.cpu_ms.append(measured[1])
     return results
 
 
 def _is_known(cpu_ms: float) -> bool:
-    """Return whether a round had time enough to read its CPU."""
+    """Return whether a round was long enough to read its CPU."""
     return cpu_ms > 0  # and no NaN
 
 
 def _known_median(cpu_ms: list[float]) -> float:
-    known = [one for one in cpu_ms if _is_known(one)]
+    known = [value for value in cpu_ms if _is_known(value)]
     return median(known) if known else float("nan")
 
 
@@ -238,11 +238,11 @@ def _report(case: Case, results: dict[str, Rounds]) -> list[dict[str, str]]:
         if rounds.unit == tools.TRANSACTIONS:
             row["transactions_s"] = f"{median(rounds.rates):.0f}"
             row["cpu_ms_per_transaction"] = f"{_known_median(rounds.cpu_ms):.4f}"
-            told = f"{row['transactions_s']:>7} /s    {row['cpu_ms_per_transaction']:>7} ms each"
+            result = f"{row['transactions_s']:>7} /s    {row['cpu_ms_per_transaction']:>7} ms each"
         else:
             row["gbit_s"] = f"{median(rounds.rates) / 1e9:.2f}"
             row["cpu_ms_per_mib"] = f"{_known_median(rounds.cpu_ms):.3f}"
-            told = f"{row['gbit_s']:>7} Gb/s  {row['cpu_ms_per_mib']:>7} ms/MiB"
+            result = f"{row['gbit_s']:>7} Gb/s  {row['cpu_ms_per_mib']:>7} ms/MiB"
         if ours is not None and label != case.ours.label and len(ours.rates) == len(rounds.rates):
             ratio, low, high = ratio_interval(ours.rates, rounds.rates)
             costs = [pair for pair in zip(ours.cpu_ms, rounds.cpu_ms, strict=True) if all(map(_is_known, pair))]
@@ -252,41 +252,41 @@ def _report(case: Case, results: dict[str, Rounds]) -> list[dict[str, str]]:
         rows.append(row)
         against = f"ours is {row['ratio']} of it ({row['ratio_low']}–{row['ratio_high']})" if row["ratio"] else ""
         cost = f", its CPU {row['cpu_ratio']}" if row["ratio"] else ""
-        print(f"  {label:44} {told}  {against}{cost}")
+        print(f"  {label:44} {result}  {against}{cost}")
     return rows
 
 
-def _leave(_number: int, _frame: object) -> None:
-    """End the servers with the benchmark."""
+def _exit(_number: int, _frame: object) -> None:
+    """Exit by an exception, so that the servers are ended."""
     raise SystemExit(128 + signal.SIGTERM)
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print, and write CSV and picture."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--only", help="cases, separated by commas", default="")
     options = parser.parse_args()
     enter_namespace()
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _exit)
     wanted = [c for c in CASES if not options.only or c.name in options.only.split(",")]
     programs = {e.tool for c in wanted for e in (c.ours, *c.others)}
     rows: list[dict[str, str]] = []
     with ExitStack() as stack:
-        # What somebody has who has asked once what this machine can do: the default mode is the faster one here.
+        # A measured ceiling makes the faster mode the default, as for a person who has measured it once.
         os.environ["LINKGAUGE_DATA_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
         print(subprocess.run([*tools.SELF, "ceiling"], check=True, capture_output=True, text=True).stdout)
         servers: dict[Tool, tuple[int, int]] = {}
-        for number, tool in enumerate(sorted((t for t in programs if t.found), key=lambda t: t.name)):
+        for number, tool in enumerate(sorted((t for t in programs if t.path), key=lambda t: t.name)):
             port = _FIRST_PORT + number
             servers[tool] = (port, stack.enter_context(running(tool.server(port), settle_s=1.0)).pid)
         print(f"{os.cpu_count()} cores, {options.rounds} rounds of {options.seconds} s")
-        patience = Patience()
+        guard = StealGuard()
         for case in wanted:
             print(f"{case.name} (at least {case.at_least})")
-            rows += _report(case, _run_case(case, servers, options.rounds, options.seconds, patience))
-        print(patience)
+            rows += _report(case, _run_case(case, servers, options.rounds, options.seconds, guard))
+        print(guard)
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "bench.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])

@@ -1,6 +1,6 @@
-"""What a hypervisor took of this machine's time: what was measured meanwhile tells of its other guests as well."""
+"""Detection of CPU time stolen by the hypervisor, and repetition of the measurements that it disturbs."""
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import time
@@ -9,50 +9,50 @@ from typing import TypeVar
 
 from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
 
-MOST_STOLEN = 0.02
+MAX_STOLEN_SHARE = 0.02
 _TRIES = 5
-_REST_S = 2.0  # who has taken much gets less for a while
+_PAUSE_S = 2.0  # a guest that has used much CPU gets less for a while
 
 T = TypeVar("T")
 
 
-class Watch:
-    """Tells what share of this machine's time was taken since it was made."""
+class StealMeter:
+    """The share of this machine's time stolen since the meter was created."""
 
     def __init__(self) -> None:
         self._before = read_core_times()
 
     def share(self) -> float:
-        """Return the share, 0 to 1; 0 where the system does not tell."""
+        """Return the share, 0 to 1; 0 if the system does not report it."""
         cores = subtract_core_times(self._before, read_core_times()) or ()
         whole_ns = sum(core.busy_ns + core.idle_ns for core in cores)
         return sum(core.steal_ns for core in cores) / max(1, whole_ns)
 
 
-class Patience:
-    """Measures again what was disturbed, a few times. `repeated` and `disturbed` count what came of it."""
+class StealGuard:
+    """Repeats disturbed measurements a few times; counts the `repeated` and the finally `disturbed` ones."""
 
     def __init__(self) -> None:
         self.repeated = 0
         self.disturbed = 0
 
-    def measure(self, once: Callable[[], T]) -> T:
-        """Return what a measurement found while nobody took much of this machine; else what the last one found."""
+    def measure(self, measurement: Callable[[], T]) -> T:
+        """Return the result of the first undisturbed measurement, else of the last one."""
         tries = 1
         while True:
-            watch = Watch()
-            found = once()
-            is_disturbed = watch.share() > MOST_STOLEN
+            meter = StealMeter()
+            result = measurement()
+            is_disturbed = meter.share() > MAX_STOLEN_SHARE
             if not is_disturbed or tries == _TRIES:
                 self.disturbed += is_disturbed
-                return found
+                return result
             tries += 1
             self.repeated += 1
-            time.sleep(_REST_S)
+            time.sleep(_PAUSE_S)
 
     def __str__(self) -> str:
-        """Return how often it was repeated, and what is disturbed all the same."""
+        """Return the two counts as a sentence."""
         return (
-            f"rounds measured again because more than {MOST_STOLEN:.0%} of this machine's time was stolen: "
+            f"rounds measured again because more than {MAX_STOLEN_SHARE:.0%} of this machine's time was stolen: "
             f"{self.repeated}; kept though: {self.disturbed}"
         )

@@ -1,4 +1,4 @@
-"""The tools that are measured side by side: how each is started, and where its output says the rate."""
+"""The tools that are compared: their command lines, and the parsers of their output."""
 
 import json
 import re
@@ -14,9 +14,9 @@ _DATA_PORT_ABOVE = 1_000
 
 @dataclass(frozen=True)
 class Tool:
-    """A tester on this machine. `server(port)` keeps listening; `parse(output)` gives its rate.
+    """A tester on this machine: the command of its server, and the rate in its client's output.
 
-    That is bits per second, or transactions a second where `unit` says so.
+    The rate is in bits per second, or in transactions a second if `unit` says so.
     """
 
     name: str
@@ -26,16 +26,16 @@ class Tool:
     unit: str = "bit/s"
 
     @property
-    def found(self) -> str | None:
-        """The path of its program, None where it is not on PATH."""
+    def path(self) -> str | None:
+        """The path of its program; None if it is not on PATH."""
         return shutil.which(self.program)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One way of running a tool: `client(port, seconds)`, the seconds without its warm-up.
+    """One way of running a tool: `client(port, seconds)` is its command, without the warm-up in the seconds.
 
-    Who has none runs as much longer, for CPU is read after it.
+    A tool without a warm-up runs as much longer, because CPU is read after it.
     """
 
     label: str
@@ -57,17 +57,17 @@ def _iperf_rate(output: str) -> float:
 
 
 def _nuttcp_rate(output: str) -> float:
-    found = re.search(r"=\s*([\d.]+) Mbps", output)
-    if found is None:
+    match = re.search(r"=\s*([\d.]+) Mbps", output)
+    if match is None:
         raise ValueError(output)
-    return float(found[1]) * 1e6
+    return float(match[1]) * 1e6
 
 
 def _qperf_rate(output: str) -> float:
-    found = re.search(r"bw\s*=\s*([\d.,]+)\s*(\w+)/sec", output)
-    if found is None:
+    match = re.search(r"bw\s*=\s*([\d.,]+)\s*(\w+)/sec", output)
+    if match is None:
         raise ValueError(output)
-    return float(found[1].replace(",", "")) * {"KB": 8e3, "MB": 8e6, "GB": 8e9}[found[2]]
+    return float(match[1].replace(",", "")) * {"KB": 8e3, "MB": 8e6, "GB": 8e9}[match[2]]
 
 
 def _netperf_rate(output: str) -> float:
@@ -84,7 +84,7 @@ def _linkgauge_transactions(output: str) -> float:
 
 
 def _netperf_transactions(output: str) -> float:
-    # -P 0: sizes, seconds and the rate on the line before the last, which only has the other end's sizes.
+    # -P 0: the last line but one has sizes, seconds and the rate; the last one only the other end's sizes.
     rows = [line.split() for line in output.splitlines()]
     rates = [row[-1] for row in rows if len(row) == 6]
     if not rates:
@@ -94,34 +94,34 @@ def _netperf_transactions(output: str) -> float:
 
 def _qperf_transactions(output: str) -> float:
     # qperf's latency is one way: half of a round trip.
-    found = re.search(r"latency\s*=\s*([\d.,]+)\s*(\w+)", output)
-    if found is None:
+    match = re.search(r"latency\s*=\s*([\d.,]+)\s*(\w+)", output)
+    if match is None:
         raise ValueError(output)
-    return 1 / (2 * float(found[1].replace(",", "")) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[found[2]])
+    return 1 / (2 * float(match[1].replace(",", "")) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[match[2]])
 
 
 def _neper_transactions(output: str) -> float:
-    found = re.search(r"^throughput=([\d.]+)", output, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^throughput=([\d.]+)", output, re.MULTILINE)
+    if match is None:
         raise ValueError(output)
-    return float(found[1])
+    return float(match[1])
 
 
 def _neper_rate(output: str) -> float:
-    # The client of a stream tells what its server received, in bit/s.
-    found = re.search(r"^remote_throughput=(\d+)", output, re.MULTILINE)
-    if found is None:
+    # The client of a stream prints the rate at its server, in bit/s.
+    match = re.search(r"^remote_throughput=(\d+)", output, re.MULTILINE)
+    if match is None:
         raise ValueError(output)
-    return float(found[1])
+    return float(match[1])
 
 
 def _ethr_rate(output: str) -> float:
-    # A line for each second, rounded to two digits or so; it has no sum.
-    found = re.findall(r"TCP\s+\d+-\d+ sec\s+([\d.]+)([KMGT]?)", output)
-    if not found:
+    # One line for each second, with about two digits, and no sum.
+    samples = re.findall(r"TCP\s+\d+-\d+ sec\s+([\d.]+)([KMGT]?)", output)
+    if not samples:
         raise ValueError(output)
     factors = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-    return sum(float(number) * factors[unit] for number, unit in found) / len(found)
+    return sum(float(number) * factors[unit] for number, unit in samples) / len(samples)
 
 
 SELF = [sys.executable, "-m", "linkgauge"]
@@ -167,7 +167,7 @@ def iperf3(*options: str) -> Callable[[int, int], list[str]]:
 
 
 def iperf(*options: str) -> Callable[[int, int], list[str]]:
-    """Return iperf 2's client with options; it has no warm-up to leave out, but runs as long."""
+    """Return iperf 2's client with options; it has no warm-up and runs as much longer."""
     return lambda port, seconds: [
         "iperf",
         "-c",
@@ -214,13 +214,13 @@ def xfr(*options: str) -> Callable[[int, int], list[str]]:
 
 
 def ethr(*options: str) -> Callable[[int, int], list[str]]:
-    """Return ethr's client with options, one connection; it has no warm-up to leave out, but runs as long."""
+    """Return ethr's client with options, one connection; it has no warm-up and runs as much longer."""
     base = ["ethr", "-c", "127.0.0.1", "-p", "tcp", "-t", "b", "-n", "1", "-no"]
     return lambda port, seconds: [*base, "-port", str(port), "-d", f"{seconds + WARMUP_S}s", *options]
 
 
 def netperf_transactions(test: str, *options: str, pinned: bool = False) -> Callable[[int, int], list[str]]:
-    """Return netperf's client for TCP_RR or TCP_CRR with options; `pinned` has both its ends on core 0."""
+    """Return netperf's client for TCP_RR or TCP_CRR with options; `pinned` puts both ends on core 0."""
     base = ["netperf", "-H", "127.0.0.1", "-P", "0", "-t", test, *(("-T", "0,0") if pinned else ())]
     return lambda port, seconds: [*base, "-p", str(port), "-l", str(seconds + WARMUP_S), "--", *options]
 
@@ -239,8 +239,8 @@ def qperf_transactions(*options: str) -> Callable[[int, int], list[str]]:
     ]
 
 
-def least(workload: str, pairs: int = 1) -> Entry:
-    """Return what two Python processes make at most, rr or crr; those of a single pair are on core 0."""
+def python_floor(workload: str, pairs: int = 1) -> Entry:
+    """Return an entry for floor.py, rr or crr; a single pair runs on core 0."""
     core = ("taskset", "-c", "0") if pairs == 1 and shutil.which("taskset") else ()
     command = [*core, sys.executable, str(Path(__file__).with_name("floor.py"))]
     tool = Tool(
@@ -255,16 +255,16 @@ def least(workload: str, pairs: int = 1) -> Entry:
 
 
 def neper(test: str, *options: str) -> tuple[Tool, Callable[[int, int], list[str]]]:
-    """Return neper's tcp_rr, tcp_crr or tcp_stream with options, its server and its client alike.
+    """Return neper's tcp_rr, tcp_crr or tcp_stream as server and client with the same options.
 
-    Its server serves one client and ends: it is started again for each.
+    Its server ends after one client, so a shell loop starts it again.
     """
-    # Its rate is a slope over samples; of one a second, a test of 1 s told 9 transactions a second of 2,600.
+    # Its rate is a slope over samples: with one a second, a test of 1 s gave 9 transactions a second of 2,600.
     sizes = ["--logtostderr", "-I", "0.1", *options]
     is_stream = test == "tcp_stream"
 
     def ports(control: int) -> tuple[str, ...]:
-        # Data ports are shared (SO_REUSEPORT): on the one that all have, a test's go to other servers too.
+        # Data ports are shared (SO_REUSEPORT): on the default port, connections would reach other servers too.
         return ("-C", str(control), "-P", str(control + _DATA_PORT_ABOVE))
 
     tool = Tool(

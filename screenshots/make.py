@@ -7,7 +7,7 @@ made, loopback takes its place, and that is said. With `--peer` the runs are mad
 terminal is needed, and nothing is kept of the runs.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import argparse

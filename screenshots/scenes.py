@@ -1,6 +1,6 @@
 """What the pictures show: each scene drives the app by its keys through real runs, and takes pictures."""
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import asyncio

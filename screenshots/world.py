@@ -1,6 +1,6 @@
 """A far end, real runs against it, and a run log that is gone afterwards."""
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import asyncio

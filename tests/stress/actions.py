@@ -1,47 +1,52 @@
-"""How often each thing is done to an endpoint in a soak, and how it may end on a machine that has time for it."""
+"""The actions of a soak test: how often each is done, and the expected ends on a machine with time to spare."""
 
 # pyright: basic
 
 from dataclasses import dataclass
 
 import faults
-import strangers
+import hostile_clients
 
 
 @dataclass(frozen=True)
-class Kind:
-    """An action, how often it is done beside the others, and the ends that are as they should be."""
+class SoakAction:
+    """An action with its relative frequency and its expected ends."""
 
-    act: faults.Action
+    function: faults.Fault
     weight: int
-    ends: frozenset[str]
+    expected_ends: frozenset[str]
 
     @property
     def name(self) -> str:
-        """What it is called in the report."""
-        return self.act.__name__
+        """The name in the report."""
+        return self.function.__name__
 
 
-def _kind(act: faults.Action, weight: int, *ends: str) -> Kind:
-    return Kind(act, weight, frozenset(ends))
+def _action(function: faults.Fault, weight: int, *ends: str) -> SoakAction:
+    return SoakAction(function, weight, frozenset(ends))
 
 
-KINDS = (
-    _kind(faults.plain_run, 6, "completed"),
-    _kind(faults.changing_run, 4, "completed"),
-    _kind(faults.abandoned_run, 4, "cancelled"),
-    _kind(faults.far_worker_killed, 2, "worker_lost"),
-    _kind(faults.far_starter_killed, 2, "completed"),
-    _kind(faults.near_killed, 3, "killed"),
-    _kind(faults.near_frozen, 1, "failed", "peer_lost", "session_lost"),
-    _kind(faults.far_frozen, 1, "peer_lost"),
-    _kind(faults.garbage, 3, "dropped"),
-    _kind(faults.silence, 1, "served"),
-    _kind(faults.crowd, 1, "completed", "PeerRefused, completed"),
-    _kind(strangers.strangers, 2, "PeerWantsKey, PeerWantsKey", "PeerWantsKey, PeerWantsKey, PeerUntrusted"),
-    _kind(strangers.too_much, 1, "PeerRefused, PeerRefused"),
-    _kind(strangers.new_key, 2, "completed, PeerWantsKey, let in"),
-    _kind(strangers.bad_files, 1, "not_reloaded, not_reloaded, let in, reloaded, reloaded"),
-    _kind(strangers.few_descriptors, 1, "let in"),
-    _kind(strangers.drip, 1, "closed"),
+ACTIONS = (
+    _action(faults.plain_run, 6, "completed"),
+    _action(faults.changing_run, 4, "completed"),
+    _action(faults.abandoned_run, 4, "cancelled"),
+    _action(faults.far_worker_killed, 2, "worker_lost"),
+    _action(faults.far_fork_server_killed, 2, "completed"),
+    _action(faults.near_killed, 3, "killed"),
+    _action(faults.near_frozen, 1, "failed", "peer_lost", "session_lost"),
+    _action(faults.far_frozen, 1, "peer_lost"),
+    _action(faults.garbage, 3, "dropped"),
+    _action(faults.silent_connections, 1, "served"),
+    _action(faults.too_many_runs, 1, "completed", "PeerRefused, completed"),
+    _action(
+        hostile_clients.without_access,
+        2,
+        "PeerKeyRequired, PeerKeyRequired",
+        "PeerKeyRequired, PeerKeyRequired, PeerUntrusted",
+    ),
+    _action(hostile_clients.beyond_limits, 1, "PeerRefused, PeerRefused"),
+    _action(hostile_clients.key_change, 2, "completed, PeerKeyRequired, let in"),
+    _action(hostile_clients.invalid_files, 1, "not_reloaded, not_reloaded, let in, reloaded, reloaded"),
+    _action(hostile_clients.few_descriptors, 1, "let in"),
+    _action(hostile_clients.slow_handshake, 1, "closed"),
 )

@@ -1,14 +1,14 @@
-"""Every cause of a slow link, made on purpose: and whether the first finding names it.
+"""Accuracy of the diagnosis: every cause of a slow link, produced on purpose, against the first finding.
 
 Usage: .venv/bin/python tests/stress/causes.py [--tries 10] [--only window-below-bdp,loss] [--record]
 
-Each try builds a link between two namespaces of this machine (engine/lab), spoils it in one way, runs over it for
-some seconds and asks for the findings. Prints, for each cause, how often its finding was the first one, and which
-others were. Other load on the machine is a cause of its own, and shows. With --record the last try that went right
-is written to tests/presets/scenarios/, where the findings are held against it from then on.
+Each try builds a link between two namespaces of this machine (engine/lab), impairs it in one way, runs over it for
+some seconds and diagnoses it. Prints for each cause how often its finding came first, and which others did. Other
+load on the machine is a cause too, and shows. With --record the last correct try is written to
+tests/presets/diagnosis/scenarios/, as a case for the tests of the diagnosis.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import argparse
@@ -46,7 +46,7 @@ _PLAIN: Final = Settings()
 
 @dataclass(frozen=True)
 class Cause:
-    """One way to spoil a link. `sysctls` and `offloads` are the near end's, `busy_on` a core with company."""
+    """One way to impair a link. `sysctls` and `offloads` are the near end's; `busy_on` names a loaded core."""
 
     name: str
     preset: str
@@ -92,11 +92,11 @@ CAUSES: Final = (
 )
 
 
-# At the near end of a lab, in a process of its own.
+# At the near end of a lab, in a separate process.
 
-# Goes before the worker on its core, and leaves it a tenth: of a fair share of a crowded core, a third or a
-# thirteenth, the scheduler made enough for 9.1 of 9.4 Gb/s, since a worker that sleeps much is let run at once.
-_COMPANY: Final = """
+# Preempts the worker on its core and leaves it a tenth. A fair share of a crowded core, a third or a thirteenth,
+# was enough for 9.1 of 9.4 Gb/s, because the scheduler runs a worker that sleeps much at once.
+_BUSY_LOOP: Final = """
 import contextlib, os, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
 with contextlib.suppress(OSError):
@@ -110,39 +110,39 @@ while True:
 
 
 @contextlib.contextmanager
-def _spoilt(cause: Cause) -> Generator[None]:
-    """Spoil what is the near end's, for a block."""
+def _impaired(cause: Cause) -> Generator[None]:
+    """Impair the near end for a `with` block."""
     for name, value in cause.sysctls.items():
         Path("/proc/sys", name).write_text(value, encoding="ascii")  # of this namespace alone
     if not cause.offloads:
         disable_offloads("near0")
-    company: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[bytes]] = []
     try:
         if cause.busy_on is not None:
-            company = [subprocess.Popen([sys.executable, "-c", _COMPANY, str(cause.busy_on)])]
+            processes = [subprocess.Popen([sys.executable, "-c", _BUSY_LOOP, str(cause.busy_on)])]
         yield
     finally:
-        for one in company:
-            one.kill()
-            one.wait()
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
-async def _measured(cause: Cause, peer: Peer) -> Evidence | None:
+async def _measure(cause: Cause, peer: Peer) -> Evidence | None:
     preset = load_catalog().find(cause.preset)
     plan = Plan(cause.settings, duration_ns=cause.seconds * SECOND_NS, near_cores=cause.near_cores)
     if cause.congestion is not None:
         plan = replace(plan, socket=replace(plan.socket, congestion=cause.congestion))
-    gatherer = EvidenceCollector(link_evidence(preset, DEFAULT_VARIANT))
+    collector = EvidenceCollector(link_evidence(preset, DEFAULT_VARIANT))
     async with open_run(plan, peer, expectation_for=partial(find_expectation, preset)) as measuring:
         async for event in measuring:
-            gatherer.feed(event)
-    return gatherer.period_evidence()
+            collector.feed(event)
+    return collector.period_evidence()
 
 
 def _inside(name: str, peer: str) -> None:
     cause = next(each for each in CAUSES if each.name == name)
-    with _spoilt(cause):
-        print(json.dumps(encode(run(_measured(cause, Peer.parse(peer))))))
+    with _impaired(cause):
+        print(json.dumps(encode(run(_measure(cause, Peer.parse(peer))))))
 
 
 # Outside: labs, tries, the table.
@@ -152,18 +152,18 @@ def _try(cause: Cause) -> Evidence | None:
     link = plan_lab_link(load_catalog().find(cause.preset), cause.faults)
     with open_lab(link) as lab:
         command = lab.near_end_command([sys.executable, __file__, "--inside", cause.name, "--peer", str(lab.peer)])
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
-    if done.returncode != 0:
-        print(done.stderr.strip().rpartition("\n")[2], file=sys.stderr)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
+    if result.returncode != 0:
+        print(result.stderr.strip().rpartition("\n")[2], file=sys.stderr)
         return None
-    return decode(Evidence, json.loads(done.stdout))
+    return decode(Evidence, json.loads(result.stdout))
 
 
 def _tries(cause: Cause, tries: int, *, record: bool) -> tuple[int, int, Counter[str], list[float]]:
-    """Return how many tries there were, how many went right, the first findings, and the rates in Mb/s."""
+    """Return the number of tries and of correct ones, the first findings, and the rates in Mb/s."""
     first: Counter[str] = Counter()
     rates: list[float] = []
-    kept: Evidence | None = None
+    correct: Evidence | None = None
     for _ in range(tries):
         evidence = _try(cause)
         if evidence is None:
@@ -173,32 +173,32 @@ def _tries(cause: Cause, tries: int, *, record: bool) -> tuple[int, int, Counter
         first[findings[0].code] += 1
         rates.append(evidence.bit_s / 1e6)
         if findings[0].code == cause.wanted:
-            kept = evidence
-    if record and kept is not None:
+            correct = evidence
+    if record and correct is not None:
         _SCENARIOS.mkdir(exist_ok=True)
         name = cause.name + ".toml"
-        (_SCENARIOS / name).write_text(_written(cause, kept), encoding="utf-8")
+        (_SCENARIOS / name).write_text(_scenario(cause, correct), encoding="utf-8")
     return tries, first[cause.wanted], first, rates
 
 
-def _written(cause: Cause, evidence: Evidence) -> str:
-    """Return a scenario: which finding is wanted first, and the evidence; what is unknown is left out."""
+def _scenario(cause: Cause, evidence: Evidence) -> str:
+    """Return a scenario: the finding that must come first, and the evidence without unknown values."""
     near, far = (replace(end, hostname="lab", system="Linux 6") for end in (evidence.near, evidence.far))
-    named = replace(evidence, near=near, far=far)
+    anonymous = replace(evidence, near=near, far=far)
     lines = [f"# Recorded by tests/stress/causes.py: {cause.name}", f'wanted = "{cause.wanted}"', ""]
-    return "\n".join([*lines, *_toml("evidence", encode(named))]) + "\n"
+    return "\n".join([*lines, *_toml("evidence", encode(anonymous))]) + "\n"
 
 
 def _toml(path: str, table: dict[str, Any], *, in_list: bool = False) -> list[str]:
-    """Return a table and all tables in it; the standard library reads TOML and does not write it."""
+    """Return a table and its nested tables as TOML, which the standard library cannot write."""
     lines = [f"[[{path}]]" if in_list else f"[{path}]"]
     deeper: list[str] = []
     for key, value in table.items():
         if isinstance(value, dict):
             deeper += ["", *_toml(f"{path}.{key}", value)]
         elif isinstance(value, list):
-            for one in value:
-                deeper += ["", *_toml(f"{path}.{key}", one, in_list=True)]
+            for item in value:
+                deeper += ["", *_toml(f"{path}.{key}", item, in_list=True)]
         elif isinstance(value, float):
             lines.append(f"{key} = {float(f'{value:.5g}')!r}")
         elif value is not None:
@@ -207,23 +207,23 @@ def _toml(path: str, table: dict[str, Any], *, in_list: bool = False) -> list[st
 
 
 def main() -> None:
-    """Try every cause, or carry one out inside a lab."""
+    """Try every cause, or measure one inside a lab."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=10)
     parser.add_argument("--only", help="causes by name, with commas between")
     parser.add_argument("--record", action="store_true", help="write scenarios for the tests")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.inside is not None:
-        _inside(asked.inside, asked.peer)
+    options = parser.parse_args()
+    if options.inside is not None:
+        _inside(options.inside, options.peer)
         return
-    only = None if asked.only is None else asked.only.split(",")
+    only = None if options.only is None else options.only.split(",")
     print(f"{'cause':<20} {'wanted first':<20} {'was':>7}  {'Mb/s':>14}  others")
     for cause in CAUSES:
         if only is not None and cause.name not in only:
             continue
-        tries, right, first, rates = _tries(cause, asked.tries, record=asked.record)
+        tries, right, first, rates = _tries(cause, options.tries, record=options.record)
         span = f"{min(rates):.0f}-{max(rates):.0f}" if rates else "-"
         others = ", ".join(f"{code} {count}" for code, count in first.items() if code != cause.wanted)
         print(f"{cause.name:<20} {cause.wanted:<20} {right:>3}/{tries:<3}  {span:>14}  {others}", flush=True)

@@ -1,13 +1,13 @@
-"""Whether a 95 % interval is one: how often those of short runs hold the mean of long ones.
+"""Coverage of the 95 % interval: how often those of short runs contain the mean of long runs.
 
 Usage: .venv/bin/python tests/stress/covers.py [--tries 100] [--preset 100mb-fd] [--seconds 3] [--long 20]
 
-Builds a link between two namespaces, and runs many short runs, with long ones among them. The truth is the mean of
-the long ones, which drift falls on like on the short ones. A hundred tries take some nine minutes. Needs what
-`linkgauge lab` needs, and better a machine without other work: load on it is a part of what is measured.
+Builds a link between two namespaces and carries out many short runs, with long ones among them. The truth is the
+mean of the long ones: drift affects both alike. A hundred tries take about nine minutes. Needs what `linkgauge lab`
+needs, and a quiet machine: its load is part of the measurement.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import argparse
@@ -35,11 +35,11 @@ _EVERY = 20  # short runs between two long ones
 
 
 async def _run(peer: Peer, seconds: float) -> Measurement | None:
-    """Run once; return what was measured."""
+    """Carry out one run; return its total."""
     meter = Meter()
     plan = Plan(duration_ns=round(seconds * SECOND_NS), interval_ns=_INTERVAL_NS)
-    async with asyncio.timeout(seconds + 60), open_run(plan, peer) as one:
-        async for event in one:
+    async with asyncio.timeout(seconds + 60), open_run(plan, peer) as measured:
+        async for event in measured:
             meter.feed(event)
     meter.flush()
     return meter.summary().total

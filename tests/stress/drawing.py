@@ -1,17 +1,16 @@
-"""Whether drawing disturbs measuring: the app, open and drawing in a real terminal, against the headless command.
+"""The cost of drawing: the rate of the app in a terminal against that of the headless command.
 
 Usage: .venv/bin/python tests/stress/drawing.py [--rounds 5] [--seconds 8] [--turns 40]
 
-Interleaved runs against one endpoint on loopback, with cubic congestion control. Prints the median rate of each and
-their ratio with a bootstrap interval, what the process that draws took of a core, and how many bytes a second it
-wrote to its terminal, in turns of two sizes. From one run to the next a rate on loopback changes by much more than
-drawing can cost, so it also lets one run go on while its process is stopped and continued (SIGSTOP) in turn, and
-prints the ratio of what came over loopback in these turns, of the app and of the headless command: the same
-connection, with all that this process does and with nothing of it. What was measured while the host of a virtual
-machine took much of its time does not count, and is measured again.
+Runs are interleaved against one endpoint on loopback, with cubic congestion control. Prints the median rates and
+their ratio with a bootstrap interval, the share of a core that the drawing process takes, and the bytes a second that
+it writes to its terminal, for two sizes. A rate on loopback varies between runs by much more than drawing can cost.
+So the process of one run is also stopped and continued (SIGSTOP) in turn: the ratio of the loopback rates in these
+turns, for the app and for the headless command, compares the same connection with and without the process.
+Measurements during which the host of a virtual machine took much of its time are repeated.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import argparse
@@ -32,10 +31,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from linkgauge.engine.host.nic_counters import read_nic_counts
 from namespace import enter_namespace
-from processes import own_cpu_s, running
+from processes import process_cpu_s, running
 from ratios import ratio_interval
-from stolen_time import MOST_STOLEN, Patience, Watch
-from terminal import Terminal, app
+from stolen_time import MAX_STOLEN_SHARE, StealGuard, StealMeter
+from terminal import Terminal, open_app
 from tools import LINKGAUGE
 
 _PORT = 5896
@@ -45,25 +44,25 @@ _TURNS_OF_A_RUN = 10  # the app's is over in 30 s
 _MOST_RUNS = 4  # as many times as would do if none was disturbed
 _SETTLE_S = 0.6  # what piled up while it was stopped is drawn
 
-_OVER = (f"127.0.0.1:{_PORT}", "--congestion", "cubic")
+_RUN_OPTIONS = (f"127.0.0.1:{_PORT}", "--congestion", "cubic")
 
 _Turns = tuple[list[float], list[float]]
 
 
 def _command(seconds: int) -> list[str]:
-    return [sys.executable, "-m", "linkgauge", "run", *_OVER, "--json", "--seconds", str(seconds)]
+    return [sys.executable, "-m", "linkgauge", "run", *_RUN_OPTIONS, "--json", "--seconds", str(seconds)]
 
 
 @contextmanager
 def _running_app(size: tuple[int, int]) -> Generator[Terminal]:
-    """Give the app with a run that goes on; the run is stopped in the end, and kept."""
-    with app(*_OVER, size=size) as terminal:
+    """Yield the app during a run, which is stopped at the end of the `with` block."""
+    with open_app(*_RUN_OPTIONS, size=size) as terminal:
         terminal.until(lambda text: "READY" in text)
         terminal.press(" ")
         terminal.until(lambda text: "RUNNING" in text)
         yield terminal
         terminal.press(" ")
-        terminal.rest(2.0)
+        terminal.follow(2.0)
 
 
 def _headless(seconds: int) -> float:
@@ -80,13 +79,13 @@ def _last_run() -> float:
 
 
 def _drawn(seconds: int, size: tuple[int, int]) -> tuple[float, float, float]:
-    """Run the app; return the rate it measured, the bytes a second it wrote and the share of a core it took."""
+    """Run the app; return its measured rate, the bytes a second that it wrote and its share of a core."""
     with _running_app(size) as terminal:
-        terminal.rest(1.5)
-        before, cpu_s = terminal.written, own_cpu_s(terminal.pid)
-        terminal.rest(seconds - 1.5)
+        terminal.follow(1.5)
+        before, cpu_s = terminal.written, process_cpu_s(terminal.pid)
+        terminal.follow(seconds - 1.5)
         written = (terminal.written - before) / (seconds - 1.5)
-        share = (own_cpu_s(terminal.pid) - cpu_s) / (seconds - 1.5)
+        share = (process_cpu_s(terminal.pid) - cpu_s) / (seconds - 1.5)
     return _last_run(), written, share
 
 
@@ -98,30 +97,30 @@ def _loopback_bytes() -> int:
 
 
 def _in_turn(pid: int, rest: Callable[[float], None], going: list[float], stopped: list[float]) -> None:
-    """Take the rates, bit/s, of the run that a process carries out, with it at work and with it stopped."""
+    """Add the rates, bit/s, of a process's run while the process works and while it is stopped."""
 
-    def measured() -> float:
+    def measure() -> float:
         began, before = time.monotonic(), _loopback_bytes()
         rest(_TURN_S)
         return (_loopback_bytes() - before) * 8 / (time.monotonic() - began)
 
     for _ in range(_TURNS_OF_A_RUN):
         rest(_SETTLE_S)
-        watch = Watch()
-        at_work = measured()
+        meter = StealMeter()
+        at_work = measure()
         os.kill(pid, signal.SIGSTOP)
         try:
-            without = measured()
+            without = measure()
         finally:
             os.kill(pid, signal.SIGCONT)
-        if watch.share() <= MOST_STOLEN:
+        if meter.share() <= MAX_STOLEN_SHARE:
             going.append(at_work)
             stopped.append(without)
 
 
 def _app_in_turn(going: list[float], stopped: list[float]) -> None:
     with _running_app(_SIZES[0]) as terminal:
-        _in_turn(terminal.pid, terminal.rest, going, stopped)
+        _in_turn(terminal.pid, terminal.follow, going, stopped)
 
 
 def _headless_in_turn(going: list[float], stopped: list[float]) -> None:
@@ -132,7 +131,7 @@ def _headless_in_turn(going: list[float], stopped: list[float]) -> None:
 
 
 def _turns(take_turns: Callable[[list[float], list[float]], None], wanted: int) -> _Turns:
-    """Return the rates with a process at work and stopped: as many as are wanted, where time is let."""
+    """Return the rates with a process at work and stopped: as many as wanted, if not too many are disturbed."""
     going: list[float] = []
     stopped: list[float] = []
     for _ in range(_MOST_RUNS * max(1, wanted // _TURNS_OF_A_RUN)):
@@ -142,15 +141,15 @@ def _turns(take_turns: Callable[[list[float], list[float]], None], wanted: int) 
     return going, stopped
 
 
-def _tell_turns(in_turn: dict[str, _Turns]) -> None:
+def _print_turns(in_turn: dict[str, _Turns]) -> None:
     if not all(going for going, _ in in_turn.values()):
         print("in turn: time was stolen all along, nothing to compare")
         return
-    found = {name: ratio_interval(*rates) for name, rates in in_turn.items()}
-    for name, (ratio, low, high) in found.items():
-        told = f"{ratio:.3f} of its process stopped ({low:.3f}–{high:.3f}), {len(in_turn[name][0])} turns"
-        print(f"in turn, in one run: {name} {told}")
-    print(f"the app's of the headless command's: {found['app'][0] / found['headless'][0]:.3f}")
+    ratios = {name: ratio_interval(*rates) for name, rates in in_turn.items()}
+    for name, (ratio, low, high) in ratios.items():
+        text = f"{ratio:.3f} of its process stopped ({low:.3f}–{high:.3f}), {len(in_turn[name][0])} turns"
+        print(f"in turn, in one run: {name} {text}")
+    print(f"the app's of the headless command's: {ratios['app'][0] / ratios['headless'][0]:.3f}")
 
 
 def main() -> None:
@@ -167,11 +166,11 @@ def main() -> None:
         headless: list[float] = []
         shares: list[float] = []
         written: dict[tuple[int, int], list[float]] = {size: [] for size in _SIZES}
-        patience = Patience()
+        guard = StealGuard()
         for number in range(options.rounds):
-            headless.append(patience.measure(partial(_headless, options.seconds)))
+            headless.append(guard.measure(partial(_headless, options.seconds)))
             size = _SIZES[number % len(_SIZES)]
-            rate, speed, share = patience.measure(partial(_drawn, options.seconds, size))
+            rate, speed, share = guard.measure(partial(_drawn, options.seconds, size))
             drawn.append(rate)
             shares.append(share)
             written[size].append(speed)
@@ -180,8 +179,8 @@ def main() -> None:
     print(f"headless {median(headless):.0f} Mb/s, app open and drawing {median(drawn):.0f} Mb/s")
     print(f"ratio {ratio:.3f} ({low:.3f}–{high:.3f}), to be at least 0.98")
     print(f"the app itself took {median(shares):.1%} of a core, of {os.cpu_count()}")
-    print(patience)
-    _tell_turns(in_turn)
+    print(guard)
+    _print_turns(in_turn)
     for (columns, lines), speeds in written.items():
         if speeds:
             print(f"the app wrote {median(speeds) / 1e3:.1f} kB/s to a terminal of {columns}x{lines}")

@@ -1,10 +1,10 @@
-"""What can happen to an endpoint: runs of every kind, and everything that goes wrong with them, one function each.
+"""Runs of every kind against an endpoint, and faults in the middle of them: one function each.
 
-Each takes the endpoint and a source of chance, and returns a word for how it ended. ACTIONS says how often each
-is done, and how it may end.
+Each takes the endpoint and a random generator, and returns a word for how it ended. `actions` has the frequency and
+the expected ends of each.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import asyncio
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ground import Ground
+from endpoint_under_test import EndpointUnderTest
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.host_info import HostInfo
@@ -30,20 +30,20 @@ from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
-from processes import tree, workers
+from processes import process_tree, worker_pids
 
-DEADLINE_S = 300.0  # of a machine that is busy with other things; what is tested has deadlines of its own
+DEADLINE_S = 300.0  # generous: the machine may be busy, and the endpoint has its own, shorter deadlines
 _HELLO = encode_frame(Hello(HostInfo("soak", "Linux", 2, "linkgauge", "uvloop")))
 _CLIENT = """
 import asyncio, sys
-from linkgauge.engine.protocol.auth import Access, Key
+from linkgauge.engine.model.access import Access, SharedKey
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.near.run import open_run
 
 async def main(port, key, fingerprint):
-    access = Access(Key(key), fingerprint=bytes.fromhex(fingerprint) or None)
+    access = Access(SharedKey(key), fingerprint=bytes.fromhex(fingerprint) or None)
     plan = Plan(Settings(Direction.DUPLEX, 2, 65_536), duration_ns=60 * 10**9, block_bytes=4_096)
     async with open_run(plan, Peer("127.0.0.1", port, access)) as one:
         print("running", flush=True)
@@ -54,11 +54,11 @@ async def main(port, key, fingerprint):
 run(main(int(sys.argv[1]), sys.stdin.readline().strip(), sys.argv[2]))
 """
 
-Action = Callable[[Ground, random.Random], Awaitable[str]]
+Fault = Callable[[EndpointUnderTest, random.Random], Awaitable[str]]
 
 
 def plan_of(chance: random.Random, seconds: float = 1.0) -> Plan:
-    """Return a run of any kind."""
+    """Return a random plan."""
     workload = chance.choice([*Workload, Workload.STREAM])
     settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)), chance.choice((None, 65_536)))
     size = 65_536 if workload is Workload.FETCH else None
@@ -73,27 +73,27 @@ def plan_of(chance: random.Random, seconds: float = 1.0) -> Plan:
 
 
 async def carry_out(peer: Peer, plan: Plan, act: Callable[[Any, Any], None] = lambda _run, _event: None) -> str:
-    """Carry a run out, with something done at each of its events; return its reason, or why there was none."""
-    said = "nothing"
+    """Carry out a run, calling `act` at each event; return the reason of its end, or the error's name."""
+    result = "nothing"
     async with asyncio.timeout(DEADLINE_S):
         try:
             async with open_run(plan, peer) as run:
                 async for event in run:
                     act(run, event)
                     if isinstance(event, Ended):
-                        said = event.end.reason.value
+                        result = event.end.reason.value
         except LinkgaugeError as error:
             return type(error).__name__
-    return said
+    return result
 
 
-async def plain_run(ground: Ground, chance: random.Random) -> str:
-    """Carry a run out as it should be."""
-    return await carry_out(ground.peer, plan_of(chance))
+async def plain_run(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Carry out a run without any fault."""
+    return await carry_out(endpoint.peer, plan_of(chance))
 
 
-async def changing_run(ground: Ground, chance: random.Random) -> str:
-    """Lean on the keys while it runs, up to its very end."""
+async def changing_run(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Change the settings at random, up to the end of the run."""
 
     def act(run: Any, event: Any) -> None:
         if isinstance(event, Sampled) and chance.random() < 0.5:
@@ -103,12 +103,12 @@ async def changing_run(ground: Ground, chance: random.Random) -> str:
                 run.settings.with_changes(direction=direction, sessions=chance.randint(1, 6), window_bytes=window)
             )
 
-    return await carry_out(ground.peer, plan_of(chance), act)
+    return await carry_out(endpoint.peer, plan_of(chance), act)
 
 
-async def abandoned_run(ground: Ground, chance: random.Random) -> str:
-    """Cancel a run anywhere between its first packet and its last."""
-    task = asyncio.create_task(carry_out(ground.peer, plan_of(chance, 5.0)))
+async def abandoned_run(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Cancel a run at a random moment."""
+    task = asyncio.create_task(carry_out(endpoint.peer, plan_of(chance, 5.0)))
     await asyncio.wait([task], timeout=chance.uniform(0.0, 1.5))
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -116,32 +116,32 @@ async def abandoned_run(ground: Ground, chance: random.Random) -> str:
     return "cancelled"
 
 
-async def far_worker_killed(ground: Ground, chance: random.Random) -> str:
+async def far_worker_killed(endpoint: EndpointUnderTest, chance: random.Random) -> str:
     """Kill one of the endpoint's workers in the middle of a run."""
 
     def act(_run: Any, event: Any) -> None:
-        if isinstance(event, Sampled) and event.sample.index == 2 and (found := workers(ground.pid)):
-            with contextlib.suppress(ProcessLookupError):  # it may be on its way out
-                os.kill(chance.choice(found), signal.SIGKILL)
+        if isinstance(event, Sampled) and event.sample.index == 2 and (pids := worker_pids(endpoint.pid)):
+            with contextlib.suppress(ProcessLookupError):  # it may be ending already
+                os.kill(chance.choice(pids), signal.SIGKILL)
 
-    return await carry_out(ground.peer, plan_of(chance, 5.0), act)
+    return await carry_out(endpoint.peer, plan_of(chance, 5.0), act)
 
 
-async def far_starter_killed(ground: Ground, chance: random.Random) -> str:
-    """Kill what starts the endpoint's workers in the middle of a run, which does not need it any more."""
+async def far_fork_server_killed(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Kill the endpoint's fork server in the middle of a run, which does not need it any more."""
 
     def act(_run: Any, event: Any) -> None:
         if isinstance(event, Sampled) and event.sample.index == 2:
-            for pid in set(tree(ground.pid)[1:]) - set(workers(ground.pid)):
+            for pid in set(process_tree(endpoint.pid)[1:]) - set(worker_pids(endpoint.pid)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    return await carry_out(ground.peer, plan_of(chance), act)
+    return await carry_out(endpoint.peer, plan_of(chance), act)
 
 
-async def _with_client(ground: Ground, act: Callable[[list[int]], Awaitable[None]]) -> str:
+async def _with_client(endpoint: EndpointUnderTest, act: Callable[[list[int]], Awaitable[None]]) -> str:
     client = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _CLIENT, str(ground.port), (ground.fingerprint or b"").hex()),
+        *(sys.executable, "-c", _CLIENT, str(endpoint.port), (endpoint.fingerprint or b"").hex()),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -149,68 +149,68 @@ async def _with_client(ground: Ground, act: Callable[[list[int]], Awaitable[None
     assert client.stdin is not None
     assert client.stdout is not None
     try:
-        client.stdin.write(ground.key.reveal().encode() + b"\n")
+        client.stdin.write(endpoint.key.reveal().encode() + b"\n")
         async with asyncio.timeout(DEADLINE_S):
             if await client.stdout.readline() != b"running\n":
                 return "did not start"
-            await act(tree(client.pid))
-            said, _ = await client.communicate()
+            await act(process_tree(client.pid))
+            output, _ = await client.communicate()
     finally:
         with contextlib.suppress(ProcessLookupError):
             client.kill()
         await client.wait()
-    return said.decode().strip() or "killed"
+    return output.decode().strip() or "killed"
 
 
-async def near_killed(ground: Ground, _chance: random.Random) -> str:
-    """Kill a near end in the middle of its run; its workers see that and end."""
+async def near_killed(endpoint: EndpointUnderTest, _chance: random.Random) -> str:
+    """Kill a near end in the middle of its run; its workers notice and end."""
 
     async def act(pids: list[int]) -> None:
         os.kill(pids[0], signal.SIGKILL)
 
-    return await _with_client(ground, act)
+    return await _with_client(endpoint, act)
 
 
-async def near_frozen(ground: Ground, _chance: random.Random) -> str:
-    """Freeze a near end and its workers until the endpoint has given it up, then let it go on."""
+async def near_frozen(endpoint: EndpointUnderTest, _chance: random.Random) -> str:
+    """Freeze a near end and its workers until the endpoint gives it up, then resume it."""
 
     async def act(pids: list[int]) -> None:
-        for one in pids:
-            os.kill(one, signal.SIGSTOP)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
         await asyncio.sleep(7)
-        for one in reversed(pids):
-            os.kill(one, signal.SIGCONT)
+        for pid in reversed(pids):
+            os.kill(pid, signal.SIGCONT)
 
-    return await _with_client(ground, act)
+    return await _with_client(endpoint, act)
 
 
-async def far_frozen(ground: Ground, chance: random.Random) -> str:
-    """Freeze the endpoint and its workers until the near end has given it up, then let it go on."""
+async def far_frozen(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Freeze the endpoint and its workers until the near end gives it up, then resume it."""
     frozen: list[int] = []
 
     def act(_run: Any, event: Any) -> None:
         if isinstance(event, Sampled) and event.sample.index == 2 and not frozen:
-            frozen.extend(tree(ground.pid))
-            for one in frozen:
-                os.kill(one, signal.SIGSTOP)
+            frozen.extend(process_tree(endpoint.pid))
+            for pid in frozen:
+                os.kill(pid, signal.SIGSTOP)
 
     try:
-        return await carry_out(ground.peer, plan_of(chance, 30.0), act)
+        return await carry_out(endpoint.peer, plan_of(chance, 30.0), act)
     finally:
-        for one in reversed(frozen):
+        for pid in reversed(frozen):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(one, signal.SIGCONT)
+                os.kill(pid, signal.SIGCONT)
 
 
-async def garbage(ground: Ground, chance: random.Random) -> str:
-    """Say what is no linkgauge, or only begins as one, on twenty connections."""
+async def garbage(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Send random bytes, some after a valid beginning, on twenty connections."""
     for _ in range(20):
-        said = chance.randbytes(chance.choice((1, 12, 60, 5_000)))
+        payload = chance.randbytes(chance.choice((1, 12, 60, 5_000)))
         head = chance.choice(
             (b"", encode_preamble(CONTROL_KIND), encode_preamble(DATA_KIND), encode_preamble(CONTROL_KIND) + _HELLO)
         )
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", ground.port), 10) as sock:
-            sock.sendall(head + said)
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", endpoint.port), 10) as sock:
+            sock.sendall(head + payload)
             if chance.random() < 0.5:
                 sock.shutdown(socket.SHUT_WR)
                 while sock.recv(65_536):
@@ -218,31 +218,31 @@ async def garbage(ground: Ground, chance: random.Random) -> str:
     return "dropped"
 
 
-async def silence(ground: Ground, chance: random.Random) -> str:
-    """Open connections that say nothing, or half of something, and let them be closed by the other end."""
-    halves = (
+async def silent_connections(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Open connections that send nothing, or half a message, and wait until the endpoint closes them."""
+    partial = (
         b"",
         encode_preamble(CONTROL_KIND)[:5],
         encode_preamble(CONTROL_KIND) + _HELLO[:9],
         encode_preamble(DATA_KIND),
     )
-    said = chance.choice((*halves, encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1)))
+    data = chance.choice((*partial, encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1)))
     readers: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     for _ in range(chance.choice((1, 50, 200))):
-        reader, writer = await asyncio.open_connection("127.0.0.1", ground.port)
-        writer.write(said)
+        reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.port)
+        writer.write(data)
         readers.append((reader, writer))
-    facts = await query_host_info(ground.peer)  # others are served all the while
+    info = await query_host_info(endpoint.peer)  # others are served meanwhile
     async with asyncio.timeout(DEADLINE_S):
         for reader, writer in readers:
             with contextlib.suppress(OSError):
                 await reader.read()
             writer.close()
-    return "served" if facts.cores else "unknown"
+    return "served" if info.cores else "unknown"
 
 
-async def crowd(ground: Ground, _chance: random.Random) -> str:
-    """Ask for twelve runs at once, where ten are served."""
+async def too_many_runs(endpoint: EndpointUnderTest, _chance: random.Random) -> str:
+    """Start twelve runs at once where the limits allow ten."""
     plan = Plan(Settings(window_bytes=65_536), Workload.RR, duration_ns=SECOND_NS, interval_ns=SECOND_NS // 4)
-    ends = await asyncio.gather(*(carry_out(ground.peer, plan) for _ in range(12)))
+    ends = await asyncio.gather(*(carry_out(endpoint.peer, plan) for _ in range(12)))
     return ", ".join(sorted(set(ends)))

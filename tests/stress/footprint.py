@@ -1,9 +1,9 @@
-"""What linkgauge itself costs: memory, start-up, many sessions, a long run.
+"""The footprint of linkgauge: memory, start-up time, many sessions, a long run.
 
 Usage: .venv/bin/python tests/stress/footprint.py [--minutes 10]
 
-Prints the idle memory of an endpoint, the time from asking for a run to its first byte, 128 sessions against one,
-and the memory of both ends after one minute and at the end of a long run (left out with --minutes 0).
+Prints the memory of an idle endpoint, the time from the start of a run to its first byte, the rate of 128 sessions
+against one, and the memory of both ends after a minute and at the end of a long run (skipped with --minutes 0).
 """
 
 import argparse
@@ -27,10 +27,10 @@ _PEER = f"127.0.0.1:{_PORT}"
 _TARGET_MEMORY_MIB = 40
 _TARGET_START_MS = 300
 
-# What comes in is counted as it is read; what goes out only once an interval, when it is known to be acknowledged.
+# Direction in: received bytes are counted as they are read, sent bytes once an interval.
 _FIRST_BYTE = """
 import asyncio, time
-from linkgauge.engine.workers.fork_client import Hold
+from linkgauge.engine.workers.fork_client import ForkServerLease
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings
@@ -46,7 +46,7 @@ async def first_byte_ms(port):
 
 async def main(port):
     print(await first_byte_ms(port))
-    async with Hold():  # as the app has it while it waits for a key
+    async with ForkServerLease():  # as the app holds it while it waits for a key
         await asyncio.sleep(1.0)
         print(await first_byte_ms(port))
 
@@ -66,20 +66,20 @@ def _run(*options: str) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def _first_bytes_ms() -> tuple[float, float]:
-    """Return how long the first byte took: in a process that has no worker at hand, and in one that has."""
+    """Return the time to the first byte, without and with a fork server that is already running."""
     code = _FIRST_BYTE.replace("{port}", str(_PORT))
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    alone, at_hand = map(float, said.split())
-    return alone, at_hand
+    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    cold, warm = map(float, output.split())
+    return cold, warm
 
 
 def _many_sessions() -> None:
     rates: dict[str, list[float]] = {"1": [], "128": []}
     costs: dict[str, list[float]] = {"1": [], "128": []}
     for _ in range(3):
-        for sessions, found in rates.items():
+        for sessions, values in rates.items():
             result = _run("--seconds", "4", "--sessions", sessions)
-            found.append(result["measured"]["total"]["mbit_s"])
+            values.append(result["measured"]["total"]["mbit_s"])
             cpu = result["cpu"]
             costs[sessions].append(cpu["near"]["msec_per_mib"] + cpu["far"]["msec_per_mib"])
     for sessions, values in rates.items():
@@ -107,10 +107,10 @@ def main() -> None:
     options = parser.parse_args()
     with _endpoint() as pid:
         print(f"endpoint, idle: {resident_mib(pid):.1f} MiB (target {_TARGET_MEMORY_MIB})")
-        found = zip(*(_first_bytes_ms() for _ in range(7)), strict=True)
-        for what, times in zip(("a command", "an app at rest"), found, strict=True):
-            told = f"{median(times):.0f} ms (target {_TARGET_START_MS}; worst {max(times):.0f})"
-            print(f"{what}, from asking to the first byte: {told}")
+        times_ms = zip(*(_first_bytes_ms() for _ in range(7)), strict=True)
+        for what, times in zip(("a command", "an app at rest"), times_ms, strict=True):
+            text = f"{median(times):.0f} ms (target {_TARGET_START_MS}; worst {max(times):.0f})"
+            print(f"{what}, from asking to the first byte: {text}")
         _many_sessions()
         if options.minutes > 1:
             asyncio.run(_long_run(options.minutes, pid))

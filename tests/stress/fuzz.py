@@ -1,13 +1,13 @@
-"""Broken conversations, by the million: what a peer can send is never more than an error that blames it.
+"""Fuzzing of the control protocol: whatever a peer sends, the worst result is an error that blames it.
 
 Usage: .venv/bin/python tests/stress/fuzz.py [--inputs 1000000] [--seed 1]
 
-Three kinds of input, in turn: whole conversations, mutated as bytes and cut anywhere, into the control machine of
-either end; single messages, mutated as JSON values; and arbitrary bytes where preambles, data connections and
-squeezed messages are read. Prints what came of them, and the first input that broke a promise, if any did.
+Three kinds of input in turn: whole conversations, mutated as bytes and cut anywhere, for the state machine of
+either end; single messages, mutated as JSON values; and arbitrary bytes for the readers of preambles, data
+connections and compressed messages. Prints the results, and the first input that broke a promise, if any.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import argparse
@@ -112,34 +112,34 @@ _ODD: Final[tuple[Any, ...]] = (
 
 
 class BrokenPromise(AssertionError):
-    """An input that came to more than an error that blames its sender."""
+    """An input had a worse result than an error that blames its sender."""
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Return bytes with a few of them changed, taken out, put in, doubled or moved."""
-    found = bytearray(data)
+    """Return bytes with a few of them changed, removed, inserted or doubled."""
+    result = bytearray(data)
     for _ in range(chance.choice((0, 1, 1, 2, 5))):
-        at, to = sorted((chance.randrange(len(found) + 1), chance.randrange(len(found) + 1)))
+        at, to = sorted((chance.randrange(len(result) + 1), chance.randrange(len(result) + 1)))
         piece = chance.choice(
             (
                 chance.randbytes(chance.randrange(1, 9)),
                 struct.pack(">I", chance.choice((0, 1, 96, 2**14, 2**14 + 1, 2**18 + 1, 2**32 - 1))),
-                bytes(found[at:to]) * 2,
+                bytes(result[at:to]) * 2,
                 b"",
             )
         )
-        found[at : min(to, at + chance.choice((0, 1, 4, 10**6)))] = piece
-    return bytes(found)
+        result[at : min(to, at + chance.choice((0, 1, 4, 10**6)))] = piece
+    return bytes(result)
 
 
 def talk(end: End, chance: random.Random) -> bytes:
-    """Return what an end might say, in or out of order, its preamble before it."""
-    said = [encode_frame(chance.choice(SAYINGS[end])) for _ in range(chance.randrange(6))]
-    return encode_preamble(CONTROL_KIND) + b"".join(said)
+    """Return a preamble and random messages of an end, in any order."""
+    frames = [encode_frame(chance.choice(SAYINGS[end])) for _ in range(chance.randrange(6))]
+    return encode_preamble(CONTROL_KIND) + b"".join(frames)
 
 
 def standing(end: End, state: ControlState) -> ControlStateMachine:
-    """Return an end that has been greeted and stands in a state."""
+    """Return a state machine after the preamble, in a given state."""
     machine = ControlStateMachine(end)
     machine.receive_data(encode_preamble(CONTROL_KIND))
     machine.data_to_send()
@@ -148,17 +148,17 @@ def standing(end: End, state: ControlState) -> ControlStateMachine:
 
 
 def hear(machine: ControlStateMachine, data: bytes, chance: random.Random) -> str:
-    """Feed a machine with bytes, cut anywhere; return what came of it. Raises BrokenPromise."""
+    """Feed a state machine with bytes, cut anywhere; return the result. Raises BrokenPromise."""
     speaker = machine.end.other
     while data:
         cut = chance.choice((1, 7, 100, len(data)))
         machine.receive_data(data[:cut])
         data = data[cut:]
         for message in machine.messages_received():
-            if type(message) not in {type(one) for one in SAYINGS[speaker]}:
+            if type(message) not in {type(known) for known in SAYINGS[speaker]}:
                 raise BrokenPromise(f"{message} is nothing that the {speaker} end says")
-        kept = len(machine._frames._buffer)
-        if machine.error is None and kept > MAX_FRAME_BYTES[speaker] + 4:
+        buffered = len(machine._frames._buffer)
+        if machine.error is None and buffered > MAX_FRAME_BYTES[speaker] + 4:
             raise BrokenPromise("more is kept than a message may have")
     machine.receive_eof()
     if machine.error is None:
@@ -173,16 +173,16 @@ def hear(machine: ControlStateMachine, data: bytes, chance: random.Random) -> st
 
 
 def conversation(chance: random.Random) -> str:
-    """Have either end hear a mutated conversation."""
+    """Feed a mutated conversation to either end."""
     end = chance.choice(list(End))
-    said = mutated(talk(end.other, chance), chance)
+    data = mutated(talk(end.other, chance), chance)
     if chance.random() < 0.3:
-        return hear(ControlStateMachine(end), said, chance)
-    return hear(standing(end, chance.choice(list(TRANSITIONS))), said[PREAMBLE_BYTES:], chance)
+        return hear(ControlStateMachine(end), data, chance)
+    return hear(standing(end, chance.choice(list(TRANSITIONS))), data[PREAMBLE_BYTES:], chance)
 
 
 def message(chance: random.Random) -> str:
-    """Have a message read in which something is another JSON value."""
+    """Decode a message with some JSON values replaced."""
     (sender, _), text = chance.choice(list(_TREES.items()))
     tree = json.loads(text)
     for _ in range(chance.choice((1, 1, 2))):
@@ -199,24 +199,24 @@ def message(chance: random.Random) -> str:
     if chance.random() < 0.3:
         body = compress(body)
     try:
-        found = decode_body(body, sender)
+        decoded = decode_body(body, sender)
     except RemoteProtocolError as error:
         if not str(error).isprintable() or len(str(error)) > 1_000:
             raise BrokenPromise(f"{error}") from error
         return f"{sender} end's message: refused"
-    if decode_body(encode_frame(found)[4:], sender) != found:
-        raise BrokenPromise(f"{found} is another one once it is sent on")
+    if decode_body(encode_frame(decoded)[4:], sender) != decoded:
+        raise BrokenPromise(f"{decoded} is another one once it is sent on")
     return f"{sender} end's message: read"
 
 
 def bytes_alone(chance: random.Random) -> str:
-    """Have arbitrary bytes read where there are no messages."""
+    """Feed arbitrary bytes to a reader of something else than messages."""
     which = chance.randrange(3)
     if which == 0:
-        found = decode_preamble(
+        kind = decode_preamble(
             mutated(encode_preamble(CONTROL_KIND), chance)[:PREAMBLE_BYTES].ljust(PREAMBLE_BYTES)
         )
-        return f"preamble: {'none' if found is None else 'one'}"
+        return f"preamble: {'none' if kind is None else 'one'}"
     try:
         if which == 1:
             DataHello.unpack(chance.randbytes(DATA_HELLO_BYTES))
@@ -233,7 +233,7 @@ KINDS: Final[tuple[Callable[[random.Random], str], ...]] = (conversation, messag
 
 
 def fuzz(inputs: int, seed: int) -> Counter[str]:
-    """Return what came of that many inputs; raise BrokenPromise, or what got out, with the input's number."""
+    """Return the results of that many inputs; raise BrokenPromise, or any other error, with the input's number."""
     results: Counter[str] = Counter()
     for number in range(inputs):
         try:
@@ -245,18 +245,17 @@ def fuzz(inputs: int, seed: int) -> Counter[str]:
 
 
 def main() -> None:
-    """Fuzz, and say what came of it."""
+    """Fuzz, and print the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--inputs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     began = time.monotonic()
-    results = fuzz(asked.inputs, asked.seed)
-    print(
-        f"{results.total()} inputs of seed {asked.seed} in {time.monotonic() - began:.0f} s; no promise was broken"
-    )
-    for what, count in sorted(results.items()):
-        print(f"{count:9}  {what}")
+    results = fuzz(options.inputs, options.seed)
+    took_s = time.monotonic() - began
+    print(f"{results.total()} inputs of seed {options.seed} in {took_s:.0f} s; no promise was broken")
+    for result, count in sorted(results.items()):
+        print(f"{count:9}  {result}")
 
 
 if __name__ == "__main__":

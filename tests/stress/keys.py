@@ -1,13 +1,13 @@
-"""How long a key takes to be seen, while a run over loopback keeps every core busy.
+"""The latency of keys in the app, while a run over loopback keeps every core busy.
 
 Usage: .venv/bin/python tests/stress/keys.py [--keys 24] [--kept 200]
 
-The app runs in a real pseudo-terminal, and a terminal in memory shows what it draws. Every kind of key is pressed:
-toggles, help, letters of both filters, arrows in both lists. The time is from the key's byte to the frame in which
-what it does can be read; beside it stands how long the app's own thread worked for that, and waited for a core.
+The app runs in a pseudo-terminal, and a terminal in memory renders its output. Every kind of key is pressed:
+settings, help, letters in both filters, arrows in both lists. The latency is from the key's byte to the frame that
+shows its effect, printed with the time that the app's main thread worked and waited for a core meanwhile.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import argparse
@@ -34,11 +34,11 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import judge
 from linkgauge.tui.services.run_session import run_document
-from terminal import Terminal, app, own_ms
+from terminal import Terminal, open_app, thread_times_ms
 
 _TARGET_MS = 50.0
 Key = tuple[str, Callable[[str], bool]]
-Pressed = tuple[float, float, float]  # ms until it was seen, of them at work, and waiting for a core
+Latency = tuple[float, float, float]  # ms until the effect is visible, of these at work and waiting for a core
 
 
 def _shows(words: str) -> Callable[[str], bool]:
@@ -66,20 +66,20 @@ _LISTS = (("presets", "n", "type to filter", 5), ("history", "h", "runs kept", 3
 _HELP: list[Key] = [("?", _shows("keys and marks")), ("\x1b", _lacks("keys and marks"))]
 
 
-def _measure(terminal: Terminal, keys: Iterable[Key]) -> list[Pressed]:
-    """Press each key at some moment of the screen's own rhythm."""
-    chance, found = random.Random(1), list[Pressed]()
+def _measure(terminal: Terminal, keys: Iterable[Key]) -> list[Latency]:
+    """Press each key at a random phase of the refresh."""
+    chance, latencies = random.Random(1), list[Latency]()
     for key, is_there in keys:
-        worked, waited = own_ms(terminal.pid)
-        took_s = terminal.timed(key, is_there)
-        work, wait = own_ms(terminal.pid)
-        found.append((1e3 * took_s, work - worked, wait - waited))
-        terminal.rest(0.25 + 0.25 * chance.random())
-    return found
+        worked, waited = thread_times_ms(terminal.pid)
+        took_s = terminal.press_and_time(key, is_there)
+        work, wait = thread_times_ms(terminal.pid)
+        latencies.append((1e3 * took_s, work - worked, wait - waited))
+        terminal.follow(0.25 + 0.25 * chance.random())
+    return latencies
 
 
 def _letters(count: int) -> Iterable[Key]:
-    """Type a word letter by letter, and rub it out again, letter by letter."""
+    """Type a word letter by letter, then delete it letter by letter."""
     word = "ethernet"
     typed = [(letter, word[: at + 1]) for at, letter in enumerate(word)]
     rubbed = [("\x7f", word[:at]) for at in range(len(word) - 1, 0, -1)]
@@ -89,23 +89,24 @@ def _letters(count: int) -> Iterable[Key]:
 
 
 def _arrows(terminal: Terminal, first: int, count: int) -> Iterable[Key]:
-    """Go down and up a list: other words are then on the cursor's ground."""
+    """Go down and up a list; the line with the cursor's background changes."""
     for key in islice(cycle(["\x1b[B"] * 6 + ["\x1b[A"] * 6), count):
         before = _at_cursor(terminal, first)
         yield key, lambda _text, before=before: _at_cursor(terminal, first) not in {before, ""}
 
 
 def _at_cursor(terminal: Terminal, first: int) -> str:
-    """Return the line, from the list's first on, whose ground is another one than its neighbours'."""
+    """Return the line of the list whose background differs from its neighbours'."""
     screen = terminal.screen
-    grounds = [screen.buffer[y][6].bg for y in range(screen.lines)]
-    found = (y for y in range(first, len(grounds) - 2) if grounds[y - 1] == grounds[y + 1] != grounds[y])
-    return next((screen.display[y] for y in found), "")
+    backgrounds = [screen.buffer[y][6].bg for y in range(screen.lines)]
+    rows = range(first, len(backgrounds) - 2)
+    matches = (y for y in rows if backgrounds[y - 1] == backgrounds[y + 1] != backgrounds[y])
+    return next((screen.display[y] for y in matches), "")
 
 
 def _all_kinds(
     terminal: Terminal, keys: int, lists: Iterable[tuple[str, str, str, int]]
-) -> dict[str, list[Pressed]]:
+) -> dict[str, list[Latency]]:
     terminal.until(_shows("READY"))
     terminal.press("t" * 3)  # from 30 s to no end
     terminal.until(_shows("until stopped"))
@@ -118,14 +119,14 @@ def _all_kinds(
     for name, key, is_there, first in lists:
         terminal.press(key)
         terminal.until(_shows(is_there))
-        terminal.rest(1.0)
+        terminal.follow(1.0)
         found[f"arrows in the {name}"] = _measure(terminal, _arrows(terminal, first, keys))
         if name == "history":
             terminal.press("/")
-            terminal.rest(0.5)
+            terminal.follow(0.5)
         found[f"letters in the {name}"] = _measure(terminal, _letters(keys))
         terminal.press("\x1b")
-        terminal.rest(0.7)
+        terminal.follow(0.7)
         if name == "history":
             terminal.press("\x1b")
         terminal.until(_shows("RUNNING"))
@@ -133,19 +134,19 @@ def _all_kinds(
 
 
 async def _events() -> list[Event]:
-    """Return what a short run tells."""
+    """Return the events of a short run."""
     async with embedded_endpoint() as far, open_run(Plan(duration_ns=SECOND_NS), far) as run:
         return [event async for event in run]
 
 
-def _keep(folder: Path, kept: int) -> None:
-    """Fill a run log with so many runs: one real run, over and over."""
+def _fill_log(folder: Path, runs: int) -> None:
+    """Fill a run log with copies of one real run."""
     preset = load_catalog().find("loopback")
     events = asyncio.run(_events())
     summary = replay(events).summary()
     verdict = judge(summary)
     with RunLog.open(folder) as log:
-        for number in range(kept):
+        for number in range(runs):
             run_id = f"20261121-{number // 60:02d}{number % 60:02d}00-{number:04x}"
             log.begin(run_id, preset.id, str(LOOPBACK), label=f"{'ethernet' if number % 3 else 'fddi'} {number}")
             for event in events:
@@ -163,8 +164,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LINKGAUGE_DATA_DIR"] = folder
-        _keep(Path(folder), options.kept)
-        with app() as terminal:
+        _fill_log(Path(folder), options.kept)
+        with open_app() as terminal:
             found = _all_kinds(terminal, options.keys, [one for one in _LISTS if one[0] != options.without])
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, {options.kept} runs kept")
     for name, pressed in found.items():

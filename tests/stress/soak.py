@@ -1,15 +1,14 @@
-"""Runs and faults in random order against two endpoints, and what they still hold after each of them.
+"""A soak test: runs and faults in random order against two endpoints, and their resources after each.
 
 Usage: .venv/bin/python tests/stress/soak.py [--minutes 60] [--seed 1] [--note TEXT]
 
-The endpoints are the real command, with a key and limits; one of them with TLS. Prints a line for each thing that
-was done, and a report, which is written to bench/results as well, also where SIGTERM ends it early. Exits with 1
-where an endpoint kept anything: a descriptor, a thread, a block of shared memory, a process, or memory that keeps
-growing; where it said what it should not; or where something ended as it should not, on a machine that had time for
-it. What ends so on a machine that is busy with other things is listed apart, with what everything was doing then.
+The endpoints are the real command with a key and limits, one of them with TLS. Prints a line for each action and a
+report, also after SIGTERM; the report is written to tests/stress/results, too. Exits with 1 if an endpoint keeps a
+descriptor, a thread, shared memory, a process or ever more memory, if it prints a traceback or a warning, or if an
+action ends in an unexpected way. Unexpected ends on a starved machine are listed separately, with its state.
 """
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import argparse
@@ -30,24 +29,25 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from actions import KINDS, Kind
-from ground import Ground, grounds
-from held import Held, held_by, wait_until
+from actions import ACTIONS, SoakAction
+from endpoint_under_test import EndpointUnderTest, start_endpoints
 from linkgauge import __version__
 from linkgauge.engine.host.event_loop import loop_factory
-from starvation import Starvation, what_goes_on
+from resources import Resources, resources_of, wait_for_release
+from starvation import Starvation, machine_state
 
 _RESULTS = Path(__file__).parent / "results"
 _GIVE_BACK_S = 45.0  # a near end that is gone while payload still moves is waited for half a minute
 _GIVE_BACK_STARVED_S = 300.0
-_WARM_UP = {"near_frozen", "far_frozen", "silence", "drip"}  # not in it: they take long, and load nothing
+# They take long and load nothing.
+_NOT_IN_WARM_UP = {"near_frozen", "far_frozen", "silent_connections", "slow_handshake"}
 _MARGIN_KIB = 64 * 1024  # in one step; what grows slowly is told by the medians
 _GROWTH_KIB = 8 * 1024  # from the second quarter's median to the last one's
 _PAUSE_S = 0.5
 
 
 class _Soak:
-    """Does one thing after another, and keeps what came of it."""
+    """Carries out one action after another, and collects the results."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -57,56 +57,54 @@ class _Soak:
         self.kept: list[dict[str, Any]] = []
         self.unexpected: list[dict[str, Any]] = []
         self.starved: list[dict[str, Any]] = []
-        self.before: dict[str, Held] = {}
+        self.before: dict[str, Resources] = {}
         self.resident: dict[str, list[int]] = {}
         self.slowest_s = 0.0
 
-    async def warm_up(self, ground: Ground) -> None:
-        """Have all that is imported and allocated once be there: it is no leak."""
-        for kind in KINDS:
-            if kind.name not in _WARM_UP:
-                await kind.act(ground, self.chance)
-        while held_by(ground.pid).workers:  # noqa: ASYNC110 - only looking tells of another process
+    async def warm_up(self, endpoint: EndpointUnderTest) -> None:
+        """Let the endpoint import and allocate everything once: that is no leak."""
+        for action in ACTIONS:
+            if action.name not in _NOT_IN_WARM_UP:
+                await action.function(endpoint, self.chance)
+        while resources_of(endpoint.pid).workers:  # noqa: ASYNC110 - only looking tells of another process
             await asyncio.sleep(0.1)
-        self.before[ground.name] = held_by(ground.pid)
-        self.resident[ground.name] = []
+        self.before[endpoint.name] = resources_of(endpoint.pid)
+        self.resident[endpoint.name] = []
 
-    async def step(self, ground: Ground, kind: Kind) -> None:
-        """Do one thing, and wait until the endpoint holds no more than before."""
+    async def step(self, endpoint: EndpointUnderTest, action: SoakAction) -> None:
+        """Carry out an action, and wait until the endpoint has released its resources."""
         at_s = round(time.monotonic() - self.began, 1)
         self.starvation.begin()
         try:
-            ended = await kind.act(ground, self.chance)
+            ended = await action.function(endpoint, self.chance)
         except Exception as error:  # noqa: BLE001 - it is what a soak looks for
             ended = f"{type(error).__name__}: {error}"
-        what = {"at_s": at_s, "action": kind.name, "endpoint": ground.name, "ended": ended}
-        if ended not in kind.ends:
-            found = what | self.starvation.worst() | what_goes_on(ground.port, (ground.pid, os.getpid()))
-            found["log"] = ground.last_words()
-            (self.starved if self.starvation.is_one else self.unexpected).append(found)
-        left = await self._given_back(ground, what)
-        self.done[f"{kind.name}: {ended}"] += 1
-        resident = held_by(ground.pid).resident_kib
-        self.resident[ground.name].append(resident)
+        what = {"at_s": at_s, "action": action.name, "endpoint": endpoint.name, "ended": ended}
+        if ended not in action.expected_ends:
+            entry = what | self.starvation.worst() | machine_state(endpoint.port, (endpoint.pid, os.getpid()))
+            entry["log"] = endpoint.last_words()
+            (self.starved if self.starvation.is_starved else self.unexpected).append(entry)
+        left = await self._given_back(endpoint, what)
+        self.done[f"{action.name}: {ended}"] += 1
+        resident = resources_of(endpoint.pid).resident_kib
+        self.resident[endpoint.name].append(resident)
         worst = " ".join(f"{name} {value:g}" for name, value in self.starvation.worst().items())
-        print(
-            f"{at_s:7.1f} s  {ground.name:5}  {kind.name:18} {ended:32} {resident:6} KiB  {worst}  {left or ''}",
-            flush=True,
-        )
+        what_ended = f"{endpoint.name:5}  {action.name:18} {ended:32}"
+        print(f"{at_s:7.1f} s  {what_ended} {resident:6} KiB  {worst}  {left or ''}", flush=True)
 
-    async def _given_back(self, ground: Ground, what: dict[str, Any]) -> dict[str, int]:
-        before = self.before[ground.name]
-        took_s, left = await asyncio.to_thread(wait_until, ground.pid, before, _GIVE_BACK_S, _MARGIN_KIB)
-        if left and self.starvation.is_one:
+    async def _given_back(self, endpoint: EndpointUnderTest, what: dict[str, Any]) -> dict[str, int]:
+        before = self.before[endpoint.name]
+        took_s, left = await asyncio.to_thread(wait_for_release, endpoint.pid, before, _GIVE_BACK_S, _MARGIN_KIB)
+        if left and self.starvation.is_starved:
             more_s, left = await asyncio.to_thread(
-                wait_until, ground.pid, before, _GIVE_BACK_STARVED_S, _MARGIN_KIB
+                wait_for_release, endpoint.pid, before, _GIVE_BACK_STARVED_S, _MARGIN_KIB
             )
             took_s += more_s
         self.slowest_s = max(self.slowest_s, took_s)
         if left:
-            state = what_goes_on(ground.port, (ground.pid, os.getpid()))
+            state = machine_state(endpoint.port, (endpoint.pid, os.getpid()))
             self.kept.append(what | {"left": left} | self.starvation.worst() | state)
-            self.before[ground.name] = held_by(ground.pid)
+            self.before[endpoint.name] = resources_of(endpoint.pid)
         return left
 
 
@@ -116,20 +114,20 @@ async def _soak(minutes: float, seed: int) -> dict[str, Any]:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with grounds() as (endpoints, said):
-        for ground in endpoints:
-            await soak.warm_up(ground)
+    with start_endpoints() as (endpoints, said):
+        for endpoint in endpoints:
+            await soak.warm_up(endpoint)
         gc.collect()
-        first, own, shared = dict(soak.before), held_by(os.getpid()), _dev_shm()
+        first, own, shared = dict(soak.before), resources_of(os.getpid()), _dev_shm()
         soak.began = time.monotonic()
         while time.monotonic() - soak.began < minutes * 60 and not stop.is_set():
-            (kind,) = chance.choices(KINDS, [kind.weight for kind in KINDS])
-            await soak.step(chance.choice(endpoints), kind)
+            (action,) = chance.choices(ACTIONS, [action.weight for action in ACTIONS])
+            await soak.step(chance.choice(endpoints), action)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _PAUSE_S)
         gc.collect()
-        last = {ground.name: held_by(ground.pid) for ground in endpoints}
-        own_after, shared_after = held_by(os.getpid()), _dev_shm()
+        last = {endpoint.name: resources_of(endpoint.pid) for endpoint in endpoints}
+        own_after, shared_after = resources_of(os.getpid()), _dev_shm()
     return {
         "linkgauge": __version__,
         "minutes": round((time.monotonic() - soak.began) / 60, 1),
@@ -155,7 +153,7 @@ async def _soak(minutes: float, seed: int) -> dict[str, Any]:
 
 
 def _dev_shm() -> int:
-    """Return how many files there are in /dev/shm, anybody's."""
+    """Return the number of files in /dev/shm, of any process."""
     return len(list(Path("/dev/shm").iterdir()))
 
 
@@ -174,8 +172,8 @@ def _is_clean(report: dict[str, Any]) -> bool:
     return not (report["kept"] or report["unexpected"] or report["said"] or grows)
 
 
-def _told(entries: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each of these; all that was found is in the JSON."""
+def _lines(entries: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each entry; the JSON report has all details."""
     return [
         f"    {each['at_s']:7.1f} s  {each['endpoint']:5}  {each['action']}: {each.get('left') or each['ended']}  "
         f"(work took {each['slowdown']:g} times as long, load {each['load']})"
@@ -191,23 +189,23 @@ def _text(report: dict[str, Any]) -> str:
         *(f"  {count:5}  {what}" for what, count in report["done"].items()),
         "",
     ]
-    for name, found in [*report["endpoints"].items(), ("near end", report["near_end"])]:
-        lines.append(f"  {name:9} before {found['before']}")
-        lines.append(f"  {name:9} after  {found['after']}")
+    for name, resources in [*report["endpoints"].items(), ("near end", report["near_end"])]:
+        lines.append(f"  {name:9} before {resources['before']}")
+        lines.append(f"  {name:9} after  {resources['after']}")
         if name in report["endpoints"]:
             lines.append(
-                f"  {name:9} resident memory, median of each quarter: {found['resident_kib_by_quarter']} KiB"
+                f"  {name:9} resident memory, median of each quarter: {resources['resident_kib_by_quarter']} KiB"
             )
     shared = report["dev_shm_files"]
     lines += [
         f"  files in /dev/shm: {shared['before']} before, {shared['after']} after",
         f"  longest until all was given back: {report['longest_until_given_back_s']} s",
         "  kept:",
-        *_told(report["kept"]),
+        *_lines(report["kept"]),
         "  ended as it should not:",
-        *_told(report["unexpected"]),
+        *_lines(report["unexpected"]),
         "  ended otherwise while the machine was busy with other things:",
-        *_told(report["starved"]),
+        *_lines(report["starved"]),
         f"  said on standard error beside the log: {report['said'] or 'nothing'}",
         f"  {'CLEAN' if report['clean'] else 'NOT CLEAN'}",
     ]
@@ -215,15 +213,15 @@ def _text(report: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Soak, report, and tell by the exit status whether anything was kept."""
+    """Soak and report; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--note", default="", help="what the report should say of the circumstances")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        report = runner.run(_soak(asked.minutes, asked.seed))
-    report["note"] = asked.note
+        report = runner.run(_soak(options.minutes, options.seed))
+    report["note"] = options.note
     report["clean"] = _is_clean(report)
     _RESULTS.mkdir(exist_ok=True)
     (_RESULTS / "soak.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Whether this machine gives its processes the time they need, and what everything was doing where it does not.
+"""Detection of a starved machine, and a record of its processes and connections.
 
-A run that fails because a worker did not get a core for ten seconds says nothing of linkgauge.
+A run that fails because a worker got no core for ten seconds is no failure of linkgauge.
 """
 
 # pyright: basic
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from processes import tree
+from processes import process_tree
 
 _PAUSE_S = 1.0
 _WORK = bytes(4 << 20)  # hashed without the interpreter's lock: some milliseconds of a core
@@ -26,7 +26,7 @@ _STATES = {"01": "established", "03": "half open", "06": "time-wait", "08": "clo
 
 
 class Starvation:
-    """Does a little work every second, and keeps how long it took beyond the time on a core."""
+    """Does a little work every second in a thread, and records its worst slowdown and delay."""
 
     def __init__(self) -> None:
         self._slowdown = 1.0
@@ -35,17 +35,17 @@ class Starvation:
         threading.Thread(target=self._measure, daemon=True).start()
 
     def begin(self) -> None:
-        """Forget what was worst until now."""
+        """Forget the worst values so far."""
         self._slowdown, self._late_s, self._load = 1.0, 0.0, os.getloadavg()[0]
 
     def worst(self) -> dict[str, float]:
-        """Return what was worst since then."""
+        """Return the worst values since `begin`."""
         load = max(self._load, os.getloadavg()[0])
         return {"slowdown": round(self._slowdown, 1), "late_s": round(self._late_s, 2), "load": round(load, 1)}
 
     @property
-    def is_one(self) -> bool:
-        """Whether processes have waited so long that deadlines may have passed for that alone."""
+    def is_starved(self) -> bool:
+        """Whether deadlines may have passed just because processes waited for a core."""
         worst = self.worst()
         per_core = worst["load"] / (os.cpu_count() or 1)
         return worst["slowdown"] >= _SLOW or worst["late_s"] >= _LATE_S or per_core >= _LOAD_PER_CORE
@@ -61,12 +61,12 @@ class Starvation:
             self._slowdown = max(self._slowdown, took / max(worked, 1e-6))
 
 
-def what_goes_on(port: int, roots: Iterable[int]) -> dict[str, Any]:
-    """Return what these processes and all they started do, their connections, and how busy the machine is."""
+def machine_state(port: int, roots: Iterable[int]) -> dict[str, Any]:
+    """Return the state of these processes and their descendants, their connections, and the machine's load."""
     return {
         "load": Path("/proc/loadavg").read_text(encoding="ascii").strip(),
         "pressure": _first_line(Path("/proc/pressure/cpu")),
-        "processes": [_doing(pid) for root in roots for pid in tree(root)],
+        "processes": [_doing(pid) for root in roots for pid in process_tree(root)],
         "connections": _connections(port),
         "waits": [_wait_of(task) for task in asyncio.all_tasks()],
     }
@@ -90,13 +90,13 @@ def _doing(pid: int) -> str:
 
 
 def _connections(port: int) -> dict[str, int]:
-    """Count the connections that have a port, by their state, from /proc/net/tcp."""
-    found: Counter[str] = Counter()
+    """Count the connections with a port by state, from /proc/net/tcp."""
+    counts: Counter[str] = Counter()
     for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
         words = line.split()
         if f"{port:04X}" in (words[1].rpartition(":")[2], words[2].rpartition(":")[2]):
-            found[_STATES.get(words[3], words[3])] += 1
-    return dict(found)
+            counts[_STATES.get(words[3], words[3])] += 1
+    return dict(counts)
 
 
 def _wait_of(task: "asyncio.Task[Any]") -> str:

@@ -1,4 +1,4 @@
-"""The app in a pseudo-terminal of its own, and a terminal in memory that shows what it draws."""
+"""The app in a pseudo-terminal, and a terminal in memory that renders its output."""
 
 import fcntl
 import os
@@ -15,12 +15,12 @@ from pathlib import Path
 import pyte
 
 _DEADLINE_S = 20.0
-# Parsing what was read must not hold up reading, for that is when a frame counts as there.
+# Parsing must not delay reading: a frame is timed when it is read.
 _PARSED_AT_ONCE = 256
 
 
 class Terminal:
-    """Keys go in, what a person would see comes out. `written` counts the bytes of all that was drawn."""
+    """Takes keys and renders the screen. `written` counts the bytes of the app's output."""
 
     def __init__(self, pid: int, master: int, size: tuple[int, int]) -> None:
         columns, lines = size
@@ -33,7 +33,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What stands on the screen, line by line, with plain spaces."""
+        """The text of the screen, with plain spaces."""
         return "\n".join(self.screen.display).replace("\N{NO-BREAK SPACE}", " ")
 
     def press(self, keys: str) -> None:
@@ -41,7 +41,7 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def until(self, is_there: Callable[[str], bool], within_s: float = _DEADLINE_S) -> float:
-        """Follow the screen until it shows something; return when that came, in seconds of the monotonic clock."""
+        """Follow the screen until `is_there` accepts it; return when that frame came, on the monotonic clock."""
         came = time.monotonic()
         deadline = came + within_s
         while not is_there(self.text):
@@ -50,22 +50,22 @@ class Terminal:
             came = self._show_all()
         return came
 
-    def rest(self, seconds: float) -> None:
-        """Follow the screen for a while, or until the app has left."""
+    def follow(self, seconds: float) -> None:
+        """Follow the screen for some seconds, or until the app has ended."""
         until = time.monotonic() + seconds
         with suppress(OSError):
             while (left := until - time.monotonic()) > 0:
                 if self._read(left):
                     self._show_all()
 
-    def timed(self, keys: str, is_there: Callable[[str], bool]) -> float:
-        """Press keys; return the seconds until what they do is there to be seen."""
+    def press_and_time(self, keys: str, is_there: Callable[[str], bool]) -> float:
+        """Press keys; return the seconds until their effect is visible."""
         began = time.monotonic()
         self.press(keys)
         return self.until(is_there) - began
 
     def _read(self, within_s: float) -> bool:
-        """Take what has come, with its time; return whether there was anything."""
+        """Read pending output with its time; return whether there was any."""
         if not select.select([self._master], [], [], within_s)[0]:
             return False
         part = os.read(self._master, 65_536)
@@ -74,7 +74,7 @@ class Terminal:
         return True
 
     def _show_all(self) -> float:
-        """Show what was read, and what comes meanwhile; return when the last of it came."""
+        """Render the output read so far; return when the last of it came."""
         came = 0.0
         while self._waiting:
             came, part = self._waiting.pop(0)
@@ -85,8 +85,8 @@ class Terminal:
 
 
 @contextmanager
-def app(*arguments: str, size: tuple[int, int] = (120, 40)) -> Generator[Terminal]:
-    """Give the app in a terminal; it is left by its keys, and waited for."""
+def open_app(*arguments: str, size: tuple[int, int] = (120, 40)) -> Generator[Terminal]:
+    """Yield the app in a terminal; quit it by its keys, and wait for its end."""
     pid, master = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
@@ -99,15 +99,15 @@ def app(*arguments: str, size: tuple[int, int] = (120, 40)) -> Generator[Termina
         with suppress(OSError):
             for key in ("\x1b", "\x1b", "q"):
                 terminal.press(key)
-                terminal.rest(0.7)
-            terminal.rest(2.0)
+                terminal.follow(0.7)
+            terminal.follow(2.0)
     finally:
         os.close(master)
         os.waitpid(pid, 0)
 
 
-def own_ms(pid: int) -> tuple[float, float]:
-    """Return how long a process's first thread has worked, and how long it has waited for a core, in ms."""
+def thread_times_ms(pid: int) -> tuple[float, float]:
+    """Return the ms that a process's main thread has worked, and waited for a core."""
     with suppress(OSError):
         worked, waited, _ = Path(f"/proc/{pid}/task/{pid}/schedstat").read_text(encoding="ascii").split()
         return int(worked) / 1e6, int(waited) / 1e6

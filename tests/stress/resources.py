@@ -1,6 +1,6 @@
-"""What an endpoint in a process of its own holds: descriptors, memory, workers."""
+"""The resources of a process: descriptors, shared memory, workers, threads and resident memory."""
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import os
@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from linkgauge.engine.model.peer import Peer
-from processes import workers
+from processes import worker_pids
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a process holds at one moment."""
+class Resources:
+    """The resources of a process at one moment."""
 
     descriptors: int
     shared_blocks: int
@@ -26,8 +26,8 @@ class Held:
     threads: int
     resident_kib: int
 
-    def beyond(self, before: "Held", margin_kib: int) -> dict[str, int]:
-        """Return what is more than before; memory may be more by a margin."""
+    def excess_over(self, before: "Resources", margin_kib: int) -> dict[str, int]:
+        """Return the excess over earlier resources; memory may exceed them by a margin."""
         now, then = asdict(self), asdict(before)
         return {
             name: now[name] - then[name]
@@ -36,27 +36,27 @@ class Held:
         }
 
 
-def held_by(pid: int) -> Held:
-    """Return what a process holds."""
+def resources_of(pid: int) -> Resources:
+    """Return the resources of a process."""
     names: list[str] = []
-    for each in Path(f"/proc/{pid}/fd").iterdir():
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:
-            names.append(str(each.readlink()))
+            names.append(str(descriptor.readlink()))
         except OSError:  # closed meanwhile
             continue
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return Held(
+    return Resources(
         descriptors=len(names),
         shared_blocks=sum("memfd:" in name for name in names),
-        workers=len(workers(pid)),
+        workers=len(worker_pids(pid)),
         threads=int(status.partition("Threads:")[2].split()[0]),
         resident_kib=int(status.partition("VmRSS:")[2].split()[0]),
     )
 
 
 @contextmanager
-def endpoint() -> Generator[tuple[int, Peer]]:
-    """Give the process id and the address of an endpoint on loopback, which ends with the block."""
+def loopback_endpoint() -> Generator[tuple[int, Peer]]:
+    """Yield the process id and the address of an endpoint on loopback, which ends with the `with` block."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "linkgauge.engine.far.loopback"],
         stdin=subprocess.PIPE,
@@ -69,14 +69,16 @@ def endpoint() -> Generator[tuple[int, Peer]]:
     try:
         yield process.pid, Peer("127.0.0.1", int(process.stdout.readline()))
     finally:
-        said = process.communicate(timeout=30)[1]
-        if said:
-            print(f"the endpoint said on stderr:\n{said}", file=sys.stderr)
+        errors = process.communicate(timeout=30)[1]
+        if errors:
+            print(f"the endpoint said on stderr:\n{errors}", file=sys.stderr)
 
 
-def wait_until(pid: int, before: Held, deadline_s: float, margin_kib: int) -> tuple[float, dict[str, int]]:
-    """Wait until a process holds no more than before; return how long that took, and what was left at the end."""
+def wait_for_release(
+    pid: int, before: Resources, deadline_s: float, margin_kib: int
+) -> tuple[float, dict[str, int]]:
+    """Wait until a process has released its excess; return the seconds, and what it still has at the deadline."""
     began = time.monotonic()
-    while (left := held_by(pid).beyond(before, margin_kib)) and time.monotonic() - began < deadline_s:
+    while (left := resources_of(pid).excess_over(before, margin_kib)) and time.monotonic() - began < deadline_s:
         time.sleep(0.05)
     return time.monotonic() - began, left

@@ -1,6 +1,6 @@
-"""An endpoint as an operator would run it: the real command with a key, limits and a log; with TLS or without."""
+"""An endpoint as an operator runs it: the real command with key, limits and log, with or without TLS."""
 
-# The package is the folder above this one, which pyright cannot know under the package's name.
+# The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import asyncio
@@ -24,8 +24,8 @@ LIMITS = (
 )
 
 
-class Ground:
-    """One endpoint: its process, how to get there, and the files it was told of."""
+class EndpointUnderTest:
+    """One endpoint: its process, its address, and its key, limits and log files."""
 
     def __init__(self, folder: Path, *, has_tls: bool) -> None:
         self.name = "tls" if has_tls else "plain"
@@ -64,42 +64,42 @@ class Ground:
                 env={**os.environ, "PYTHONWARNINGS": "error"},
             )
         assert self.process.stdout is not None
-        told = json.loads(self.process.stdout.readline())["listening"]
-        fingerprint = told.get("tls_fingerprint")
+        listening = json.loads(self.process.stdout.readline())["listening"]
+        fingerprint = listening.get("tls_fingerprint")
         self.fingerprint = None if fingerprint is None else bytes.fromhex(fingerprint)
-        self.port: int = told["port"]
+        self.port: int = listening["port"]
 
     @property
     def pid(self) -> int:
-        """The process of the endpoint."""
+        """The process id of the endpoint."""
         return self.process.pid
 
     @property
     def peer(self) -> Peer:
-        """The endpoint, with what there is to bring to it."""
+        """The endpoint's address with its key and fingerprint."""
         return self.with_key(self.key)
 
     def with_key(self, key: SharedKey | None, fingerprint: bytes | None = None) -> Peer:
-        """Return the endpoint as one who has another key, or none, or takes it for another one, sees it."""
+        """Return the endpoint's address with another key, or none, and perhaps another fingerprint."""
         return Peer("127.0.0.1", self.port, Access(key, fingerprint=fingerprint or self.fingerprint))
 
     def write_key(self, key: SharedKey | None) -> None:
-        """Put a key into the key file, or what is none."""
+        """Write a key into the key file, or an invalid one."""
         self.key_file.touch(0o600)
         self.key_file.write_text("short" if key is None else key.reveal(), encoding="ascii")
 
     async def reload(self) -> list[str]:
-        """Have the files read again; return what the endpoint says of limits and key."""
+        """Reload the files; return the endpoint's log events for limits and key."""
         seen = len(self._reloads())
         self.process.send_signal(signal.SIGHUP)
         async with asyncio.timeout(_DEADLINE_S):
-            while len(found := self._reloads()) < seen + 2:  # noqa: ASYNC110 - only looking tells of another process
+            while len(events := self._reloads()) < seen + 2:  # noqa: ASYNC110 - only looking tells of another process
                 await asyncio.sleep(0.05)
-        return found[seen:]
+        return events[seen:]
 
     @contextmanager
     def few_descriptors(self, count: int) -> Generator[None]:
-        """Let it have no more than so many for as long as the block lasts."""
+        """Limit its descriptors for a `with` block."""
         before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (count, before[1]))
         try:
@@ -108,11 +108,11 @@ class Ground:
             resource.prlimit(self.pid, resource.RLIMIT_NOFILE, before)
 
     def last_words(self, count: int = 5) -> list[str]:
-        """Return the end of its log."""
+        """Return the last lines of its log."""
         return self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
 
     def close(self) -> list[str]:
-        """End it, and return every line of its log that is none: tracebacks and warnings."""
+        """End it, and return the lines on stderr that are no log entries: tracebacks and warnings."""
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
         self.process.communicate(timeout=_DEADLINE_S)
@@ -133,16 +133,16 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def grounds() -> Generator[tuple[list[Ground], list[str]]]:
-    """Give an endpoint without TLS and one with it, and a list that gets what they should not have said."""
-    said: list[str] = []
+def start_endpoints() -> Generator[tuple[list[EndpointUnderTest], list[str]]]:
+    """Yield an endpoint without TLS and one with it, and a list that gets their stray lines when they end."""
+    stray_lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        started: list[Ground] = []
+        started: list[EndpointUnderTest] = []
         try:
             for name in ("plain", "tls"):
                 (Path(folder) / name).mkdir()
-                started.append(Ground(Path(folder) / name, has_tls=name == "tls"))
-            yield started, said
+                started.append(EndpointUnderTest(Path(folder) / name, has_tls=name == "tls"))
+            yield started, stray_lines
         finally:
-            for ground in started:
-                said += ground.close()
+            for endpoint in started:
+                stray_lines += endpoint.close()
