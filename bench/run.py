@@ -3,8 +3,8 @@
 Usage: make bench [ARGS="--rounds 7 --seconds 3 --only copy-128K"]
 
 Everything runs on loopback, if possible in a private network namespace, with cubic congestion control. Each case
-runs its entries one after the other, round after round: a drift of the machine affects all alike. Rates are those that
-each tool prints; CPU is read from /proc for all, over the steady part of a round. On a virtual machine a round
+runs its entries one after the other, round after round: a drift of the machine affects all alike. Rates are each
+tool's own; CPU is read from /proc for all, over the steady part of a round. On a virtual machine a round
 is repeated if the host took much of its time meanwhile. Prints medians and ratios with a 95 % bootstrap interval;
 writes bench/results/bench.csv and bench.png.
 """

@@ -3,8 +3,8 @@
 Usage: .venv/bin/python tests/stress/drawing.py [--rounds 5] [--seconds 8] [--turns 40]
 
 Runs are interleaved against one endpoint on loopback, with cubic congestion control. Prints the median rates and
-their ratio with a bootstrap interval, the share of a core that the drawing process takes, and the bytes a second that
-it writes to its terminal, for two sizes. A rate on loopback varies between runs by much more than drawing can cost.
+their ratio with a bootstrap interval, the share of a core that the drawing process takes, and the bytes a second
+written to its terminal, for two sizes. A rate on loopback varies between runs by much more than drawing can cost.
 So the process of one run is also stopped and continued (SIGSTOP) in turn: the ratio of the loopback rates in these
 turns, for the app and for the headless command, compares the same connection with and without the process.
 Measurements during which the host of a virtual machine took much of its time are repeated.
