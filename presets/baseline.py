@@ -11,7 +11,7 @@ from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
 from ..engine.model.plan import Direction, Plan
 from ..engine.model.serialization import make_printable
 from ..engine.model.workload import Workload
-from ..engine.results.summary import Measurement, Period, Summary
+from ..engine.results.summary import Period, Summary
 from .preset import Flow, LinkSpec
 from .schema import check_id
 
@@ -41,7 +41,7 @@ def baseline_toml(
     _check_comparable(plan, run_id)
     column = _COUNTED.get(plan.workload, _COLUMN)
     rates = dict(_rates(summary))
-    if not rates and plan.workload in _COUNTED and any(s.out and s.in_ for s in summary.periods):
+    if not rates and plan.workload in _COUNTED and any(s.measured.out and s.measured.in_ for s in summary.periods):
         raise LinkgaugeError(
             f"run {run_id} asked in both directions at once: a preset is made of one that asks in one direction"
         )
@@ -103,16 +103,15 @@ def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
             if bit_s is not None and bit_s >= 1:
                 yield (settings.direction.value, settings.sessions), bit_s / 1e6
             continue
-        asked = stretch.in_ if settings.direction is Direction.IN else stretch.out
-        per_s = None if settings.direction is Direction.DUPLEX or asked is None else asked.transactions_s
+        measured = stretch.measured[settings.direction]
+        per_s = None if settings.direction is Direction.DUPLEX or measured is None else measured.transactions_s
         if per_s:
             yield ("exchange", settings.sessions), per_s
 
 
 def _measured(stretch: Period) -> float | None:
     """Return the rate of a stretch in the directions it ran; None where one of them was not measured."""
-    of: dict[Direction, Measurement | None] = {Direction.OUT: stretch.out, Direction.IN: stretch.in_}
-    rates = [measured.bit_s for flow in stretch.settings.direction.flows if (measured := of[flow])]
+    rates = [measured.bit_s for flow in stretch.settings.direction.flows if (measured := stretch.measured[flow])]
     return sum(rates) if len(rates) == len(stretch.settings.direction.flows) else None
 
 

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.events import ExpectedRate
+from ..engine.model.plan import Direction
 from ..engine.results.summary import Measurement, Summary
 from .number_text import format_rate, format_transaction_rate
 
@@ -21,6 +22,7 @@ _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = (
     "this is another link, so choose its preset, or let both ends' interfaces do it (check auto)"
 )
+_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
 
@@ -53,13 +55,9 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived at all.")
     asked = [
-        (name, expected, measured)
-        for name, expected, measured in (
-            ("out", summary.expectation.out, summary.out),
-            ("in", summary.expectation.in_, summary.in_),
-            ("duplex total", summary.expectation.total, summary.total),
-        )
-        if expected is not None
+        (name, expected, summary.measured[direction])
+        for direction, name in _NAMES.items()
+        if (expected := summary.expectation[direction]) is not None
     ]
     if not asked:
         return Verdict("none", f"NONE: the preset expects nothing of this run. {_measured_text(summary)}")
@@ -102,14 +100,18 @@ def _words(measured: Measurement) -> str:
 
 
 def _nothing_arrived(summary: Summary) -> bool:
-    rates = [measured for measured in (summary.out, summary.in_) if measured is not None and measured.span_ns > 0]
+    rates = [
+        measured
+        for measured in (summary.measured.out, summary.measured.in_)
+        if measured is not None and measured.span_ns > 0
+    ]
     return bool(rates) and all(measured.bytes == 0 for measured in rates)
 
 
 def _measured_text(summary: Summary) -> str:
     told = [
         f"{name} {_words(measured)}"
-        for name, measured in (("out", summary.out), ("in", summary.in_))
+        for name, measured in (("out", summary.measured.out), ("in", summary.measured.in_))
         if measured is not None and measured.span_ns > 0
     ]
     return f"Measured: {', '.join(told)}." if told else "Nothing was measured."

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from .host_info import HostInfo
-from .plan import Plan, Settings
+from .plan import PerDirection, Plan, Settings
 from .samples import ProbeSample, Sample
 from .socket_info import SocketInfo
 
@@ -37,7 +37,7 @@ class ExpectedRate:
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(PerDirection[ExpectedRate | None]):
     """The rates to expect of each direction and of both together; None where nothing can be expected."""
 
     out: ExpectedRate | None = None

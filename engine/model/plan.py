@@ -7,10 +7,12 @@ here, so that the command line, the app and the far end refuse the same things i
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, Literal, Self
+from typing import Final, Generic, Literal, Self, TypeVar
 
 from .errors import PlanError
 from .workload import Workload, all_workloads
+
+T = TypeVar("T")
 
 SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
@@ -59,6 +61,25 @@ class Direction(StrEnum):
     def flows(self) -> tuple["Direction", ...]:
         """The single directions it is made of."""
         return (Direction.OUT, Direction.IN) if self is Direction.DUPLEX else (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class PerDirection(Generic[T]):
+    """A value for each direction, and one for both together. Index it with a `Direction`."""
+
+    out: T
+    in_: T
+    total: T
+
+    def __getitem__(self, direction: Direction) -> T:
+        """Return the value of a direction; `total` for duplex."""
+        match direction:
+            case Direction.OUT:
+                return self.out
+            case Direction.IN:
+                return self.in_
+            case Direction.DUPLEX:
+                return self.total
 
 
 class End(StrEnum):

@@ -55,7 +55,7 @@ async def _measure(
         async for event in run:
             meter.feed(event)
     meter.flush()
-    total = meter.summary().total
+    total = meter.summary().measured.total
     if total is None:
         return None
     estimate = total.estimate

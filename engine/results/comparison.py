@@ -19,6 +19,7 @@ from typing import Final, Literal
 
 from ..model.plan import Direction, Plan
 from .confidence import CONFIDENCE, Estimate, student_t
+from .json_document import DIRECTION_KEYS
 from .summary import CpuSummary, Measurement, Summary
 
 FigureUnit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count"]
@@ -110,18 +111,14 @@ def changed_fields(first: Plan, second: Plan) -> tuple[str, ...]:
 
 
 def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
-    pairs = {
-        Direction.OUT: (first.out, second.out),
-        Direction.IN: (first.in_, second.in_),
-        Direction.DUPLEX: (first.total, second.total),
-    }
+    pairs = {flow: (first.measured[flow], second.measured[flow]) for flow in Direction}
     both = [flow for flow in Direction.DUPLEX.flows if all(pairs[flow])]
     either = [flow for flow in Direction.DUPLEX.flows if any(pairs[flow])]
     # The total tells something of its own where both directions ran, and where the runs have none in common.
     rows = [*either, Direction.DUPLEX] if len(either) > 1 or not both else either
-    names = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "total"}
-    for flow in rows:
-        yield from _rates(f"measured.{names[flow]}", *pairs[flow])
+    for name, direction in DIRECTION_KEYS.items():
+        if direction in rows:
+            yield from _rates(f"measured.{name}", *pairs[direction])
     for name, one, other in (
         ("near", first.near_cpu, second.near_cpu),
         ("far", first.far_cpu, second.far_cpu),

@@ -198,7 +198,7 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
         }
         received, sent = _sessions(receiver, flow), _sessions(sender, flow)
         expectation = meter.expectation_for(sampled.settings)
-        expected = expectation.out if flow is Direction.OUT else expectation.in_
+        expected = expectation[flow]
         whole = None if receiver is None else sum(part.bytes for part in received.values())
         yield {
             **base,

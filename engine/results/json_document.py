@@ -5,11 +5,12 @@ from typing import Any, Final
 
 from ..model.events import Expectation, ExpectedRate
 from ..model.latency_histogram import LatencySummary
-from ..model.plan import MIB, SECOND_NS, Direction, Plan
+from ..model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan
 from .confidence import Estimate
 from .summary import CpuSummary, Measurement, Period, ProbeResult, ProbeSummary, Summary
 
 DOCUMENT_VERSION: Final = 1
+DIRECTION_KEYS: Final = {"out": Direction.OUT, "in": Direction.IN, "total": Direction.DUPLEX}
 
 
 def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict: str) -> dict[str, Any]:
@@ -31,16 +32,8 @@ def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict
             "probe": plan.probe,
             **_transactions(plan),
         },
-        "expected": {
-            "out": _expected(expected.out),
-            "in": _expected(expected.in_),
-            "total": _expected(expected.total),
-        },
-        "measured": {
-            "out": _measured(summary.out, expected.out),
-            "in": _measured(summary.in_, expected.in_),
-            "total": _measured(summary.total, expected.total),
-        },
+        "expected": {name: _expected(expected[direction]) for name, direction in DIRECTION_KEYS.items()},
+        "measured": _measurements(summary.measured, expected),
         "latency": _under_load(summary.probe),
         "stretches": [_stretch(stretch) for stretch in summary.periods],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
@@ -91,8 +84,7 @@ def _expected_rates(summary: Summary) -> Expectation:
     directions = {stretch.settings.direction for stretch in summary.periods}
     if expected.total is not None or len(directions) != 1 or Direction.DUPLEX in directions:
         return expected
-    only = expected.out if Direction.OUT in directions else expected.in_
-    return Expectation(expected.out, expected.in_, only)
+    return Expectation(expected.out, expected.in_, expected[directions.pop()])
 
 
 def _expected(expected: ExpectedRate | None) -> dict[str, Any] | None:
@@ -101,6 +93,10 @@ def _expected(expected: ExpectedRate | None) -> dict[str, Any] | None:
     transactions = {} if expected.transactions_s is None else {"transactions_s": expected.transactions_s}
     rate = {"mbit_s": round_figure(expected.bit_s / 1e6), **transactions}
     return {**rate, "basis": expected.basis, "source": expected.source}
+
+
+def _measurements(measured: PerDirection[Measurement | None], expected: Expectation) -> dict[str, Any]:
+    return {name: _measured(measured[direction], expected[direction]) for name, direction in DIRECTION_KEYS.items()}
 
 
 def _measured(measured: Measurement | None, expected: ExpectedRate | None) -> dict[str, Any] | None:
@@ -123,18 +119,16 @@ def _measured(measured: Measurement | None, expected: ExpectedRate | None) -> di
 def _stretch(stretch: Period) -> dict[str, Any]:
     """Return a part of a run under one setting: it is measured for itself, and has its own interval."""
     settings, expected = stretch.settings, stretch.expectation
-    alone = {Direction.OUT: expected.out, Direction.IN: expected.in_}.get(settings.direction)
     return {
         "direction": settings.direction.value,
         "sessions": settings.sessions,
         "window_bytes": settings.window_bytes,
         "start_s": stretch.start_ns / SECOND_NS,
         "warmup_s": None if stretch.warmup_ns is None else stretch.warmup_ns / SECOND_NS,
-        "measured": {
-            "out": _measured(stretch.out, expected.out),
-            "in": _measured(stretch.in_, expected.in_),
-            "total": _measured(stretch.total, expected.total or alone),
-        },
+        "measured": _measurements(
+            stretch.measured,
+            Expectation(expected.out, expected.in_, expected.total or expected[settings.direction]),
+        ),
     }
 
 

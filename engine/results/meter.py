@@ -15,7 +15,7 @@ from ..model.wording import EndText
 from ..model.workload import Workload
 from .accumulators import EndSum, SampleOrder, sum_bytes
 from .confidence import Estimate
-from .run_totals import PeriodSum, ProbeSum, TcpSum, Warnings, mean_expectation, sum_flow, sum_total
+from .run_totals import PeriodSum, ProbeSum, TcpSum, Warnings, mean_expectation, sum_periods
 from .summary import Summary
 
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
@@ -133,16 +133,13 @@ class Meter:
 
     def summary(self) -> Summary:
         """Return what was measured so far; a run that has not ended counts as cut off."""
-        out = sum_flow(self._periods, Direction.OUT)
-        in_ = sum_flow(self._periods, Direction.IN)
-        total = sum_total(self._periods)
+        measured = sum_periods(self._periods)
+        total = measured.total
         payload_bytes = total.bytes if total else 0
         transactions = (total.transactions if total else None) or 0
         return Summary(
             plan=self.started.plan if self.started else Plan(),
-            out=out,
-            in_=in_,
-            total=total,
+            measured=measured,
             expectation=mean_expectation(self._periods),
             periods=tuple(part.period for part in self._periods),
             near_cpu=self._cpu[End.NEAR].summary(payload_bytes, transactions),

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..model.events import Expectation, ExpectedRate, Opened
 from ..model.latency_histogram import merge_counts, summarize_latency
-from ..model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
+from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -81,22 +81,21 @@ class PeriodSum:
         return Period(
             self.settings,
             self.expectation,
-            self.flows[Direction.OUT].measurement,
-            self.flows[Direction.IN].measurement,
-            self.total.measurement,
+            PerDirection(
+                self.flows[Direction.OUT].measurement, self.flows[Direction.IN].measurement, self.total.measurement
+            ),
             self.start_ns,
             None if begin_ns is None else max(0, begin_ns - self.start_ns),
         )
 
 
-def sum_flow(periods: Iterable[PeriodSum], flow: Direction) -> Measurement | None:
-    """Return what was measured of one direction over all periods."""
-    return _join(part.flows[flow] for part in periods)
-
-
-def sum_total(periods: Iterable[PeriodSum]) -> Measurement | None:
-    """Return what was measured of both directions; periods follow each other, so their spans add up."""
-    return _join(part.total for part in periods)
+def sum_periods(periods: Sequence[PeriodSum]) -> PerDirection[Measurement | None]:
+    """Return what was measured over all periods; they follow each other, so their spans add up."""
+    return PerDirection(
+        _join(period.flows[Direction.OUT] for period in periods),
+        _join(period.flows[Direction.IN] for period in periods),
+        _join(period.total for period in periods),
+    )
 
 
 def _join(sums: Iterable[ReceiverSum]) -> Measurement | None:
@@ -114,22 +113,25 @@ def mean_expectation(periods: Sequence[PeriodSum]) -> Expectation:
     expected now.
     """
     parts = [part for part in periods if part.total.span_ns] or list(periods[-1:])
-    out = [(p.flows[Direction.OUT].span_ns, p.expectation.out) for p in parts if _has(p, Direction.OUT)]
-    in_ = [(p.flows[Direction.IN].span_ns, p.expectation.in_) for p in parts if _has(p, Direction.IN)]
-    total = [(p.total.span_ns, _expected_total(p)) for p in parts]
-    both = any(p.expectation.total is not None for p in parts)
-    return Expectation(_weighted(out), _weighted(in_), _weighted(total) if both else None)
+    has_total = any(part.expectation.total is not None for part in parts)
+    total = [
+        (part.total.span_ns, part.expectation.total or part.expectation[part.settings.direction]) for part in parts
+    ]
+    return Expectation(
+        _weighted_flow(parts, Direction.OUT),
+        _weighted_flow(parts, Direction.IN),
+        _weighted(total) if has_total else None,
+    )
 
 
-def _has(part: PeriodSum, flow: Direction) -> bool:
-    return flow in part.settings.direction.flows
-
-
-def _expected_total(part: PeriodSum) -> ExpectedRate | None:
-    expectation = part.expectation
-    if part.settings.direction is Direction.DUPLEX or expectation.total is not None:
-        return expectation.total
-    return expectation.out if part.settings.direction is Direction.OUT else expectation.in_
+def _weighted_flow(parts: Sequence[PeriodSum], flow: Direction) -> ExpectedRate | None:
+    return _weighted(
+        [
+            (part.flows[flow].span_ns, part.expectation[flow])
+            for part in parts
+            if flow in part.settings.direction.flows
+        ]
+    )
 
 
 def _weighted(parts: Sequence[tuple[int, ExpectedRate | None]]) -> ExpectedRate | None:

@@ -99,7 +99,7 @@ def find_best(results: Iterable[SweepResult]) -> BestSettings | None:
 
 def reliable_estimate(result: SweepResult) -> Estimate | None:
     """Return a cell's rate with its error; None where nothing moved, or too little is known of it."""
-    steady = None if result.summary.total is None else result.summary.total.estimate
+    steady = None if result.summary.measured.total is None else result.summary.measured.total.estimate
     percent = None if steady is None else steady.half_width_percent
     return steady if percent is not None and percent <= _UNSURE_PERCENT else None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..model.events import Expectation, RunEnd
 from ..model.latency_histogram import LatencySummary
-from ..model.plan import SECOND_NS, Mode, Plan, Settings
+from ..model.plan import SECOND_NS, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
 
 
@@ -104,9 +104,7 @@ class Period:
 
     settings: Settings
     expectation: Expectation
-    out: Measurement | None
-    in_: Measurement | None
-    total: Measurement | None = field(default=None, compare=False)
+    measured: PerDirection[Measurement | None]
     start_ns: int = field(default=0, compare=False)
     warmup_ns: int | None = field(default=None, compare=False)
 
@@ -121,9 +119,7 @@ class Summary:
     """
 
     plan: Plan
-    out: Measurement | None
-    in_: Measurement | None
-    total: Measurement | None
+    measured: PerDirection[Measurement | None]
     expectation: Expectation
     periods: tuple[Period, ...]
     near_cpu: CpuSummary

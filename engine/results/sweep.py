@@ -115,4 +115,4 @@ class SweepResult:
     @property
     def bit_s(self) -> float | None:
         """The rate, of both directions together where both ran."""
-        return None if self.summary.total is None else self.summary.total.bit_s
+        return None if self.summary.measured.total is None else self.summary.measured.total.bit_s

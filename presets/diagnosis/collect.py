@@ -191,12 +191,7 @@ class EvidenceCollector:
 
 
 def _expected(period: _Period) -> ExpectedRate | None:
-    of: dict[Direction, ExpectedRate | None] = {
-        Direction.OUT: period.expectation.out,
-        Direction.IN: period.expectation.in_,
-        Direction.DUPLEX: period.expectation.total,
-    }
-    rate = of[period.settings.direction]
+    rate = period.expectation[period.settings.direction]
     return None if rate is None or rate.bit_s <= 0 else rate
 
 

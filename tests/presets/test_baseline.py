@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import LinkgaugeError, PlanError
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.baseline import baseline_toml
@@ -27,13 +27,13 @@ TCP = TcpSummary(None, None, None, None, None, None)
 def stretch(direction: Direction, sessions: int, out: int | None = None, in_: int | None = None) -> Period:
     """Return a stretch of eight seconds at these rates."""
     rates = [None if bit_s is None else Measurement(bit_s, 8 * SECOND_NS) for bit_s in (out, in_)]
-    return Period(Settings(direction, sessions), Expectation(), *rates)
+    return Period(Settings(direction, sessions), Expectation(), PerDirection(*rates, None))
 
 
 def run(*stretches: Period) -> Summary:
     """Return a run of these stretches."""
     end = RunEnd(Reason.COMPLETED, "its time was up")
-    return Summary(Plan(), None, None, None, Expectation(), stretches, CPU, CPU, TCP, (), end)
+    return Summary(Plan(), PerDirection(None, None, None), Expectation(), stretches, CPU, CPU, TCP, (), end)
 
 
 def write(summary: Summary, **given_: Any) -> str:
@@ -121,8 +121,8 @@ def test_any_name_makes_a_file_that_reads_back(name: str, run_id: str) -> None:
 
 def asked(workload: Workload, *stretches: Period, **sizes: int) -> Summary:
     """Return a run of transactions."""
-    total = next((s.out or s.in_ for s in stretches), None)
-    return replace(run(*stretches), plan=Plan(workload=workload, **sizes), total=total)
+    total = next((s.measured.out or s.measured.in_ for s in stretches), None)
+    return replace(run(*stretches), plan=Plan(workload=workload, **sizes), measured=PerDirection(None, None, total))
 
 
 def counted(direction: Direction, sessions: int, transactions: int) -> Period:
@@ -132,8 +132,7 @@ def counted(direction: Direction, sessions: int, transactions: int) -> Period:
     return Period(
         Settings(direction, sessions),
         Expectation(),
-        one if Direction.OUT in flows else None,
-        one if Direction.IN in flows else None,
+        PerDirection(one if Direction.OUT in flows else None, one if Direction.IN in flows else None, None),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.plan import SECOND_NS, PerDirection, Plan
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
 
@@ -21,11 +21,11 @@ def rate(bit_s: float) -> Measurement:
 
 def run(expectation: Expectation, reason: Reason = Reason.COMPLETED, **measured: Any) -> Summary:
     """Return a run that measured this and expected that."""
-    rates = {"out": None, "in_": None, "total": None} | measured
+    rates = PerDirection(measured.get("out"), measured.get("in_"), measured.get("total"))
     end = RunEnd(reason, "its time was up" if reason is Reason.COMPLETED else "the far end vanished")
     tcp = TcpSummary(None, None, None, None, None, None)
     rest: dict[str, Any] = {"periods": (), "near_cpu": CPU, "far_cpu": CPU, "tcp": tcp, "warnings": ()}
-    return Summary(Plan(), **rates, expectation=expectation, end=end, **rest)
+    return Summary(Plan(), rates, expectation=expectation, end=end, **rest)
 
 
 def test_a_run_at_its_rate_passes_with_the_numbers_and_their_source() -> None:

@@ -42,7 +42,7 @@ async def _run(peer: Peer, seconds: float) -> Measurement | None:
         async for event in measured:
             meter.feed(event)
     meter.flush()
-    return meter.summary().total
+    return meter.summary().measured.total
 
 
 async def _measure(peer: Peer, tries: int, seconds: float, long_s: float) -> None:

@@ -28,4 +28,4 @@ def verdict_exit_status(summary: Summary, verdict: Verdict) -> int:
     if verdict.word in {"short", "fail"}:
         return SHORT
     # Not one sample after the warm-up is no result, and a script must not take it for a good one.
-    return PASS if summary.total is not None else INCOMPLETE
+    return PASS if summary.measured.total is not None else INCOMPLETE

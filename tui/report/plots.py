@@ -238,7 +238,7 @@ def _time_axis(axes: Any, run: StoredRun) -> None:
 
 def _half_width_mbit(result: SweepResult) -> float:
     """Return half of a result's interval, but no more than its rate."""
-    estimate = None if result.summary.total is None else result.summary.total.estimate
+    estimate = None if result.summary.measured.total is None else result.summary.measured.total.estimate
     return 0.0 if estimate is None else min(estimate.half_width(), estimate.mean) / 1e6
 
 

@@ -98,7 +98,7 @@ def _grid_views(sweep: Sweep, results: Sequence[SweepResult]) -> Iterator[_GridV
 
 def _cells(result: SweepResult) -> tuple[str, ...]:
     summary, expected = result.summary, expected_rate_of(result)
-    estimate = None if summary.total is None else summary.total.estimate
+    estimate = None if summary.measured.total is None else summary.measured.total.estimate
     return (
         *(axis_value_words(axis, result.point.value(axis)) for axis in AXIS_NAMES),
         numbers.mbit(result.bit_s),

@@ -75,7 +75,7 @@ def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
             continue
         summary = replay(log.events(row.run_id)).summary()
         point = SweepPoint.from_plan(summary.plan)
-        if point in wanted and point not in found and summary.total is not None:
+        if point in wanted and point not in found and summary.measured.total is not None:
             found[point] = SweepResult(point, row.run_id, summary)
     return list(found.values())
 
@@ -113,7 +113,7 @@ class SweepRunner:
 
 def result_from_run(point: SweepPoint, run_id: str, summary: Summary) -> SweepResult | None:
     """Return what a run came to; None where it did not run to its end, or nothing was measured."""
-    is_whole = summary.end.reason.is_regular and summary.total is not None
+    is_whole = summary.end.reason.is_regular and summary.measured.total is not None
     return SweepResult(point, run_id, summary) if is_whole else None
 
 

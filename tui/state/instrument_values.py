@@ -127,22 +127,12 @@ class PlotPeriod:
 
     def expected_rate(self) -> ExpectedRate | None:
         """Return the rate that the plot's line stands at."""
-        return expected_of(self.expectation, self.settings.direction)
+        return self.expectation[self.settings.direction]
 
 
 def response_bits_of(plan: Plan) -> int | None:
     """Return the payload of a transaction, where a gauge is to count transactions."""
     return None if plan.workload.is_bulk else plan.transaction_sizes[1] * 8
-
-
-def expected_of(expectation: Expectation, direction: Direction) -> ExpectedRate | None:
-    """Return the part of an expectation that is about a direction."""
-    parts = {
-        Direction.OUT: expectation.out,
-        Direction.IN: expectation.in_,
-        Direction.DUPLEX: expectation.total,
-    }
-    return parts[direction]
 
 
 def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
@@ -162,5 +152,5 @@ def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> l
 
 def period_bit_s(period: Period) -> float | None:
     """Return the rate of a stretch, of both directions together; None while it counts nothing."""
-    parts = [one for one in (period.out, period.in_) if one is not None and one.span_ns > 0]
+    parts = [one for one in (period.measured.out, period.measured.in_) if one is not None and one.span_ns > 0]
     return sum(one.bit_s for one in parts) if parts else None

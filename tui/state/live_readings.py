@@ -41,7 +41,6 @@ from .instrument_values import (
     PlotPoint,
     RunProblem,
     SessionRow,
-    expected_of,
     response_bits_of,
 )
 from .latency_readings import LatencyReading, ProbeReadings
@@ -109,7 +108,7 @@ class LiveReadings:
         return FlowReading(
             direction,
             sum(rates) if len(rates) == len(received) else None,
-            expected_of(expectation, direction),
+            expectation[direction],
             self.highest_bit_s.get(direction, 0.0),
             response_bits=response_bits_of(self.plan),
             latency=summarize_latency(counts),
@@ -269,7 +268,7 @@ def _asked(board: LiveReadings, summary: Summary | None) -> LatencyReading:
     direction = board.settings.direction
     title = f"latency, {board.plan.workload} {direction}"
     if summary is not None:
-        told = {Direction.OUT: summary.out, Direction.IN: summary.in_, Direction.DUPLEX: summary.total}[direction]
+        told = summary.measured[direction]
         return LatencyReading(title, told.latency if told else None, None, summary.tcp.rtt_us, "whole run")
     rtts = [row.rtt_us for row in board.session_rows() if row.rtt_us is not None]
     latency = board.flow(direction).latency

@@ -148,14 +148,14 @@ def period_rows(summary: Summary, pass_percent: float) -> list[PeriodRow]:
     """Return a row for each period of constant settings."""
     rows: list[PeriodRow] = []
     for number, period in enumerate(summary.periods, start=1):
-        measured = [part for part in (period.out, period.in_) if part is not None]
+        measured = [part for part in (period.measured.out, period.measured.in_) if part is not None]
         bit_s = sum(part.bit_s for part in measured) if measured else None
         expected = period.expectation.total or period.expectation.out or period.expectation.in_
         rows.append(
             PeriodRow(
                 f"{number}. {numbers.settings(period.settings)}",
-                *_rate_and_margin(period.out),
-                *_rate_and_margin(period.in_),
+                *_rate_and_margin(period.measured.out),
+                *_rate_and_margin(period.measured.in_),
                 _expected_cell(expected),
                 share_cell(bit_s, expected, pass_percent),
             )
@@ -205,8 +205,8 @@ def share_cell(bit_s: float | None, expected: ExpectedRate | None, pass_percent:
 
 
 def _directions(summary: Summary) -> Sequence[tuple[Direction, Measurement]]:
-    total = summary.total if summary.out and summary.in_ else None
-    parts = {Direction.OUT: summary.out, Direction.IN: summary.in_, Direction.DUPLEX: total}
+    total = summary.measured.total if summary.measured.out and summary.measured.in_ else None
+    parts = {Direction.OUT: summary.measured.out, Direction.IN: summary.measured.in_, Direction.DUPLEX: total}
     return [(direction, measured) for direction, measured in parts.items() if measured is not None]
 
 

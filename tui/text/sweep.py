@@ -73,7 +73,7 @@ def point_words(point: SweepPoint, axes: Iterable[Axis] = AXES) -> str:
 
 def result_words(cell: SweepResult) -> str:
     """Return a cell's rate with how sure it is: `94.15 Mb/s ±0.31 %`."""
-    total = cell.summary.total
+    total = cell.summary.measured.total
     steady = None if total is None else total.estimate
     margin = numbers.margin_of_error(None if steady is None else steady.half_width_percent)
     return f"{numbers.rate(cell.bit_s)} {margin}".rstrip()
@@ -158,7 +158,7 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
     yield list(CSV_COLUMNS)
     for cell in sort_results(sweep, cells):
         summary, point = cell.summary, cell.point
-        steady = None if summary.total is None else summary.total.estimate
+        steady = None if summary.measured.total is None else summary.measured.total.estimate
         expected = expected_rate_of(cell)
         figures = (
             None if cell.bit_s is None else cell.bit_s / 1e6,

@@ -15,6 +15,7 @@ from linkgauge.engine.model.plan import (
     SECOND_NS,
     Direction,
     End,
+    PerDirection,
     Plan,
     Settings,
     SocketOptions,
@@ -206,3 +207,9 @@ def test_who_answers_sends_the_payload(workload: Workload) -> None:
     """Out asks at the near end, so the far end sends."""
     assert sender_of(Direction.OUT, workload) is End.FAR
     assert sender_of(Direction.IN, workload) is End.NEAR
+
+
+def test_a_value_per_direction_is_indexed_by_direction() -> None:
+    """Duplex is both directions together."""
+    values = PerDirection(1, 2, 3)
+    assert [values[direction] for direction in (Direction.OUT, Direction.IN, Direction.DUPLEX)] == [1, 2, 3]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
 from linkgauge.engine.model.latency_histogram import LatencySummary
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, PerDirection, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.comparison import Figure, compare, compare_estimates
 from linkgauge.engine.results.confidence import Estimate, estimate_mean
@@ -31,7 +31,8 @@ def summary(
     cpu = CpuSummary(50.0, 90.0, 30.0, 0.5)
     tcp = TcpSummary(0, 200, 1448, "cubic", None, None)
     end = RunEnd(Reason.COMPLETED, "its duration is up")
-    return Summary(plan or Plan(), out, in_, total or out or in_, Expectation(), (), cpu, cpu, tcp, (), end)
+    measured = PerDirection(out, in_, total or out or in_)
+    return Summary(plan or Plan(), measured, Expectation(), (), cpu, cpu, tcp, (), end)
 
 
 def figures(first: Summary, second: Summary) -> dict[str, Figure]:

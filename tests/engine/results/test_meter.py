@@ -114,7 +114,7 @@ def test_a_sample_out_of_order_is_left_out_and_said() -> None:
     good = of_flow(Direction.OUT, End.FAR, 5, 1000)
     feed_all(meter, started(), good, good, replace(good, sample=replace(good.sample, index=6, interval_ns=0)))
     summary = meter.summary()
-    assert summary.out == Measurement(1000, TICK)
+    assert summary.measured.out == Measurement(1000, TICK)
     assert summary.warnings == ("a sample of the far end was out of order and is left out",)
 
 
@@ -131,9 +131,9 @@ def test_the_receiver_s_samples_are_the_truth() -> None:
         of_flow(Direction.OUT, End.FAR, 2, 0),
     )
     summary = meter.summary()
-    assert summary.out == Measurement(3000, 2 * TICK)
-    assert summary.in_ is None
-    assert summary.total == summary.out
+    assert summary.measured.out == Measurement(3000, 2 * TICK)
+    assert summary.measured.in_ is None
+    assert summary.measured.total == summary.measured.out
 
 
 def test_a_duplex_total_has_both_directions_bytes_and_the_sum_of_their_rates() -> None:
@@ -146,10 +146,12 @@ def test_a_duplex_total_has_both_directions_bytes_and_the_sum_of_their_rates() -
         of_flow(Direction.OUT, End.FAR, 0, 300, settings=DUPLEX, interval_ns=TICK * 2),
     )
     summary = meter.summary()
-    assert (summary.out, summary.in_) == (Measurement(300, TICK * 2), Measurement(700, TICK))
-    assert summary.total is not None
-    assert summary.total.bytes == 1000
-    assert summary.total.bit_s == pytest.approx(summary.out.bit_s + summary.in_.bit_s, rel=1e-6)
+    assert (summary.measured.out, summary.measured.in_) == (Measurement(300, TICK * 2), Measurement(700, TICK))
+    assert summary.measured.total is not None
+    assert summary.measured.total.bytes == 1000
+    assert summary.measured.total.bit_s == pytest.approx(
+        summary.measured.out.bit_s + summary.measured.in_.bit_s, rel=1e-6
+    )
 
 
 def test_stretches_that_follow_each_other_add_their_time() -> None:
@@ -162,17 +164,17 @@ def test_stretches_that_follow_each_other_add_their_time() -> None:
         Changed(TICK, IN, Expectation(in_=E200)),
         of_flow(Direction.IN, End.NEAR, 1, 1000, settings=IN),
     )
-    assert meter.summary().total == Measurement(2000, 2 * TICK)
+    assert meter.summary().measured.total == Measurement(2000, 2 * TICK)
 
 
 def test_nothing_measured_is_unknown_and_nothing_received_is_nothing() -> None:
     """None is unknown, 0 is measured."""
     meter = Meter()
     meter.feed(started())
-    assert meter.summary().out is None
-    assert meter.summary().total is None
+    assert meter.summary().measured.out is None
+    assert meter.summary().measured.total is None
     meter.feed(sampled(End.FAR, 0))
-    assert meter.summary().out == Measurement(0, TICK)
+    assert meter.summary().measured.out == Measurement(0, TICK)
     assert meter.summary().near_cpu.msec_per_mib is None
 
 
@@ -191,7 +193,9 @@ def test_a_change_back_to_earlier_settings_is_a_new_stretch() -> None:
     assert late.summary() == prompt.summary()
     stretches = late.summary().periods
     assert [stretch.settings for stretch in stretches] == [OUT, five, OUT]
-    assert [stretch.out for stretch in stretches] == [Measurement(count, TICK) for count in (100, 200, 400)]
+    assert [stretch.measured.out for stretch in stretches] == [
+        Measurement(count, TICK) for count in (100, 200, 400)
+    ]
 
 
 def test_the_expectation_is_weighted_with_measured_time() -> None:
@@ -334,7 +338,7 @@ def test_warnings_are_told_once_in_order_and_not_without_end() -> None:
 def test_a_run_without_its_end_was_cut_off() -> None:
     """The log of a crashed run still makes a summary."""
     meter = replay([started(), of_flow(Direction.OUT, End.FAR, 0, 10)])
-    assert meter.summary().out == Measurement(10, TICK)
+    assert meter.summary().measured.out == Measurement(10, TICK)
     assert meter.summary().end.reason is Reason.FAILED
     assert "cut off" in meter.summary().end.detail
     meter.feed(Ended(RunEnd(Reason.COMPLETED, "done")))
@@ -344,7 +348,7 @@ def test_a_run_without_its_end_was_cut_off() -> None:
 def test_an_empty_log_has_a_summary_too() -> None:
     """A run that was killed before its first event is nothing measured, not an error."""
     summary = replay([]).summary()
-    assert (summary.total, summary.expectation, summary.periods) == (None, Expectation(), ())
+    assert (summary.measured.total, summary.expectation, summary.periods) == (None, Expectation(), ())
 
 
 @pytest.mark.parametrize(
@@ -356,7 +360,7 @@ def test_the_wait_for_a_lost_peer_is_not_measured(reason: Reason, intervals: int
     counts = [250_000, 250_000, 0, 0]
     samples = [of_flow(Direction.IN, End.NEAR, index, count, settings=IN) for index, count in enumerate(counts)]
     feed_all(meter, started(IN), *samples, Ended(RunEnd(reason, "gone")))
-    assert meter.summary().in_ == Measurement(500_000, intervals * TICK)
+    assert meter.summary().measured.in_ == Measurement(500_000, intervals * TICK)
 
 
 def test_what_drains_after_a_change_is_shown_and_not_measured() -> None:
@@ -377,7 +381,7 @@ def test_what_drains_after_a_change_is_shown_and_not_measured() -> None:
     )
     assert [interval.flows for interval in intervals] == [(Direction.OUT, Direction.IN), (Direction.IN,)]
     assert intervals[0].received_bytes(Direction.OUT) == 77
-    assert meter.summary().out is None
+    assert meter.summary().measured.out is None
 
 
 def test_memory_does_not_grow_with_the_length_of_a_run() -> None:
@@ -475,5 +479,5 @@ def test_the_intervals_receivers_add_up_to_the_summary(
         for flow in interval.flows
         if (receiver := interval.receiver_sample(flow)) is not None and not receiver.warmup
     ]
-    total = meter.summary().total
+    total = meter.summary().measured.total
     assert sum(counted) == (total.bytes if total else 0)

@@ -417,7 +417,7 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
             summary = replay(log.events("r1")).summary()
             log.delete("r1")
             assert log.list_runs() == []
-    assert summary.out == Measurement(40 * 7, 400)
+    assert summary.measured.out == Measurement(40 * 7, 400)
     assert "cut off" in summary.end.detail
 
 
@@ -431,7 +431,7 @@ def test_several_processes_write_into_one_log_at_once(tmp_path: Path) -> None:
     with RunLog.open(tmp_path) as log:
         assert sorted(row.run_id for row in log.list_runs()) == ["r0", "r1", "r2", "r3"]
         for row in log.list_runs():
-            assert replay(log.events(row.run_id)).summary().out == Measurement(200 * 7, 2000)
+            assert replay(log.events(row.run_id)).summary().measured.out == Measurement(200 * 7, 2000)
             assert row.reason is Reason.COMPLETED
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.confidence import Estimate
@@ -30,7 +30,9 @@ def cell(point: SweepPoint, mbit_s: float, error: float = 0.5) -> SweepResult:
     measured = Measurement(round(mbit_s * 1e6 / 8), SECOND_NS, estimate=steady)
     cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
     end = RunEnd(Reason.COMPLETED, "")
-    summary = Summary(point.to_plan(Plan()), measured, None, measured, Expectation(), (), cpu, cpu, tcp, (), end)
+    summary = Summary(
+        point.to_plan(Plan()), PerDirection(measured, None, measured), Expectation(), (), cpu, cpu, tcp, (), end
+    )
     return SweepResult(point, f"run-{point.sessions}-{point.window_bytes}", summary)
 
 

@@ -121,8 +121,8 @@ def _check_told(events: list[Event]) -> None:
     summary = meter.summary()
     assert summary.probe is not None
     assert summary.probe.loaded is not None
-    assert summary.total is not None
-    assert summary.total.transactions is None
+    assert summary.measured.total is not None
+    assert summary.measured.total.transactions is None
     told = build_document(summary, run_id="r", preset=None, verdict="none")
     assert told["plan"]["probe"] is True
     idle = told["latency"]["idle_us"]

@@ -77,10 +77,12 @@ async def test_counts_and_percentiles_of_a_run_agree_everywhere(
             told = [s.transactions for s in event.sample.sessions if s.direction is one.direction]
             assert sum(count or 0 for count in told) == one.transactions
     summary = replay(recorded.events).summary()
-    assert summary.out
-    assert summary.in_
-    assert summary.total
-    assert summary.total.transactions == (summary.out.transactions or 0) + (summary.in_.transactions or 0)
+    assert summary.measured.out
+    assert summary.measured.in_
+    assert summary.measured.total
+    assert summary.measured.total.transactions == (summary.measured.out.transactions or 0) + (
+        summary.measured.in_.transactions or 0
+    )
     assert summary.near_cpu.msec_per_transaction
     measured = build_document(summary, run_id="r", preset="", verdict="none")["measured"]["total"]
     percentiles = [measured["latency_us"][name] for name in ("min", "p50", "p90", "p99", "p99_9", "max")]
@@ -110,7 +112,7 @@ async def test_requests_of_any_size_are_answered_in_any_number(
     sizes = {"request_bytes": request_bytes, "response_bytes": response_bytes, "burst": burst}
     recorded = await record(plan_of(Workload.RR, Direction.DUPLEX, **sizes), far_end)
     assert recorded.end.reason is Reason.COMPLETED
-    found = replay(recorded.events).summary().total
+    found = replay(recorded.events).summary().measured.total
     assert found
     assert found.transactions
 
@@ -120,7 +122,7 @@ async def test_a_fetch_moves_payload_in_each_mode(far_end: Peer, record: Recorde
     """Copy, sendfile and discard carry the same answers."""
     recorded = await record(plan_of(Workload.FETCH, mode=mode, block_bytes=100_000), far_end)
     assert recorded.end.reason is Reason.COMPLETED
-    found = replay(recorded.events).summary().total
+    found = replay(recorded.events).summary().measured.total
     assert found
     assert found.transactions
 
@@ -133,7 +135,7 @@ async def test_each_connection_of_crr_carries_a_whole_answer(
     sizes = {"request_bytes": request_bytes, "response_bytes": response_bytes}
     recorded = await record(plan_of(Workload.CRR, Direction.DUPLEX, **sizes), far_end)
     assert recorded.end.reason is Reason.COMPLETED
-    found = replay(recorded.events).summary().total
+    found = replay(recorded.events).summary().measured.total
     assert found
     assert found.transactions
 

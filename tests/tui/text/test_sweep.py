@@ -14,7 +14,7 @@ import pytest
 from linkgauge.engine.model.errors import PlanError, RunLogError
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.saturation import SaturationPoint
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
@@ -164,7 +164,7 @@ def cells() -> list[SweepResult]:
         end = RunEnd(Reason.COMPLETED, "")
         expected = Expectation(out=ExpectedRate(94_000_000, "computed", "the wire model"))
         plan = point.to_plan(SWEEP.base)
-        summary = Summary(plan, measured, None, measured, expected, (), cpu, cpu, tcp, (), end)
+        summary = Summary(plan, PerDirection(measured, None, measured), expected, (), cpu, cpu, tcp, (), end)
         found.append(SweepResult(point, f"run-{len(found)}", summary))
     return found
 

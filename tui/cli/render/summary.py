@@ -60,11 +60,11 @@ def summary_parts(
         yield Text()
     yield _test(summary, preset_id, started)
     yield Text()
-    if summary.total is None:
+    if summary.measured.total is None:
         yield Text("  nothing was measured after the warm-up")
     else:
         yield _rates(summary, pass_percent)
-        if summary.total.transactions is not None:
+        if summary.measured.total.transactions is not None:
             yield Text()
             yield _transactions(summary)
         if summary.probe is not None:

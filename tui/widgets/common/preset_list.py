@@ -15,7 +15,6 @@ from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
 from ...rendering.styles import MUTED, SHORT
-from ...state.instrument_values import expected_of
 from ...text import numbers
 from .cursor_list import CursorList
 
@@ -102,7 +101,7 @@ def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list
 
 
 def _row(preset: Preset, settings: Settings, language: str) -> PresetRow:
-    expected = expected_of(find_expectation(preset, settings), settings.direction)
+    expected = find_expectation(preset, settings)[settings.direction]
     return PresetRow(
         numbers.sanitize(preset.name_in(language)),
         numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),

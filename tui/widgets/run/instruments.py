@@ -7,7 +7,7 @@ from textual.containers import Container, Horizontal
 
 from ....engine.model.plan import Direction, End
 from ....engine.results.summary import CpuSummary, Measurement, Summary
-from ...state.instrument_values import CpuReading, FlowReading, Phase, expected_of, response_bits_of
+from ...state.instrument_values import CpuReading, FlowReading, Phase, response_bits_of
 from ...state.live_readings import CockpitSnapshot
 from .cpu_panel import CpuPanel
 from .flow_gauge import FlowGauge
@@ -59,9 +59,9 @@ class Instruments(Container):
 
 def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     board = view.readings
-    peak = expected_of(view.peak, direction)
+    peak = view.peak[direction]
     if board is None:
-        expected = expected_of(view.expectation, direction)
+        expected = view.expectation[direction]
         return FlowReading(direction, expected=expected, response_bits=response_bits_of(view.plan), peak=peak)
     now = replace(board.flow(direction), peak=peak)
     if view.summary is None:
@@ -70,7 +70,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     return FlowReading(
         direction,
         measured.bit_s if measured is not None and measured.span_ns > 0 else None,
-        expected_of(view.summary.expectation, direction),
+        view.summary.expectation[direction],
         now.highest_bit_s,
         is_final=True,
         response_bits=now.response_bits,
@@ -83,7 +83,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
 
 
 def _measured(summary: Summary, direction: Direction) -> Measurement | None:
-    return {Direction.OUT: summary.out, Direction.IN: summary.in_, Direction.DUPLEX: summary.total}[direction]
+    return summary.measured[direction]
 
 
 def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:

@@ -15,7 +15,7 @@ from ....engine.model.plan import SECOND_NS, Direction
 from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import DIRECTION_STYLES, EXPECTED, MUTED
-from ...state.instrument_values import PlotPeriod, expected_of, period_averages, response_bits_of
+from ...state.instrument_values import PlotPeriod, period_averages, response_bits_of
 from ...state.live_readings import CockpitSnapshot
 from ...state.plot_columns import PlotColumn, plot_columns
 from ...text import numbers
@@ -77,7 +77,7 @@ class RatePlot(LineWidget):
     def _top(self) -> float:
         """Return the top of the y axis; it never falls during a run."""
         direction = self._legs[-1].settings.direction if self._legs else Direction.OUT
-        peak = expected_of(self._view.peak, direction) if self._view else None
+        peak = self._view.peak[direction] if self._view else None
         expected = max((one.bit_s for leg in self._legs if (one := leg.expected_rate())), default=0.0)
         highest = max((p.bit_s for leg in self._legs for ps in leg.points.values() for p in ps), default=0.0)
         self._top_bit_s = max(self._top_bit_s, max(expected, peak.bit_s if peak else 0.0) * _HEADROOM)
@@ -161,7 +161,7 @@ def _row_of(bit_s: float, top: float, rows: int) -> int:
 
 def _peak(view: CockpitSnapshot | None, leg: PlotPeriod) -> ExpectedRate | None:
     """Return the best rate that is known for a direction, where that is more than what is expected."""
-    peak = expected_of(view.peak, leg.settings.direction) if view else None
+    peak = view.peak[leg.settings.direction] if view else None
     expected = leg.expected_rate()
     return peak if peak and expected and peak.bit_s > expected.bit_s else None
 

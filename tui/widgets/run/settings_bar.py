@@ -8,7 +8,7 @@ from ....engine.model.plan import Direction, End, Plan, Settings
 from ....engine.model.workload import Workload
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED
-from ...state.instrument_values import Phase, expected_of
+from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
 from ...state.setting_steps import SESSION_STEPS, WINDOW_STEPS, next_step
 from ...text import numbers
@@ -49,7 +49,7 @@ class SettingsBar(LineWidget):
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     roomy = width >= 100
     preset = view.preset
-    expected = expected_of(view.expectation, view.plan.settings.direction)
+    expected = view.expectation[view.plan.settings.direction]
     if expected is None:
         said = Content.styled("nothing to expect", MUTED)
     elif roomy:

@@ -8,7 +8,7 @@ from textual.widgets import Static
 from ....engine.results.summary import Period, Summary
 from ....presets.verdict import Verdict
 from ...rendering.styles import MUTED, VERDICT_STYLES
-from ...state.instrument_values import Phase, expected_of, period_bit_s, response_bits_of
+from ...state.instrument_values import Phase, period_bit_s, response_bits_of
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 from ...text.plan import non_default_options_text
@@ -81,7 +81,7 @@ def _ended(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Co
         lines = [Content("\n").join([Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)])]
     if len(summary.periods) > 1:
         lines += _stretches(view, summary)
-    total = summary.total
+    total = summary.measured.total
     facts = [numbers.payload(total.bytes) if total else "", numbers.reason(summary.end.reason)]
     tcp = summary.tcp
     if tcp.retransmits is not None:
@@ -99,14 +99,18 @@ def _ended(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Co
 def _stretches(view: CockpitSnapshot, summary: Summary) -> list[Content]:
     """Return a line for each stretch that lasted longer than its warm-up."""
     bits = response_bits_of(view.readings.plan if view.readings else view.plan)
-    return [_stretch(one, bits) for one in summary.periods if one.out is not None or one.in_ is not None]
+    return [
+        _stretch(one, bits)
+        for one in summary.periods
+        if one.measured.out is not None or one.measured.in_ is not None
+    ]
 
 
 def _stretch(stretch: Period, answer_bits: int | None) -> Content:
     """Return `412 Mb/s … 1 session`: before and after of each change, side by side."""
     rate = period_bit_s(stretch)
     unit = "Mb/s" if answer_bits is None else "trans/s"
-    expected = expected_of(stretch.expectation, stretch.settings.direction)
+    expected = stretch.expectation[stretch.settings.direction]
     percent = numbers.share(rate, expected.bit_s if expected else None)
     return Content.assemble(
         ("  ", ""),

@@ -5,7 +5,7 @@ import io
 import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Sampled, Started
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, PerDirection, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.results.meter import Interval
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
@@ -33,9 +33,7 @@ def summary(
     """Return a summary of a run out."""
     return Summary(
         plan=Plan(),
-        out=out,
-        in_=None,
-        total=out,
+        measured=PerDirection(out, None, out),
         expectation=expectation or Expectation(out=EXPECTED),
         periods=periods,
         near_cpu=CpuSummary(12.5, 97.04, 31.0, 0.314),
@@ -80,8 +78,8 @@ def test_a_rate_just_under_the_mark_does_not_look_like_the_mark() -> None:
 def test_a_run_whose_settings_changed_lists_each_stretch() -> None:
     """Each with its settings, its rate, and its share of what was expected under them."""
     parts = (
-        Period(Settings(), Expectation(out=EXPECTED), RATE, None),
-        Period(Settings(Direction.DUPLEX, 5, 57_344), Expectation(), RATE, None),
+        Period(Settings(), Expectation(out=EXPECTED), PerDirection(RATE, None, RATE)),
+        Period(Settings(Direction.DUPLEX, 5, 57_344), Expectation(), PerDirection(RATE, None, RATE)),
     )
     text = text_of(summary(periods=parts))
     assert "1. out, 1 session, window auto" in text
