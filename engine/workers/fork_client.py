@@ -1,304 +1,292 @@
-"""Workers for the ends of this process: forked by a starter (starter.py), which all of them share.
+"""The client of the fork server (fork_server.py): one server for each event loop and network namespace, shared.
 
 A worker that is an interpreter of its own spends most of its start on imports, each time, while somebody waits;
-one that is forked has them already. Where a starter is at hand payload flows 35 ms after a run was asked for, and
-263 ms after where each worker imports (medians of seven on loopback). Who may need workers before long takes hold
-of the starter, which then begins without being waited for; who lets go of it last ends it.
+a forked one has them already. Where a fork server is running, payload flows 35 ms after the request for a run, and
+263 ms after where each worker imports (medians of seven on loopback). Take a `ForkServerLease` as soon as workers
+may be needed: the server starts in the background. It ends with the last lease.
 """
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
-import struct
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from pathlib import Path
 from typing import Final, Self
 
 from ..host.event_loop import await_shielded
 from ..host.memory_archive import InheritedBundle
 from ..model.errors import WorkerError
+from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 
-# MERGED FROM engine/dataplane/asking:
-# What an end's process asks of its starter, and what that tells: messages of one size, so that each is read whole.
-#
-# With a FORK come three descriptors (SCM_RIGHTS, unix(7)): the worker's end of its command channel, the counters,
-# and
-# what it writes its errors to.
-
-REQUEST_STRUCT: Final = struct.Struct("=BIi")  # what; of which worker; the worker's number in its run, of a FORK
-REPLY_STRUCT: Final = struct.Struct(
-    "=BIi"
-)  # what; of which worker; errno of FAILED, exit status of ENDED (-9: signal 9)
-FORK_FD_COUNT: Final = 3
-
-
-class ForkRequest(IntEnum):
-    """What a starter is asked for."""
-
-    FORK = 1
-    KILL = 2
-
-
-class ForkReply(IntEnum):
-    """What a starter tells: that it can be asked, that a worker was forked or could not be, that one has ended."""
-
-    READY = 1
-    FORKED = 2
-    FAILED = 3
-    ENDED = 4
-
-
-_END_DEADLINE_S: Final = 3.0  # it gives its workers a second
+_END_DEADLINE_S: Final = 3.0  # the server waits a second for its workers
 _READ_BYTES: Final = 4_096
-_MOST_WORDS: Final = 65_536  # what a pipe holds
-_NAMESPACE: Final = Path("/proc/thread-self/ns/net")
+_PIPE_BYTES: Final = 65_536  # capacity of a pipe
+_NETWORK_NAMESPACE: Final = Path("/proc/thread-self/ns/net")
+_log = logging.getLogger(__name__)
 
 
 class WorkerProcess:
-    """The process of a worker, as the end that asked for it has it."""
+    """A worker process, seen from the end that asked for it. Wait for `fork_result`, then call `shut_down` once."""
 
-    def __init__(self, fork_server: "_Starter", worker_id: int, errors_fd: int) -> None:
-        self._starter = fork_server
-        self._whose = worker_id
+    def __init__(self, server: "_ServerProcess", worker_id: int, errors_fd: int) -> None:
+        self._server = server
+        self._worker_id = worker_id
         self._errors_fd = errors_fd
         self.fork_result: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._ending: asyncio.Task[tuple[str, str]] | None = None
+        self._exit: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._shutdown: asyncio.Task[tuple[str, str]] | None = None
 
-    def set_exit(self, how: str) -> None:
-        """Take note of how it ended."""
-        if not self._ended.done():
-            self._ended.set_result(how)
+    def set_exit(self, status: str) -> None:
+        """Note that the process has ended."""
+        if not self._exit.done():
+            self._exit.set_result(status)
 
     async def shut_down(self, deadline_s: float) -> tuple[str, str]:
-        """Wait for its end, by force where that does not come in time; return how it ended, and its last words.
+        """Wait until the process ends and kill it after the deadline; return its exit and its last line of errors.
 
-        Its channel must be closed. Several may wait; the first one says how long.
+        Close its channel first. Several tasks may wait; the deadline of the first one counts.
         """
-        if self._ending is None:
-            self._ending = asyncio.create_task(self._end(deadline_s))
-        return await asyncio.shield(self._ending)
+        if self._shutdown is None:
+            self._shutdown = asyncio.create_task(self._await_exit(deadline_s))
+        return await asyncio.shield(self._shutdown)
 
-    async def _end(self, deadline_s: float) -> tuple[str, str]:
+    async def _await_exit(self, deadline_s: float) -> tuple[str, str]:
         try:
-            if not (await asyncio.wait([self._ended], timeout=deadline_s))[0]:
-                self._starter.kill(self._whose)
-                await asyncio.wait([self._ended], timeout=deadline_s)
-            how = self._ended.result() if self._ended.done() else "it does not end"
+            if not (await asyncio.wait([self._exit], timeout=deadline_s))[0]:
+                _log.debug("worker %s did not end in %s s: killing it", self._worker_id, deadline_s)
+                self._server.kill(self._worker_id)
+                await asyncio.wait([self._exit], timeout=deadline_s)
+            status = self._exit.result() if self._exit.done() else "it does not end"
         finally:
-            words = _last_words(self._errors_fd)
-        return how, words
+            last_line = _read_last_line(self._errors_fd)
+        return status, last_line
 
 
-class _GoneError(Exception):
-    """A starter has ended before it did what it was asked for: the next one can."""
+class _ServerEndedError(Exception):
+    """The fork server ended before it answered; another one can be asked."""
 
 
-class _Starter:
-    """A process that forks workers, in the network namespace that this one is in when it is begun."""
+class _ServerProcess:
+    """One fork server, in the network namespace in which it was started."""
 
     def __init__(self) -> None:
-        self.why_gone: str | None = None
+        self.why_ended: str | None = None
         self._process: asyncio.subprocess.Process | None = None
-        self._sock, self._theirs = socket.socketpair()
+        self._sock, self._server_sock = socket.socketpair()
         self._sock.setblocking(False)
         self._closing = False
-        self._asked = 0
-        self._heard = b""
+        self._last_worker_id = 0
+        self._buffer = b""
         self._workers: dict[int, WorkerProcess] = {}
-        self._up = asyncio.Event()  # it has answered, or never will
-        self._life = asyncio.create_task(self._live())
+        self._is_settled = asyncio.Event()  # it is ready, or has ended
+        self._task = asyncio.create_task(self._run())
 
-    async def start(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
-        """Ask for a worker; the descriptors stay the caller's. Raises WorkerError where nobody can be asked."""
-        await self._up.wait()
-        if self.why_gone is not None:
-            raise WorkerError(self.why_gone)
-        reading, writing = os.pipe()
-        self._asked += 1
-        whose = self._asked
-        self._workers[whose] = found = WorkerProcess(self, whose, reading)
+    async def start_worker(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
+        """Fork a worker; the caller keeps its descriptors.
+
+        Raises WorkerError where no worker can be forked, _ServerEndedError where the server ended meanwhile.
+        """
+        await self._is_settled.wait()
+        if self.why_ended is not None:
+            raise WorkerError(self.why_ended)
+        errors_fd, writing_fd = os.pipe()
+        self._last_worker_id += 1
+        worker_id = self._last_worker_id
+        self._workers[worker_id] = process = WorkerProcess(self, worker_id, errors_fd)
         try:
             try:
-                self._ask(ForkRequest.FORK, whose, number, [channel_fd, counters_fd, writing])
+                self._send(ForkRequest.FORK, worker_id, number, [channel_fd, counters_fd, writing_fd])
             finally:
-                os.close(writing)
-            await found.fork_result
+                os.close(writing_fd)
+            await process.fork_result
         except BaseException:
-            self._workers.pop(whose, None)
-            os.close(reading)
+            self._workers.pop(worker_id, None)
+            os.close(errors_fd)
             raise
-        return found
+        return process
 
-    def kill(self, whose: int) -> None:
-        """Have a worker end at once."""
-        self._ask(ForkRequest.KILL, whose)
+    def kill(self, worker_id: int) -> None:
+        """Kill a worker."""
+        self._send(ForkRequest.KILL, worker_id)
 
-    def _ask(self, asked: ForkRequest, whose: int, number: int = 0, fds: Sequence[int] = ()) -> None:
-        """Ask, where it is there to be asked; that it is not is known to everybody in a moment (_is_gone)."""
+    def _send(self, request: ForkRequest, worker_id: int, number: int = 0, fds: Sequence[int] = ()) -> None:
+        """Send a request, unless the server has ended: `_set_ended` then answers for it."""
         if self._sock.fileno() < 0:
             return
         try:
-            socket.send_fds(self._sock, [REQUEST_STRUCT.pack(asked, whose, number)], fds)
+            socket.send_fds(self._sock, [REQUEST_STRUCT.pack(request, worker_id, number)], fds)
         except (BrokenPipeError, ConnectionResetError):
             pass
         except OSError as error:
             raise WorkerError(f"a worker process could not be asked for: {error}") from error
 
     async def close(self) -> None:
-        """End it, and what it has forked."""
+        """End the server and its workers."""
         self._closing = True
-        self._hang_up()
-        if not self._up.is_set():
-            self._kill()  # it imports what nobody needs any more
-        if not (await asyncio.wait([self._life], timeout=_END_DEADLINE_S))[0]:
-            self._kill()
-        await self._life
+        self._close_socket()
+        if not self._is_settled.is_set():
+            self._kill_server()  # it is still importing
+        if not (await asyncio.wait([self._task], timeout=_END_DEADLINE_S))[0]:
+            self._kill_server()
+        await self._task
 
-    def _kill(self) -> None:
+    def _kill_server(self) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
-    async def _live(self) -> None:
-        """Begin it, and wait for its end, whichever way that comes."""
-        errors = writing = -1
+    async def _run(self) -> None:
+        """Start the server and wait for its end."""
+        errors_fd = writing_fd = -1
         try:
-            # Not a pipe of the event loop's: uvloop leaves a copy of it to the child, and that to its workers, who
-            # may outlive it. Who waits for the end of what is written there would wait for theirs.
-            errors, writing = os.pipe()
-            self._process = await self._begun(writing)
+            # Not a pipe of the event loop: uvloop leaves a copy of that one to the server, whose workers inherit it
+            # and may outlive it. The end of the pipe would then come with the end of the last worker.
+            errors_fd, writing_fd = os.pipe()
+            self._process = await self._start_process(writing_fd)
         except OSError as error:
-            if errors >= 0:
-                os.close(errors)
-            self._is_gone(f"no worker process could be started: {error}")
+            if errors_fd >= 0:
+                os.close(errors_fd)
+            self._set_ended(f"no worker process could be started: {error}")
             return
         finally:
-            self._theirs.close()
-            if writing >= 0:
-                os.close(writing)
+            self._server_sock.close()
+            if writing_fd >= 0:
+                os.close(writing_fd)
         if self._closing:
-            self._kill()
+            self._kill_server()
         else:
             asyncio.get_running_loop().add_reader(self._sock, self._read)
         status = await self._process.wait()
         self._read()
-        self._is_gone(f"the process that starts workers has ended: {_last_words(errors) or f'status {status}'}")
+        last_line = _read_last_line(errors_fd)
+        self._set_ended(f"the process that starts workers has ended: {last_line or f'status {status}'}")
 
-    async def _begun(self, errors_fd: int) -> asyncio.subprocess.Process:
-        carried = InheritedBundle()
+    async def _start_process(self, errors_fd: int) -> asyncio.subprocess.Process:
+        bundle = InheritedBundle()
         try:
             return await asyncio.create_subprocess_exec(
-                # -P keeps what lies in the current folder out of its imports.
-                *(sys.executable, "-P", "-m", f"{__package__}.fork_server", str(self._theirs.fileno())),
+                # -P keeps the current folder out of its imports.
+                *(sys.executable, "-P", "-m", f"{__package__}.fork_server", str(self._server_sock.fileno())),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=errors_fd,
-                pass_fds=(self._theirs.fileno(), *carried.fds),
-                env=carried.environment,
+                pass_fds=(self._server_sock.fileno(), *bundle.fds),
+                env=bundle.environment,
                 # Ctrl-C in the terminal is for the end's process, which ends its workers in order.
                 start_new_session=True,
             )
         finally:
-            carried.close()
+            bundle.close()
 
     def _read(self) -> None:
-        """Take in what it tells."""
         with contextlib.suppress(OSError):
-            while part := self._sock.recv(_READ_BYTES):
-                self._heard += part
-            self._hang_up()
-        whole = len(self._heard) // REPLY_STRUCT.size * REPLY_STRUCT.size
-        for told, whose, value in REPLY_STRUCT.iter_unpack(self._heard[:whole]):
-            if told == ForkReply.READY:
-                self._up.set()
-            elif (worker := self._workers.get(whose)) is None:
-                continue  # nobody waits for it any more
-            elif told == ForkReply.ENDED:
-                del self._workers[whose]
-                worker.set_exit(f"killed by signal {-value}" if value < 0 else f"exit status {value}")
-            elif not worker.fork_result.done():
-                if told == ForkReply.FORKED:
-                    worker.fork_result.set_result(None)
-                else:
-                    why = f"a worker process could not be forked: {os.strerror(value)}"
-                    worker.fork_result.set_exception(WorkerError(why))
-        self._heard = self._heard[whole:]
+            while data := self._sock.recv(_READ_BYTES):
+                self._buffer += data
+            self._close_socket()
+        whole = len(self._buffer) // REPLY_STRUCT.size * REPLY_STRUCT.size
+        for reply, worker_id, value in REPLY_STRUCT.iter_unpack(self._buffer[:whole]):
+            self._handle(reply, worker_id, value)
+        self._buffer = self._buffer[whole:]
 
-    def _hang_up(self) -> None:
+    def _handle(self, reply: int, worker_id: int, value: int) -> None:
+        if reply == ForkReply.READY:
+            _log.debug("fork server is ready")
+            self._is_settled.set()
+            return
+        process = self._workers.get(worker_id)
+        if process is None:
+            return  # its request was cancelled
+        if reply == ForkReply.ENDED:
+            del self._workers[worker_id]
+            process.set_exit(f"killed by signal {-value}" if value < 0 else f"exit status {value}")
+        elif not process.fork_result.done():
+            if reply == ForkReply.FORKED:
+                process.fork_result.set_result(None)
+            else:
+                why = f"a worker process could not be forked: {os.strerror(value)}"
+                process.fork_result.set_exception(WorkerError(why))
+
+    def _close_socket(self) -> None:
         if self._sock.fileno() >= 0:
             asyncio.get_running_loop().remove_reader(self._sock)
             self._sock.close()
 
-    def _is_gone(self, why: str) -> None:
-        self._hang_up()
-        self.why_gone = why
-        self._up.set()
-        for worker in self._workers.values():
-            if not worker.fork_result.done():
-                worker.fork_result.set_exception(_GoneError(why))
-            worker.set_exit(why)
+    def _set_ended(self, why: str) -> None:
+        _log.debug("fork server: %s", why)
+        self._close_socket()
+        self.why_ended = why
+        self._is_settled.set()
+        for process in self._workers.values():
+            if not process.fork_result.done():
+                process.fork_result.set_exception(_ServerEndedError(why))
+            process.set_exit(why)
         self._workers.clear()
 
 
-def _last_words(fd: int) -> str:
-    """Return the last line of what was written to a pipe, and close it."""
+def _read_last_line(fd: int) -> str:
+    """Return the last line in a pipe, and close the pipe."""
     os.set_blocking(fd, False)
-    words = b""
+    data = b""
     with contextlib.suppress(BlockingIOError):
-        words = os.read(fd, _MOST_WORDS)
+        data = os.read(fd, _PIPE_BYTES)
     os.close(fd)
-    return words.decode(errors="replace").strip().rpartition("\n")[2]
+    return data.decode(errors="replace").strip().rpartition("\n")[2]
 
 
 @dataclass
-class _Shared:
-    """What all who hold on in one event loop and network namespace have together."""
+class _SharedServer:
+    """The fork server of one event loop and network namespace."""
 
-    starter: _Starter
-    holders: int = 0
+    server: _ServerProcess
+    leases: int = 0
 
 
-_shared: Final[dict[tuple[asyncio.AbstractEventLoop, int], _Shared]] = {}
+_shared_servers: Final[dict[tuple[asyncio.AbstractEventLoop, int], _SharedServer]] = {}
 
 
 class ForkServerLease:
-    """A hold on what starts workers; close it, or have it for an `async with` block."""
+    """A share in the fork server of the running loop; call `close` or use it in an `async with` block."""
 
     def __init__(self) -> None:
         try:
-            network = _NAMESPACE.stat().st_ino  # a worker opens its sockets where its starter is
+            namespace = _NETWORK_NAMESPACE.stat().st_ino  # a worker's sockets are in its server's namespace
         except OSError:
-            network = 0
-        self._key = asyncio.get_running_loop(), network
-        if self._key not in _shared:
-            _shared[self._key] = _Shared(_Starter())
-        self._shared = _shared[self._key]
-        self._shared.holders += 1
+            namespace = 0
+        self._key = asyncio.get_running_loop(), namespace
+        if self._key not in _shared_servers:
+            _shared_servers[self._key] = _SharedServer(_ServerProcess())
+        self._shared = _shared_servers[self._key]
+        self._shared.leases += 1
 
     async def __aenter__(self) -> Self:
-        """Have it."""
+        """Return the lease."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Let go of it."""
+        """Close the lease."""
         await self.close()
 
     async def start(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
-        """Ask for a worker; the descriptors stay the caller's. Raises WorkerError where there can be none."""
+        """Fork a worker; the caller keeps its descriptors. Raises WorkerError where that is impossible.
+
+        Args:
+            channel_fd: The worker's end of its command channel.
+            counters_fd: The shared counters.
+            number: The worker's number in its run.
+        """
         while True:
-            if self._shared.starter.why_gone is not None:  # killed, perhaps
-                self._shared.starter = _Starter()
-            with contextlib.suppress(_GoneError):
-                return await self._shared.starter.start(channel_fd, counters_fd, number)
+            if self._shared.server.why_ended is not None:  # killed, perhaps
+                self._shared.server = _ServerProcess()
+            with contextlib.suppress(_ServerEndedError):
+                return await self._shared.server.start_worker(channel_fd, counters_fd, number)
 
     async def close(self) -> None:
-        """Let go of it; the last one to do so ends it."""
-        self._shared.holders -= 1
-        if self._shared.holders == 0:
-            del _shared[self._key]
-            await await_shielded(self._shared.starter.close())
+        """Give the lease back; the last one ends the server."""
+        self._shared.leases -= 1
+        if self._shared.leases == 0:
+            del _shared_servers[self._key]
+            await await_shielded(self._shared.server.close())

@@ -1,24 +1,26 @@
-"""The workers that a process has, as the kernel knows them."""
+"""The fork servers and workers of a process, read from /proc."""
 
 import contextlib
 from pathlib import Path
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the processes that a process's first thread has started and not reaped."""
+    """Return the child processes of a process's first thread that are not reaped."""
     with contextlib.suppress(OSError):  # it has ended
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        ]
     return []
 
 
-def starters_of(pid: int) -> list[int]:
-    """Return what starts workers for a process."""
-    return [one for one in children_of(pid) if b"workers.fork_server" in _command(one)]
+def fork_servers_of(pid: int) -> list[int]:
+    """Return the fork servers of a process."""
+    return [child for child in children_of(pid) if b"workers.fork_server" in _command(child)]
 
 
 def workers_of(pid: int) -> list[int]:
     """Return the workers of a process."""
-    return [one for starter in starters_of(pid) for one in children_of(starter)]
+    return [child for server in fork_servers_of(pid) for child in children_of(server)]
 
 
 def _command(pid: int) -> bytes:

@@ -28,7 +28,7 @@ from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
 from linkgauge.engine.protocol.messages import Hello, Open, Start, Stop
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 
-from ..child_processes import starters_of, workers_of
+from ..child_processes import fork_servers_of, workers_of
 
 # Run on uvloop only: what is tested is another process.
 pytestmark = pytest.mark.loop("uvloop")
@@ -379,7 +379,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
 
     def act(event: Any) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 3 and not frozen:
-            frozen.extend([far.process.pid, *starters_of(far.process.pid), *far.workers()])
+            frozen.extend([far.process.pid, *fork_servers_of(far.process.pid), *far.workers()])
             for pid in frozen:
                 os.kill(pid, signal.SIGSTOP)
 
