@@ -20,7 +20,7 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketO
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
-from ..workloads.readiness import create_poller
+from ..workloads.poller import create_poller
 from ..workloads.session import Payload, Session, SessionContext, WorkerResources
 from ..workloads.session_handshake import CrrEndpoint, SessionConfig, SessionSpec
 from .commands import (

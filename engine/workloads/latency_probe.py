@@ -1,9 +1,9 @@
-"""The probe's own end of its connection: asks for little, one thing at a time, and not more often than its pace.
+"""The latency probe: one small request at a time beside a stream, at a fixed pace.
 
-It has a worker to itself, and asks from a thread that blocks in recv(2), as a lone pair of `rr` does: neither the
-streams' event loops nor its own stand between an answer and the clock. On loopback beside one stream, on two cores
-that were busy with more than that, rounds in turn: its p50 was 0.08 to 0.12 ms so, and 0.7 to 2.5 ms in the
-stream's own worker at each end, where it would measure the tester.
+It has a worker to itself and sends from a thread that blocks in recv(2), as a lone pair of `rr` does: no event loop
+stands between a response and the clock. On loopback beside one stream, on two cores that were busy with more than
+that, rounds in turn: its p50 was 0.08 to 0.12 ms so, and 0.7 to 2.5 ms in the stream's own worker at each end,
+where it would measure the tester.
 """
 
 import time
@@ -23,17 +23,17 @@ _RTT_WORD: Final = tcp_counter_word("rtt_us")
 
 
 class ProbeRequester(RrRequester):
-    """Counts how long answers take, and no bytes: nothing of it is payload."""
+    """Counts the latency of responses, and no bytes: they are not payload."""
 
     def refresh(self) -> None:
-        """Store the round trip as this end's TCP has it, to stand beside what was measured."""
+        """Store TCP's own round-trip time, for comparison with the measured one."""
         info = read_tcp_info(self._sock)
         self._store(_RTT_WORD, None if info is None else info.rtt_us)
 
-    def _watch(self) -> None:
-        self._blocking = SocketThread(self._sock, self._ask_paced, self._resume, self._lose)
+    def _start_io(self) -> None:
+        self._socket_thread = SocketThread(self._sock, self._probe_in_thread, self._resume, self._lose)
 
-    def _ask_paced(self) -> bool:
+    def _probe_in_thread(self) -> bool:
         words, latency_at, request, buffer = self._words, self._latency_at, self._requests, self._buffer
         while True:
             began_ns = perf_counter_ns()

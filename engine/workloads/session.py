@@ -1,7 +1,7 @@
-"""What every workload's sessions share: their connection, their place in the counters, how they end.
+"""Session: base classes of all workloads, with their connection, counters and end, and the worker's buffers.
 
-Readiness callbacks rather than transports: one system call each time, into or out of a buffer that is made once,
-with the counter stored right after it.
+Sessions use readiness callbacks, not transports: one system call each time, into or out of a buffer that is
+allocated once, with the counter stored right after it.
 """
 
 import asyncio
@@ -28,39 +28,39 @@ from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
 from ..model.tcp_counters import TCP_COUNTERS
 from ..protocol.session_failure import CLOSED_BY_PEER
-from .readiness import Poller
+from .poller import Poller
 from .thread_io import SocketThread
 
-# One system call moves a whole block out of the same piece of memory again and again: a piece stays in a core's own
+# One system call sends a whole block from the same piece of memory repeatedly: a piece stays in a core's own
 # cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
 # 0.19 ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
 PIECE_BYTES: Final = 64 * 1024
 
 
-def _pages(block: bytes) -> int:
-    """Return a descriptor of pages with the block in them, for sendfile(2); -1 where there can be none.
+def _open_payload_file(block: bytes) -> int:
+    """Return the descriptor of a file with the block, for sendfile(2); -1 where none can be created.
 
-    A disk's file system keeps what is written at once in one folio (ext4 on Linux 6.18), a memory file page by
-    page, and much of the kernel's work is by the folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
+    A disk's file system keeps one write in one folio (ext4 on Linux 6.18), a memory file page by page, and much of
+    the kernel's work is by the folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
     memory file, 16 rounds of each in turn.
     """
-    import tempfile  # it takes 10 ms, of a worker that mostly starts without
+    import tempfile  # 10 ms, which most workers do not need
 
     try:
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(block)
             return os.dup(file.fileno())
-    except OSError:  # no folder for it, no room in it
+    except OSError:  # no temporary folder, or no room in it
         with contextlib.suppress(OSError):
             return create_memory_file("linkgauge-payload", block)
         return -1
 
 
 class Payload:
-    """The block a worker sends: random bytes, made once.
+    """The block that a worker sends: random bytes, generated once.
 
-    `pieces` add up to the `block`, for one gathering write; `fd` is a file with the same bytes, made where the
-    mode is sendfile, and -1 elsewhere. No compressor that looks back less than a piece finds anything in them.
+    `pieces` add up to the `block`, for one gathering write. `fd` is a file with the same bytes in sendfile mode,
+    and -1 in the others. A compressor with a history shorter than a piece cannot compress them.
     """
 
     def __init__(self, size_bytes: int, mode: Mode = Mode.COPY) -> None:
@@ -69,19 +69,19 @@ class Payload:
         piece = os.urandom(min(size_bytes, PIECE_BYTES))
         self.pieces = [piece] * whole + ([piece[:rest]] if rest else [])
         self.block = b"".join(self.pieces)
-        self.fd = _pages(self.block) if mode is Mode.SENDFILE else -1
+        self.fd = _open_payload_file(self.block) if mode is Mode.SENDFILE else -1
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self.fd >= 0:
             os.close(self.fd)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerResources:
-    """What all sessions of a worker share: buffers that are made once, and what a transaction is.
+    """Buffers, poller and transaction sizes that all sessions of a worker share.
 
-    `requests` holds as many requests as are in flight at once. Requests `pace_ns` apart are the probe's.
+    `requests` holds `burst` requests. `pace_ns` is the pause of a latency probe, and 0 elsewhere.
     """
 
     payload: Payload
@@ -97,7 +97,7 @@ class WorkerResources:
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """Where a session counts, and whom it tells. `on_lost(why)` is called once where it ends by itself."""
+    """A session's slot in the counters. `on_lost(why)` is called once if the session ends unexpectedly."""
 
     counters: SharedCounters
     slot: int
@@ -115,7 +115,10 @@ _REPORTED: Final = {
 
 
 class Session(ABC):
-    """A session's connection at one end."""
+    """A session's connection at one end: `start` it once, `refresh` it periodically, and `close` it.
+
+    Subclasses implement `refresh` and `_start_io`. They report the end of the connection by `_lose` or `_end`.
+    """
 
     _role: ClassVar[_Role]
 
@@ -128,37 +131,37 @@ class Session(ABC):
         self._bytes_at = self._base + CounterField.BYTES
         self._latency_at = histogram_offset(context.slot)
         self.generation = context.generation
-        self.last_received_ns = 0  # when anything came, as far as the kernel tells
+        self.last_received_ns = 0  # time of the last received segment, from the kernel
         self._on_lost = context.on_lost
         self._closed = False
         self._is_alone = False
-        self._blocking: SocketThread | None = None
-        # A reopened session counts on from where its last connection left off.
+        self._socket_thread: SocketThread | None = None
+        # A reopened session continues the counts of its last connection.
         slot = self._words[self._base : self._base + WORDS_PER_SLOT].tolist()
-        self._before = [0 if word == UNKNOWN else word for word in slot]
+        self._earlier_counts = [0 if word == UNKNOWN else word for word in slot]
         for index, counter in enumerate(TCP_COUNTERS):
             if counter.end != self._role:
                 self._store(FIRST_TCP_WORD + index, None)
         self._words[self._base + CounterField.OPEN_GENERATION] = context.generation + 1
 
     def start(self, *, is_alone: bool = False) -> None:
-        """Let payload flow; `is_alone` where no other session shares the worker now."""
+        """Let payload flow; `is_alone` if no other session shares the worker now."""
         self._is_alone = is_alone
         self.refresh()
-        self._watch()
+        self._start_io()
 
     def share_worker(self) -> None:
-        """Make room for another session in this worker."""
+        """Move from a thread to the event loop: the worker has another session now."""
         self._is_alone = False
 
     def close(self) -> None:
-        """Take the last counters, end the thread, if there is one, and abort the connection."""
+        """Store the last counters, end the thread, if any, and abort the connection."""
         if self._closed:
             return
         self._closed = True
-        self.refresh()  # before the thread is woken: by a FIN, and whoever acknowledges one acknowledges a byte
-        if self._blocking is not None:
-            self._blocking.stop()
+        self.refresh()  # before stop(), whose FIN counts as one acknowledged byte
+        if self._socket_thread is not None:
+            self._socket_thread.stop()
         self._words[self._base + CounterField.OPEN_GENERATION] = 0
         self._loop.remove_reader(self._sock)
         self._loop.remove_writer(self._sock)
@@ -166,37 +169,37 @@ class Session(ABC):
 
     @abstractmethod
     def refresh(self) -> None:
-        """Bring the slot's TCP_INFO words up to date."""
+        """Update the slot's TCP_INFO words."""
 
     @abstractmethod
-    def _watch(self) -> None:
-        """Register the readiness callback."""
+    def _start_io(self) -> None:
+        """Start a thread, or register a readiness callback."""
 
     def _lose(self, error: OSError | None) -> None:
-        self._lose_saying(CLOSED_BY_PEER if error is None else error.strerror or str(error))
+        self._end(CLOSED_BY_PEER if error is None else error.strerror or str(error))
 
-    def _failed(self, error: OSError) -> None:
-        """End where a call failed for good; where there was only nothing to do for it, it is made again."""
+    def _handle_error(self, error: OSError) -> None:
+        """End the session, unless the call only has to be repeated."""
         if not isinstance(error, BlockingIOError | InterruptedError):
             self._lose(error)
 
-    def _lose_saying(self, why: str) -> None:
+    def _end(self, why: str) -> None:
         if not self._closed:
             self.close()
             self._on_lost(why)
 
-    def _hear(self, info: TcpInfo) -> None:
+    def _note_last_received(self, info: TcpInfo) -> None:
         self.last_received_ns = time.monotonic_ns() - info.receive_idle_ms * 1_000_000
 
-    def _look_for_end(self) -> None:
-        """Find out why there is something to read on a connection that carries nothing."""
+    def _check_for_end(self) -> None:
+        """Read from a connection that carries nothing: both its end and any data end the session."""
         try:
-            said = self._sock.recv(1)
+            data = self._sock.recv(1)
         except OSError as error:
-            self._failed(error)
+            self._handle_error(error)
             return
-        if said:
-            self._lose_saying("the other end said something where it has nothing to say")
+        if data:
+            self._end("the other end said something where it has nothing to say")
         else:
             self._lose(None)
 
@@ -205,7 +208,7 @@ class Session(ABC):
 
     def _store_tcp(self, info: TcpInfo | None) -> None:
         """Store the TCP counters that this end reports; all of them are unknown without TCP_INFO."""
-        words, base, before = self._words, self._base, self._before
+        words, base, before = self._words, self._base, self._earlier_counts
         for index, is_cumulative in _REPORTED[self._role]:
             value = None if info is None else info.counters[index]
             word = FIRST_TCP_WORD + index
@@ -215,7 +218,7 @@ class Session(ABC):
 
 
 class SendingSession(Session):
-    """A session at the end that sends payload: its bytes are those that the other end's kernel acknowledged."""
+    """A session that sends payload: it counts the bytes that the other end's kernel acknowledged."""
 
     _role = "sender"
 
@@ -226,30 +229,30 @@ class SendingSession(Session):
         self._handed_over = 0
 
     def refresh(self) -> None:
-        """Store what the other end's kernel acknowledged, and how the connection fares."""
+        """Store the acknowledged bytes and the sender's TCP_INFO."""
         info = read_tcp_info(self._sock)
         if info is None:
-            # Without TCP_INFO what was handed to the kernel is the best there is: too much by its buffer.
+            # Without TCP_INFO, the bytes passed to the kernel: too many by the size of its buffer.
             carried = self._handed_over
         else:
-            self._hear(info)
+            self._note_last_received(info)
             carried = self._handed_over if info.bytes_acked is None else info.bytes_acked - self._acked_at_start
-        self._words[self._bytes_at] = self._before[CounterField.BYTES] + max(0, carried)
+        self._words[self._bytes_at] = self._earlier_counts[CounterField.BYTES] + max(0, carried)
         self._store_tcp(info)
 
 
 class ReceivingSession(Session):
-    """A session at the end that receives payload: round trips and windows are the sender's to know."""
+    """A session that receives payload; round trips and windows are known at the sender only."""
 
     _role = "receiver"
 
     def refresh(self) -> None:
-        """Store in which order packets come and how much is read; the rest is the other end's to know."""
+        """Store the receiver's TCP_INFO: out-of-order segments and buffer space."""
         info = read_tcp_info(self._sock)
         if info is not None:
-            self._hear(info)
+            self._note_last_received(info)
         self._store_tcp(info)
 
     def _count(self, took_ns: int) -> None:
-        """Count a transaction by how long it took."""
+        """Count a transaction in the latency histogram."""
         self._words[self._latency_at + bucket_of(took_ns)] += 1

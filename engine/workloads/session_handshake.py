@@ -19,7 +19,8 @@ from ..model.workload import Workload
 from ..protocol.auth import Tickets
 from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 from . import sockets
-from .connect_request_response import OUT_OF_PORTS, CrrRequester, CrrResponder, open_listener
+from .crr_requester import OUT_OF_PORTS, CrrRequester
+from .crr_responder import CrrResponder, open_listener
 from .latency_probe import ProbeRequester
 from .registry import sessions_of
 from .session import Session, SessionContext, WorkerResources

@@ -1,4 +1,4 @@
-"""A data connection's socket: how it is set up, and what the kernel then says it granted."""
+"""Set up the socket of a data connection, and read back what the kernel granted."""
 
 import contextlib
 import socket
@@ -20,8 +20,8 @@ _ABORT: Final = struct.pack("ii", 1, 0)
 def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOptions) -> None:
     """Set a data socket up, before it connects or once it is accepted; OSError where the kernel declines.
 
-    Closing aborts (SO_LINGER 0): once the last sample is taken nobody wants what is still in the buffers,
-    and a slow link would carry it for seconds into the next run.
+    Closing aborts (SO_LINGER 0): after the last sample the bytes in the buffers are of no use, and a slow link
+    would carry them for seconds into the next run.
     """
     sock.setblocking(False)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
@@ -29,7 +29,7 @@ def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOption
 
 
 def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptions) -> None:
-    """Set a socket's buffers and options; OSError where the kernel declines. A listener hands them down."""
+    """Set a socket's buffers and options; OSError where the kernel declines. Accepted sockets inherit them."""
     if window_bytes is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window_bytes)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes)
@@ -44,7 +44,7 @@ def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptio
 
 
 def drop_default_congestion(options: SocketOptions, family: int) -> SocketOptions:
-    """Return options without a congestion control that new sockets have anyway: one system call less for each."""
+    """Return the options without a congestion control that is the default: it saves a system call a socket."""
     with contextlib.suppress(OSError), socket.socket(family) as sock:
         if options.congestion is not None and _congestion(sock) == options.congestion:
             return replace(options, congestion=None)
@@ -52,7 +52,7 @@ def drop_default_congestion(options: SocketOptions, family: int) -> SocketOption
 
 
 def bind_source(sock: SocketType, options: SocketOptions) -> None:
-    """Bind a socket that is to connect to the source and device asked for; OSError where there is none."""
+    """Bind a socket to the source address and device of the options, before it connects; OSError on failure."""
     if options.device is not None:
         if not hasattr(socket, "SO_BINDTODEVICE"):
             raise OSError("this system does not bind a socket to a device")
@@ -64,7 +64,7 @@ def bind_source(sock: SocketType, options: SocketOptions) -> None:
 def _set_dscp(sock: SocketType, dscp: int) -> None:
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << 2)
-        # An IPv4 peer on a socket of both families is marked by the other option.
+        # Packets to an IPv4 peer on a socket of both families take the other option.
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
     else:
@@ -84,13 +84,13 @@ def _set_congestion(sock: SocketType, name: str) -> None:
 
 
 def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
-    """Return the send or receive buffer the kernel granted, in bytes as they are asked for."""
+    """Return the granted send or receive buffer, in the unit of the requested size."""
     option = socket.SO_SNDBUF if is_sender else socket.SO_RCVBUF
     return sock.getsockopt(socket.SOL_SOCKET, option) // _REPORTED_FACTOR
 
 
 def supported_mode(requested: Mode | None) -> Mode:
-    """Return the mode this machine can serve: what was asked for, or copy, the fastest honest one.
+    """Return the requested mode where this system supports it, else copy, the fastest honest one.
 
     On loopback, rounds in turn, copy carried 101 Gb/s where sendfile carried 57 (and iperf3 -l 1M 86, with -Z
     67): `linkgauge run loopback --congestion cubic --mode copy|sendfile`.
@@ -110,7 +110,17 @@ def read_socket_info(
     *,
     is_sender: bool,
 ) -> SocketInfo:
-    """Return what the kernel granted an open data connection."""
+    """Return what the kernel granted an open data connection.
+
+    Args:
+        sock: The connection.
+        end: This end.
+        direction: The session's direction.
+        session: The session's number.
+        window_bytes: The requested window; the granted one is reported only where one was requested.
+        mode: How this end moves payload.
+        is_sender: Whether this end sends the payload.
+    """
     info = read_tcp_info(sock)
     granted = None
     if window_bytes is not None:

@@ -1,4 +1,4 @@
-"""Threads that wait in the kernel for a session that has its worker to itself."""
+"""Threads with blocking socket calls, for a session that has its worker to itself."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ JOIN_TIMEOUT_S: Final = 1.0
 
 
 def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | None], None]) -> threading.Thread:
-    """Run `body` in a thread; then `done`, with what it returned or raised, on the event loop that runs now."""
+    """Run `body` in a thread, then `on_done` with its result or its OSError on the running event loop."""
     call = asyncio.get_running_loop().call_soon_threadsafe
 
     def run() -> None:
@@ -23,7 +23,7 @@ def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | N
             result = body()
         except OSError as caught:
             error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             call(on_done, result, error)
 
     thread = threading.Thread(target=run, daemon=True)
@@ -32,10 +32,13 @@ def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | N
 
 
 class SocketThread:
-    """A thread that has a session's socket to itself, until it hands it back, or the connection ends.
+    """A thread that owns a session's socket until it returns the socket or the connection ends.
 
-    `body()` runs in it, and returns whether the connection is to go on; `resume()` and `lose(error)` are called
-    on the event loop.
+    Args:
+        sock: The socket, which is blocking while the thread runs.
+        body: Runs in the thread; returns True to continue on the event loop, False at the end of the connection.
+        on_resume: Called on the event loop after True, when the socket is non-blocking again.
+        on_lost: Called on the event loop after False, with None, or with the OSError that `body` raised.
     """
 
     def __init__(
@@ -47,14 +50,14 @@ class SocketThread:
     ) -> None:
         self._sock = sock
         self._body = body
-        self._resume = on_resume
-        self._lose = on_lost
+        self._on_resume = on_resume
+        self._on_lost = on_lost
         self._is_stopped = False
         sock.setblocking(True)
-        self._thread = start_thread(self._run, self._done)
+        self._thread = start_thread(self._run, self._on_done)
 
     def stop(self) -> None:
-        """End the thread: what it waits for ends with the connection."""
+        """End the thread by shutting the connection down; neither callback is called any more."""
         self._is_stopped = True
         if self._thread.is_alive():
             with contextlib.suppress(OSError):
@@ -62,15 +65,15 @@ class SocketThread:
             self._thread.join(JOIN_TIMEOUT_S)
 
     def _run(self) -> bool:
-        goes_on = self._body()
-        if goes_on:
+        continues = self._body()
+        if continues:
             self._sock.setblocking(False)
-        return goes_on
+        return continues
 
-    def _done(self, goes_on: bool | None, error: OSError | None) -> None:
+    def _on_done(self, continues: bool | None, error: OSError | None) -> None:
         if self._is_stopped:
             return
-        if goes_on:
-            self._resume()
+        if continues:
+            self._on_resume()
         else:
-            self._lose(error)
+            self._on_lost(error)

@@ -39,7 +39,7 @@ from linkgauge.engine.protocol.preamble import (
     PREAMBLE_BYTES,
     encode_preamble,
 )
-from linkgauge.engine.workloads.readiness import create_poller
+from linkgauge.engine.workloads.poller import create_poller
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.stream import StreamSender
 from linkgauge.presets.catalog import load_catalog

@@ -20,9 +20,10 @@ from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.auth import Tickets
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
-from linkgauge.engine.workloads import connect_request_response as connects
-from linkgauge.engine.workloads.connect_request_response import CrrRequester, CrrResponder, open_listener
-from linkgauge.engine.workloads.readiness import create_poller
+from linkgauge.engine.workloads import crr_requester
+from linkgauge.engine.workloads.crr_requester import CrrRequester
+from linkgauge.engine.workloads.crr_responder import CrrResponder, open_listener
+from linkgauge.engine.workloads.poller import create_poller
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.session_handshake import SessionConfig, SessionSpec, negotiate_listener
 
@@ -272,7 +273,7 @@ async def test_a_session_of_crr_ends_for_what_its_own_connection_says_and_for_no
     try:
         pair.answerer.start()
         waked: Any = pair.answerer
-        waked._look_for_end()
+        waked._check_for_end()
         assert not pair.lost
         if said:
             pair.near.send(said)
@@ -333,7 +334,7 @@ async def test_no_port_that_is_left_is_told_with_how_to_widen_the_range(monkeypa
             def connect_ex(self, _address: object) -> int:
                 return 99
 
-        monkeypatch.setattr(connects, "SocketType", Refusing)
+        monkeypatch.setattr(crr_requester, "SocketType", Refusing)
         pair.asker.start()
         assert len(pair.lost) == 1
         assert "ip_local_port_range" in pair.lost[0]

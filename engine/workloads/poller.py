@@ -1,10 +1,9 @@
-"""When the connections of a worker's transactions can be read or written.
+"""Readiness callbacks for the connections of a worker's transactions: one epoll(7) inside the event loop.
 
-Through one epoll of the worker's own (epoll(7)), which the event loop watches as one descriptor. What is ready is
-dealt with in batches, and while there is something at least every millisecond the batches wait for each other in
-that epoll: a turn of the event loop, its handle and its context are paid for once in a few milliseconds, not once
-for each answer. A connection is put into it by one system call, and closing takes it out. Where a system has no
-epoll, all goes through the event loop itself.
+The event loop watches the epoll as one descriptor. Ready descriptors are handled in batches, and as long as one is
+ready at least every millisecond, the next batch is waited for in that epoll: the cost of a turn of the event loop,
+of its handle and of its context comes once in a few milliseconds, not once for each response. One system call adds
+a connection, and closing removes it. Systems without epoll use the event loop itself.
 """
 
 import asyncio
@@ -15,34 +14,34 @@ from typing import Final, Protocol
 
 ReadyCallback = Callable[[int], None]
 
-# In what is told to `on_ready`: the other end has sent all it is going to send, and its FIN is there.
+# Event bit for `ReadyCallback`: the other end's FIN has arrived.
 PEER_CLOSED: Final = getattr(select, "EPOLLRDHUP", 0)
-_TURN_NS: Final = 2_000_000  # the event loop has its channel and its clock to look after
+_TURN_NS: Final = 2_000_000  # then the event loop serves its command channel and its timers
 _WAIT_S: Final = 0.001
 
 
 class Poller(Protocol):
-    """Calls back, with what is ready of a descriptor, for as long as it is."""
+    """Calls back with the events of a descriptor for as long as it is ready (level-triggered)."""
 
     def watch(self, fd: int, on_ready: ReadyCallback, *, for_write: bool = False) -> None:
-        """Wait for something to read, or for room to write in; in place of what was waited for until now."""
+        """Call `on_ready` when there is data to read or room to write; it replaces any earlier callback."""
         ...
 
     def unwatch(self, fd: int) -> None:
-        """Stop, where it is watched."""
+        """Stop watching a descriptor, if it is watched."""
         ...
 
     def unwatch_closing(self, fd: int) -> None:
-        """Stop, because this process closes it now and no other has it."""
+        """Stop watching a descriptor that the caller closes next and that no other process has open."""
         ...
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release the epoll."""
         ...
 
 
-class _Epoll:
-    """By an epoll, which forgets what is closed."""
+class _EpollPoller:
+    """A poller with an epoll, which drops closed descriptors."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -74,17 +73,17 @@ class _Epoll:
         until_ns = perf_counter_ns() + _TURN_NS
         events = poll(0)
         while events:
-            for fd, what in events:
+            for fd, mask in events:
                 on_ready = watched.get(fd)
-                if on_ready is not None:  # what came before it in the batch may have closed it
-                    on_ready(what)
+                if on_ready is not None:  # a callback earlier in the batch may have closed it
+                    on_ready(mask)
             if perf_counter_ns() > until_ns:
                 return
             events = poll(_WAIT_S)
 
 
-class _Loop:
-    """By the event loop's own means."""
+class _LoopPoller:
+    """A poller with the event loop's own readers and writers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -100,10 +99,10 @@ class _Loop:
     unwatch_closing = unwatch
 
     def close(self) -> None:
-        """Have nothing to give back."""
+        """Do nothing: the event loop belongs to others."""
 
 
 def create_poller() -> Poller:
-    """Return the best way there is on the running loop."""
+    """Return the best poller of this system, on the running loop."""
     loop = asyncio.get_running_loop()
-    return _Epoll(loop) if hasattr(select, "epoll") else _Loop(loop)
+    return _EpollPoller(loop) if hasattr(select, "epoll") else _LoopPoller(loop)

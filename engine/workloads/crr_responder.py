@@ -1,0 +1,279 @@
+"""The responding end of the crr workload: a listener for each session, one response on each connection.
+
+A connection must begin with a valid ticket of the session. The process that accepts also responds: where an
+endpoint accepted and passed each connection to a worker, loopback carried less than half as many transactions. It
+closes right after its response: the last segment carries the FIN, and no connection is aborted.
+
+A session that has its worker to itself is served by a thread that blocks in accept(2), five system calls for each
+transaction; several sessions are served through the worker's poller (poller.py). With TCP_DEFER_ACCEPT the request
+is there when the connection is. Where it is not, or where there is no room for the response, the connection waits
+in the poller, and no other connection waits for it.
+"""
+
+import contextlib
+import errno
+import logging
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from socket import SocketType
+from typing import Final
+
+from ..protocol.auth import TICKET_BYTES, Tickets
+from .poller import ReadyCallback
+from .session import ReceivingSession, SessionContext, WorkerResources
+from .thread_io import JOIN_TIMEOUT_S, start_thread
+
+_NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
+_RESPONSE_FLAGS: Final = _NO_WAIT | getattr(socket, "MSG_MORE", 0)  # the last segment waits for the FIN
+_STREAM: Final = socket.SOCK_STREAM
+_READ_BYTES: Final = 65_536
+_BACKLOG: Final = 128
+_DEFER_S: Final = 1
+_MAX_PENDING: Final = 128  # the session has one connection at a time: all others are silent strangers
+_EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_SHUTDOWN_WAKES_ACCEPT: Final = sys.platform == "linux"
+_log = logging.getLogger(__name__)
+
+_Continuation = Callable[[], None]
+
+
+def open_listener(sock: socket.socket) -> socket.socket:
+    """Return a listening socket on a free port of this end's address of a connection.
+
+    It inherits no options; accepted connections inherit those that `sockets.set_options` sets on it.
+    """
+    listener = socket.socket(sock.family)
+    try:
+        listener.setblocking(False)
+        if hasattr(socket, "TCP_DEFER_ACCEPT"):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_S)
+        listener.bind((sock.getsockname()[0], 0, *sock.getsockname()[2:]))
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class CrrResponder(ReceivingSession):
+    """Accepts a connection, reads the request, sends the response and closes.
+
+    Args:
+        sock: The session's own connection, which carries nothing; its end is the session's.
+        context: The session's counters and its callback.
+        resources: The worker's buffers, sizes and poller.
+        listener: From `open_listener`; the session closes it.
+        tickets: Each connection must begin with one that is valid.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        context: SessionContext,
+        resources: WorkerResources,
+        listener: socket.socket,
+        tickets: Tickets,
+    ) -> None:
+        super().__init__(sock, context)
+        self.block = memoryview(resources.payload.block)
+        self.request_bytes = resources.request_bytes
+        self.response_bytes = resources.response_bytes
+        self.poller = resources.poller
+        self.pending: dict[_PendingConnection, None] = {}  # ordered: the first has waited longest
+        self._listener = listener
+        # Not accept(): socket.socket around a connection takes 1.2 µs more.
+        self._accept_fd: Callable[[], tuple[int, object]] = attrgetter("_accept")(listener)
+        self._tickets = tickets
+        self._max_read_bytes = min(self.request_bytes + 1, _READ_BYTES)
+        self._lock = threading.Lock()  # tickets and counters: between the thread and the event loop's pending ones
+        self._thread: threading.Thread | None = None
+
+    def close(self) -> None:
+        """Close the listener, the connections without a whole response, and the session."""
+        if not self._closed:
+            self.poller.unwatch(self._listener.fileno())
+            self._end_thread()
+            self._listener.close()
+            self._close_pending()
+        super().close()
+
+    def _end_thread(self) -> None:
+        self._is_alone = False
+        if self._thread is not None:
+            with contextlib.suppress(OSError):  # wakes the thread
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._thread.join(JOIN_TIMEOUT_S)
+            self._thread = None
+
+    def _close_pending(self) -> None:
+        for connection in list(self.pending):
+            connection.close()
+
+    def redeem(self, ticket: bytes) -> bool:
+        """Return whether the ticket is valid. Each is accepted once, in increasing order."""
+        with self._lock:
+            return self._tickets.redeem(ticket)
+
+    def count_response(self) -> None:
+        """Count a whole response."""
+        with self._lock:
+            self._words[self._bytes_at] += self.response_bytes
+
+    def _start_io(self) -> None:
+        self._loop.add_reader(self._sock, self._check_for_end)
+        if self._is_alone and _SHUTDOWN_WAKES_ACCEPT:
+            self._listener.setblocking(True)
+            self._thread = start_thread(self._serve_in_thread, self._on_thread_done)
+        else:
+            self.poller.watch(self._listener.fileno(), self._make_accept_handler())
+
+    def _serve_in_thread(self) -> None:
+        serve_connection = self._make_server()
+        while self._is_alone:
+            continuation = serve_connection()
+            if continuation is not None:
+                self._loop.call_soon_threadsafe(self._continue, continuation)
+
+    def _continue(self, continuation: _Continuation) -> None:
+        continuation()
+        if self._closed:
+            self._close_pending()
+
+    def _on_thread_done(self, _result: None, error: OSError | None) -> None:
+        """Continue on the event loop after the thread has made room or failed."""
+        if self._closed:
+            return
+        self._thread = None
+        if error is not None and error.errno in _EXHAUSTED:
+            self._lose(error)
+            return
+        self._listener.setblocking(False)
+        self.poller.watch(self._listener.fileno(), self._make_accept_handler())
+
+    def _make_accept_handler(self) -> ReadyCallback:
+        serve_connection = self._make_server()
+
+        def accept(_events: int) -> None:
+            try:
+                continuation = serve_connection()
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._lose(error)
+                return  # otherwise the client has gone again
+            if continuation is not None:
+                continuation()
+
+        return accept
+
+    def _make_server(self) -> Callable[[], _Continuation | None]:
+        """Return a function that accepts one connection and responds where it need not wait, the usual case.
+
+        It returns a continuation for all other cases. Its variables are in a closure because each transaction
+        runs it.
+        """
+        accept_fd, family, lock, redeem = self._accept_fd, self._listener.family, self._lock, self._tickets.redeem
+        request_bytes, response_bytes, max_bytes = self.request_bytes, self.response_bytes, self._max_read_bytes
+        response, words, bytes_at = self.block[: self.response_bytes], self._words, self._bytes_at
+
+        def serve_connection() -> _Continuation | None:
+            fd, _address = accept_fd()
+            sock = SocketType(family, _STREAM, 0, fd)
+            try:
+                data = sock.recv(max_bytes, _NO_WAIT)
+            except (BlockingIOError, InterruptedError):
+                return _PendingConnection(self, sock).wait
+            except OSError:
+                data = b""
+            with lock:
+                if len(data) != request_bytes or not redeem(data[:TICKET_BYTES]):
+                    return partial(_PendingConnection(self, sock).add, data)
+                try:
+                    sent = sock.send(response, _RESPONSE_FLAGS)
+                except OSError:  # the next call reports it again
+                    sent = 0
+                if sent != response_bytes:
+                    return _PendingConnection(self, sock, sent).respond
+                words[bytes_at] += response_bytes  # before the FIN, after which the other end counts
+            sock.close()
+            return None
+
+        return serve_connection
+
+
+class _PendingConnection:
+    """An accepted connection that waits for its request or for room for its response."""
+
+    __slots__ = ("_head", "_received", "_responder", "_sock", "_unsent")
+
+    def __init__(self, responder: CrrResponder, sock: SocketType, sent: int = 0) -> None:
+        self._responder = responder
+        self._sock = sock
+        self._head: bytes | None = b""  # None once its ticket was accepted
+        self._received = 0
+        self._unsent = responder.response_bytes - sent
+        if not _NO_WAIT:
+            sock.setblocking(False)
+
+    def _read(self, _events: int) -> None:
+        try:
+            data = self._sock.recv(_READ_BYTES, _NO_WAIT)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        self.add(data)
+
+    def add(self, data: bytes) -> None:
+        """Add a part of the request, and respond once it is whole; no data is the end of the connection."""
+        responder = self._responder
+        self._received += len(data)
+        if self._head is not None:
+            self._head += data
+            if len(self._head) >= TICKET_BYTES:
+                if not responder.redeem(self._head[:TICKET_BYTES]):
+                    _log.debug("a connection without a valid ticket is closed")
+                    self.close()
+                    return
+                self._head = None
+        if not data or self._received > responder.request_bytes:
+            self.close()
+        elif self._received < responder.request_bytes:
+            self.wait()
+        else:
+            self.respond()
+
+    def respond(self, _events: int = 0) -> None:
+        """Send as much of the response as there is room for, and close after the last byte."""
+        responder = self._responder
+        try:
+            while self._unsent:
+                self._unsent -= self._sock.send(responder.block[: self._unsent], _RESPONSE_FLAGS)
+        except (BlockingIOError, InterruptedError):
+            responder.pending[self] = None
+            responder.poller.watch(self._sock.fileno(), self.respond, for_write=True)
+            return
+        except OSError:
+            self.close()
+            return
+        responder.count_response()
+        self.close()
+
+    def wait(self) -> None:
+        """Wait for more of the request. Where too many wait, close the one that has waited longest."""
+        pending = self._responder.pending
+        if self not in pending:
+            if len(pending) >= _MAX_PENDING:
+                next(iter(pending)).close()
+            pending[self] = None
+            self._responder.poller.watch(self._sock.fileno(), self._read)
+
+    def close(self) -> None:
+        """Close the connection: with a FIN where all was read."""
+        if self in self._responder.pending:
+            del self._responder.pending[self]
+            self._responder.poller.unwatch_closing(self._sock.fileno())
+        self._sock.close()
