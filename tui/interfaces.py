@@ -1,6 +1,6 @@
-"""What the app needs of the world, as protocols: runs, a look at the far end, the runs that are kept, an export.
+"""Protocols of the services that the app needs: runs, host information, the run log, exports, sweeps.
 
-The command line passes the real ones; tests pass scripted ones. Widgets see neither.
+The command line passes the real services, tests pass scripted ones. Widgets see neither.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -21,55 +21,55 @@ from ..presets.preset import Preset
 
 
 class SummarySource(Protocol):
-    """A meter, as far as the app knows it: whoever conducts the run has fed it every event."""
+    """The part of a meter that the app uses. The service feeds it every event."""
 
     def summary(self) -> Summary:
-        """Return what was measured until now."""
+        """Return the measurements so far."""
         ...
 
 
 class RunHandle(Protocol):
-    """A run that goes on: its events, and what a person can do to it."""
+    """A run in progress: its events, and the actions of a person."""
 
     @property
     def run_id(self) -> str:
-        """The run's name in the run log."""
+        """The run's id in the run log."""
         ...
 
     @property
     def meter(self) -> SummarySource:
-        """What sums the run up."""
+        """The source of the run's summary."""
         ...
 
     @property
     def diagnosis(self) -> LiveDiagnosis:
-        """What knows why it is not faster: it has been fed every event, and knows what this machine can do."""
+        """The diagnosis of the run. The service feeds it every event and gives it this machine's ceiling."""
         ...
 
     @property
     def notices(self) -> Sequence[str]:
-        """What a person should know about the run's keeping: `this run is not kept: …`."""
+        """Messages about the run and its storage: `this run is not kept: …`."""
         ...
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        """Iterate over the events: Started first, Ended last, always."""
+        """Iterate over the events: always `Started` first and `Ended` last."""
         ...
 
     def change_settings(self, settings: Settings) -> None:
-        """Go on under other settings."""
+        """Continue with other settings."""
         ...
 
     def set_pass_mark(self, pass_percent: float) -> None:
-        """Judge the run by another mark at its end."""
+        """Set the pass mark that the run is judged by at its end."""
         ...
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
-        """End the run; Ended still comes."""
+        """End the run. `Ended` still comes."""
         ...
 
 
 class StartRun(Protocol):
-    """Opens a run; raises LinkgaugeError where that cannot be done. On exit everything is given back."""
+    """Function that starts a run. Entering the context raises LinkgaugeError; leaving it ends the run."""
 
     def __call__(self, plan: Plan, preset: Preset, peer: Peer) -> AbstractAsyncContextManager[RunHandle]:
         """Return the context of one run."""
@@ -77,10 +77,10 @@ class StartRun(Protocol):
 
 
 class QueryHostInfo(Protocol):
-    """Asks a far end who it is; raises PeerError where it does not answer as one."""
+    """Function that queries a far end's host information. Raises PeerError."""
 
     async def __call__(self, peer: Peer) -> HostInfo:
-        """Return who it is."""
+        """Return the host information of a peer."""
         ...
 
 
@@ -88,30 +88,30 @@ ExportFormat = Literal["csv", "json", "html"]
 
 
 class ExportRuns(Protocol):
-    """Writes runs in a form; called in a thread. Raises OSError or LinkgaugeError where that cannot be done."""
+    """Function that writes runs to a file; called in a thread. Raises OSError or LinkgaugeError."""
 
     def __call__(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
-        """Return the file that was written."""
+        """Write the file and return its path."""
         ...
 
 
 class History(Protocol):
-    """The runs that are kept; all of it is called in a thread. Raises StoreError, and PlanError for its words."""
+    """The run log. Every method is called in a thread and may raise RunLogError; labels and notes, PlanError."""
 
     def list_runs(self) -> Sequence[RunRecord]:
-        """Return all of them, the newest first."""
+        """Return all runs, the newest first."""
         ...
 
     def events(self, run_id: str) -> Iterable[Event]:
-        """Return what a run told, in its order."""
+        """Return the events of a run, in order."""
         ...
 
     def set_label(self, run_id: str, label: str | None) -> None:
-        """Name a run."""
+        """Set or clear the label of a run."""
         ...
 
     def set_note(self, run_id: str, note: str | None) -> None:
-        """Keep what there is to say about a run."""
+        """Set or clear the note of a run."""
         ...
 
     def delete(self, run_id: str) -> None:
@@ -120,14 +120,14 @@ class History(Protocol):
 
 
 class Sweeps(Protocol):
-    """Sweeps: kept, found again, carried out point by point. All raise LinkgaugeError where that cannot be done."""
+    """The stored sweeps, and the runs of one. Every method may raise LinkgaugeError."""
 
     def begin(self, sweep: Sweep) -> Sequence[SweepResult]:
-        """Keep its definition, and return what was measured of it already. Called in a thread."""
+        """Store the definition and return the results so far. Called in a thread."""
         ...
 
     def find(self, group: str) -> tuple[Sweep, Sequence[SweepResult]]:
-        """Return a sweep that is kept, with what was measured of it. Called in a thread."""
+        """Return a stored sweep and its results so far. Called in a thread."""
         ...
 
     def run_point(
@@ -137,13 +137,13 @@ class Sweeps(Protocol):
         ...
 
     def write_report(self, sweep: Sweep, path: Path) -> Path:
-        """Write a page of what is kept of it, and return its file. Called in a thread."""
+        """Write a report of the results and return its path. Called in a thread."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AppServices:
-    """All of them; there are no history and no sweeps where runs are not kept."""
+    """All services of the app. `history` and `sweeps` are None if runs are not stored."""
 
     start_run: StartRun
     query_host_info: QueryHostInfo

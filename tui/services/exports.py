@@ -1,10 +1,11 @@
-"""Runs of the log into a file, in the forms that the app and the command line share.
+"""Export of runs of the log to a file: CSV, JSON or an HTML report.
 
-No Textual and no matplotlib here: the report is made by a process of its own, so that an app that asks for it
-goes on drawing.
+A report is made by another process, so that the app keeps drawing meanwhile. Neither Textual nor matplotlib is
+imported here.
 """
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from ...engine.results.run_log import RunLog
 from ..interfaces import ExportFormat
 from .stored_run import load_stored_run
 
-_REPORT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
+_log = logging.getLogger(__name__)
+_REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
 
 
 def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat, path: Path) -> Path:
-    """Write runs; return the file. Raises StoreError, PlanError or OSError where that cannot be done."""
+    """Write runs to a file and return its path. Raises RunLogError, PlanError or OSError."""
     match export_format:
         case "csv":
             with CsvWriter.create(path) as writer:
@@ -31,36 +33,37 @@ def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat
                     writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
         case "json":
             documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
-            whole = documents[0] if len(documents) == 1 else documents
-            path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            content = documents[0] if len(documents) == 1 else documents
+            path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         case "html":
             generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
     return path
 
 
 def generate_report(log: RunLog, module: Sequence[str]) -> None:
-    """Have a module with arguments write a page; StoreError where it does not. Called in a thread.
+    """Run a module with arguments that writes a report. Call this in a thread. Raises RunLogError.
 
-    Drawing holds Python's lock, and in this process would stop the app's clock.
+    matplotlib holds Python's global lock: in this process it would stop the app's clock.
     """
     log.flush()
     command = [sys.executable, "-m", *module]
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent)}
+    _log.debug("report by %s", command)
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
             env=environment,
-            timeout=_REPORT_S,
+            timeout=_REPORT_TIMEOUT_S,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise RunLogError(f"the report was not ready after {_REPORT_S:.0f} s; try fewer runs") from error
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
+        raise RunLogError(f"the report was not ready after {_REPORT_TIMEOUT_S:.0f} s; try fewer runs") from error
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines()
         raise RunLogError(
-            said[-1].removeprefix("linkgauge: ") if said else f"the report ended with {done.returncode}"
+            lines[-1].removeprefix("linkgauge: ") if lines else f"the report ended with {process.returncode}"
         )

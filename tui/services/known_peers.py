@@ -1,6 +1,6 @@
-"""The far ends that a person may want: those of the run log, and the hosts of their ssh configuration.
+"""Suggestions for the far end: the peers of the run log, and the hosts of the user's ssh configuration.
 
-Pure but for `read_ssh_config`. What stands in either is somebody's text: what is no peer is left out.
+Only `read_ssh_config` does I/O. Both sources are untrusted text: anything that is no valid peer is left out.
 """
 
 import shlex
@@ -14,59 +14,59 @@ from ...engine.model.peer import Peer
 from ...engine.results.run_log import RunRecord
 from ..text import numbers
 
-_MOST: Final = 12  # of each kind
-_MOST_BYTES: Final = 256 * 1024
-_PATTERN: Final = frozenset("*?!")
+_MAX_PEERS: Final = 12  # of each source
+_MAX_FILE_BYTES: Final = 256 * 1024
+_WILDCARDS: Final = frozenset("*?!")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPeer:
-    """A far end, as it is written, and where it is known from."""
+    """A far end as a person would type it, and where it is known from."""
 
     text: str
     source: str
 
     @property
     def can_query(self) -> bool:
-        """Whether asking who it is leaves everything there as it is: with ssh, something would be started."""
+        """Whether its host information can be queried without starting anything there, as ssh would."""
         return not self.text.startswith("ssh://") and not Peer.parse(self.text).is_loopback
 
 
 def known_peers(rows: Iterable[RunRecord], ssh_config: str) -> list[KnownPeer]:
-    """Return this machine itself, the peers of kept runs, the newest first, and the hosts ssh knows by name."""
+    """Return this machine, the peers of the run log (the newest first), and the hosts of the ssh configuration."""
     recent = recent_peers(rows)
-    known = {one.text for one in recent}
+    recent_texts = {peer.text for peer in recent}
     hosts = [KnownPeer(f"ssh://{host}", "~/.ssh/config") for host in ssh_hosts(ssh_config)]
-    new_hosts = [one for one in hosts if one.text not in known and _is_peer(one.text)]
-    return [KnownPeer("loopback", "this machine alone"), *recent, *new_hosts[:_MOST]]
+    new_hosts = [host for host in hosts if host.text not in recent_texts and _is_peer(host.text)]
+    return [KnownPeer("loopback", "this machine alone"), *recent, *new_hosts[:_MAX_PEERS]]
 
 
 def recent_peers(rows: Iterable[RunRecord]) -> list[KnownPeer]:
-    """Return each peer of the log once, with its newest run; rows come with the newest first."""
-    found: dict[str, KnownPeer] = {}
+    """Return each peer of the log once, with its newest run. `rows` must have the newest first."""
+    peers: dict[str, KnownPeer] = {}
     for row in rows:
         text = numbers.sanitize(row.peer)
-        if text not in found and _is_peer(text) and not Peer.parse(text).is_loopback:
+        if text not in peers and _is_peer(text) and not Peer.parse(text).is_loopback:
             verdict = f", {numbers.verdict(row.verdict)}" if row.verdict else ""
-            found[text] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
-    return list(found.values())[:_MOST]
+            peers[text] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
+    return list(peers.values())[:_MAX_PEERS]
 
 
 def ssh_hosts(config: str) -> list[str]:
-    """Return the names after `Host` in an ssh_config that are no patterns, each once and in their order."""
-    found: dict[str, None] = {}
+    """Return the names after `Host` in an ssh_config that are no patterns, each once, in their order."""
+    hosts: dict[str, None] = {}
     for line in config.splitlines():
         keyword, _, rest = line.strip().replace("=", " ", 1).partition(" ")
         if keyword.lower() == "host":
-            found.update(dict.fromkeys(name for name in _split(rest) if name and not _PATTERN & set(name)))
-    return list(found)
+            hosts.update(dict.fromkeys(name for name in _split(rest) if name and not _WILDCARDS & set(name)))
+    return list(hosts)
 
 
 def read_ssh_config(home: Path) -> str:
-    """Return a person's ssh configuration; empty where there is none that can be read."""
+    """Return the text of the user's ssh configuration; empty if it cannot be read."""
     try:
         with (home / ".ssh" / "config").open("rb") as stream:
-            return stream.read(_MOST_BYTES).decode("utf-8", errors="replace")
+            return stream.read(_MAX_FILE_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return ""
 
@@ -74,7 +74,7 @@ def read_ssh_config(home: Path) -> str:
 def _split(text: str) -> Sequence[str]:
     try:
         return shlex.split(text, comments=True)
-    except ValueError:  # a quotation that does not end: ssh refuses the whole file
+    except ValueError:  # a quotation without an end: ssh itself refuses the whole file
         return ()
 
 

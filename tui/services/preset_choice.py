@@ -1,5 +1,6 @@
-"""The preset that picks itself: both ends are asked for their interfaces before a run is begun."""
+"""Choice of the preset: by both ends' network interfaces, or a default to begin the app with."""
 
+import logging
 from typing import Final
 
 from ...engine.model.errors import LinkgaugeError
@@ -10,51 +11,45 @@ from ...presets.auto_select import AUTO, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from .credentials import with_access
 
-_LOOPBACK = NicInfo("lo", "loopback")
+_log = logging.getLogger(__name__)
+_LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
+_LOOPBACK_PRESET: Final = "loopback"
+_DEFAULT_PRESET: Final = "gbe-fd-1500"  # the commonest link; a key changes it
 
 
 async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
-    """Return the preset for the link to a peer.
+    """Return the preset for the link to a peer, after a query of both ends' interfaces.
 
-    Raises PeerError where the peer cannot be asked, and PlanError where a line rate has to be given.
+    Raises PeerError if the peer does not answer, and PlanError if the line rate must be given.
     """
-    # Its far end is not there yet, and will be on the same interface.
+    # The far end is not started yet, and will use the same interface.
     if isinstance(peer, Peer) and peer.is_loopback:
-        return select_preset(catalog, _LOOPBACK, _LOOPBACK, line_rate_bit_s=line_rate_bit_s)
+        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
     ends = await query_ends(with_access(peer) if isinstance(peer, Peer) else peer)
     return select_preset(catalog, ends.near.nic, ends.far.nic, line_rate_bit_s=line_rate_bit_s)
 
 
-# MERGED FROM tui/cli/app_preset:
-# The preset that the app begins with: the one that was named, the usual one, or that of both NICs.
-
-_ON_LOOPBACK: Final = "loopback"
-_ELSEWHERE: Final = "gbe-fd-1500"  # the commonest link; a key changes it
-
-
 def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> PresetSelection:
-    """Return the preset of an id, the usual one without; for `auto` that as well, until both ends were asked.
-
-    Raises UnknownPreset.
-    """
-    usual = _ON_LOOPBACK if peer.is_loopback else _ELSEWHERE
-    return PresetSelection(catalog.find(usual if preset_id in {None, AUTO} else preset_id or usual), "")
+    """Return the preset of an id; without an id, and for `auto`, the default one. Raises UnknownPreset."""
+    default = _LOOPBACK_PRESET if peer.is_loopback else _DEFAULT_PRESET
+    return PresetSelection(catalog.find(default if preset_id in {None, AUTO} else preset_id or default), "")
 
 
 async def detect_initial_preset(catalog: Catalog, peer: Peer, notices: list[str]) -> PresetSelection:
-    """Return what both ends' interfaces come to; where they cannot be asked, the usual one. `notices` tells which.
+    """Return the preset of both ends' interfaces, or the default one if they cannot be queried.
 
-    It is done before the app takes the terminal, on which ssh may have to ask for a password.
+    Appends the reason to `notices`. Call this before the app takes the terminal: ssh may ask for a password there.
     """
     try:
         if peer.is_loopback:
-            picked = await pick_preset(catalog, peer, None)
+            selection = await pick_preset(catalog, peer, None)
         else:
             async with open_far_end(peer) as far:
-                picked = await pick_preset(catalog, far, None)
+                selection = await pick_preset(catalog, far, None)
     except LinkgaugeError as error:
-        usual = find_initial_preset(catalog, None, peer)
-        notices.append(f"no preset could be picked, {usual.preset.id} is taken: {error}")
-        return usual
-    notices += [f"preset {picked.preset.id}: {picked.reason}", *picked.warnings]
-    return picked
+        default = find_initial_preset(catalog, None, peer)
+        _log.debug("no preset from the interfaces: %s", error)
+        notices.append(f"no preset could be picked, {default.preset.id} is taken: {error}")
+        return default
+    notices += [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
+    return selection

@@ -31,7 +31,9 @@ def compare_stored_runs(runs: Sequence[StoredRun]) -> list[ComparisonTable]:
 
 def rate_points(run: StoredRun) -> list[PlotPoint]:
     """Return a run's rate over time, in the direction of each moment; that of duplex is the sum of both."""
-    points = [point for leg in run.readings.periods for point in leg.points.get(leg.settings.direction, [])]
+    points = [
+        point for period in run.readings.periods for point in period.points.get(period.settings.direction, [])
+    ]
     return sorted(points, key=lambda point: point.at_s)
 
 

@@ -1,6 +1,6 @@
-"""A run of the log, made again from its events: what came out of it, and what its instruments show.
+"""A run of the log, rebuilt from its events: its outcome, and the readings of its instruments.
 
-No Textual here: the command line and the report read runs, too.
+The command line and the reports use this too, so it imports no Textual.
 """
 
 from collections.abc import Sequence
@@ -29,20 +29,20 @@ VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as it was: its line of the log, its outcome, and the readings of its plot and sessions."""
+    """A run of the log: its record, its outcome, and the readings of its plot and sessions."""
 
     row: RunRecord
     outcome: Outcome
     readings: LiveReadings
 
     def snapshot(self, catalog: Catalog) -> CockpitSnapshot:
-        """Return what the instruments show of it. They do not look at the preset, which may be gone by now."""
+        """Return the snapshot for the instruments; loopback stands in for a preset that is gone."""
         started, summary = self.outcome.started, self.outcome.summary
         return CockpitSnapshot(
             phase=Phase.DONE,
-            preset=_known(catalog, self.row.preset) or catalog.find("loopback"),
+            preset=_find_preset(catalog, self.row.preset) or catalog.find("loopback"),
             plan=summary.plan,
-            peer=_peer(self.row.peer),
+            peer=_parse_peer(self.row.peer),
             near=None if started is None else started.near,
             far=None if started is None else started.far,
             readings=self.readings,
@@ -54,54 +54,51 @@ class StoredRun:
         )
 
     def _peak(self, catalog: Catalog) -> Expectation:
-        """Return what many sessions could reach, where the preset is still there to tell."""
+        """Return the rate to expect of many sessions, if the preset still exists."""
         plan = self.outcome.summary.plan
-        preset = _known(catalog, self.row.preset)
+        preset = _find_preset(catalog, self.row.preset)
         settings = plan.settings.with_changes(sessions=MAX_SESSIONS)
         return Expectation() if preset is None else find_expectation(preset, settings, plan.workload)
 
 
 class EventConsumer(Protocol):
-    """Takes the events of a run, for a purpose of its own."""
+    """Consumer of a run's events. `feed` is called with each of them, in order."""
 
     def feed(self, event: Event) -> object:
-        """Take the next one."""
+        """Handle the next event."""
         ...
 
 
 def load_stored_run(history: History, row: RunRecord, consumers: Sequence[EventConsumer] = ()) -> StoredRun:
-    """Read a run; `watchers` see its events as well. Raises StoreError where it is damaged.
+    """Return a run of the log, and feed its events to `consumers` as well. Raises RunLogError if it is damaged.
 
-    The verdict that it was given then stands; its label and its note are those of now.
+    The verdict is the one of that time; label and note are the current ones.
     """
-    meter, board, why = Meter(), LiveReadings(Plan()), LiveDiagnosis()
+    meter, readings, diagnosis = Meter(), LiveReadings(Plan()), LiveDiagnosis()
     for event in history.events(row.run_id):
-        meter.feed(event)
-        board.feed(event)
-        why.feed(event)
-        for watcher in consumers:
-            watcher.feed(event)
+        for consumer in (meter, readings, diagnosis, *consumers):
+            consumer.feed(event)
     meter.flush()
     summary = meter.summary()
     verdict = judge(summary)
-    then = VERDICT_WORDS.get(row.verdict or "", verdict.word)
-    if then != verdict.word:
-        verdict = Verdict(then, f"{then.upper()}: by the pass mark of that time.")
-    found = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
-    found = {**found, "label": row.label, "note": row.note, "group": row.group}
-    findings = read_findings(found.get("why"))
-    if not findings and summary.end.reason in DIAGNOSABLE_REASONS:  # it was kept before there were any
-        findings = why.final_findings
-        found["why"] = findings_json(findings)
-    outcome = Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, found, findings)
-    return StoredRun(row, outcome, board)
+    stored_word = VERDICT_WORDS.get(row.verdict or "", verdict.word)
+    if stored_word != verdict.word:
+        verdict = Verdict(stored_word, f"{stored_word.upper()}: by the pass mark of that time.")
+    document = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
+    document = {**document, "label": row.label, "note": row.note, "group": row.group}
+    findings = read_findings(document.get("why"))
+    if not findings and summary.end.reason in DIAGNOSABLE_REASONS:  # stored by a version without findings
+        findings = diagnosis.final_findings
+        document["why"] = findings_json(findings)
+    outcome = Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, document, findings)
+    return StoredRun(row, outcome, readings)
 
 
-def _known(catalog: Catalog, preset_id: str) -> Preset | None:
+def _find_preset(catalog: Catalog, preset_id: str) -> Preset | None:
     return next((preset for preset in catalog.presets if preset.id == preset_id), None)
 
 
-def _peer(text: str) -> Peer:
+def _parse_peer(text: str) -> Peer:
     try:
         return Peer.parse(text)
     except PlanError:

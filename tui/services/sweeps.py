@@ -1,10 +1,11 @@
-"""Sweeps: begun, carried out run by run, kept, and gone on with after a break.
+"""Sweeps: built from what a person typed, stored, run point by point, and resumed after a break.
 
-Every run of a sweep is a run like any other in the run log, with the sweep's name as its group; the definition is
-a small file beside the log. What was measured is found again by both.
+Each run of a sweep is in the run log like any other run, with the sweep's name as its group. The definition is a
+small file next to the log. Together they give the results so far.
 """
 
 import json
+import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
+from ...engine.host.atomic_write import write_atomically
 from ...engine.model.errors import DecodeError, PlanError, RunLogError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
@@ -24,112 +26,26 @@ from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.summary import Summary
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...presets.catalog import Catalog
-from ...presets.preset import DocumentSweep as Figure
-from ...presets.preset import Preset
+from ...presets.preset import DocumentSweep, Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..text import parsing
 from .config import data_dir
 from .run_session import RunSession, open_run_session
 
-_FOLDER: Final = "sweeps"
-_VARIANT: Final = "link_options"
-_GROUP: Final = re.compile(r"[a-z0-9-]{1,60}")
-
-
-def save_sweep(sweep: Sweep, variant: Variant = DEFAULT_VARIANT) -> None:
-    """Write a sweep's definition, and what its preset's link is had with; StoreError where it cannot be kept."""
-    path = _folder() / f"{sweep.group}.json"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kept = {**encode(sweep), _VARIANT: encode(variant)}
-        path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RunLogError(f"the sweep cannot be kept in {path}: {error.strerror or error}") from error
-
-
-def find_sweep(text: str) -> tuple[Sweep, Variant]:
-    """Return the sweep that is kept under a name, or the one whose name begins so, and its link's options.
-
-    Raises PlanError where there is none, or more than one; StoreError for a definition that cannot be read.
-    """
-    known = sorted(path.stem for path in _folder().glob("*.json")) if _GROUP.fullmatch(text) else []
-    found = [name for name in known if name == text] or [name for name in known if name.startswith(text)]
-    if len(found) != 1:
-        hint = ", ".join(found[:5]) if found else ", ".join(known[-3:])
-        raise PlanError("sweep", repr(text[:60]), f"name one that is kept{f': {hint}' if hint else '; none is'}")
-    path = _folder() / f"{found[0]}.json"
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        options = kept.pop(_VARIANT, None)
-        return decode(Sweep, kept), DEFAULT_VARIANT if options is None else decode(Variant, options)
-    except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
-        raise RunLogError(f"{path} cannot be read: {error}; begin a new sweep") from error
-
-
-def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
-    """Return what was measured of a sweep so far, the newest run of each point; what broke off does not count."""
-    wanted = set(sweep.points)
-    found: dict[SweepPoint, SweepResult] = {}
-    for row in log.list_runs():
-        if row.group != sweep.group or row.reason is None or not row.reason.is_regular:
-            continue
-        summary = replay(log.events(row.run_id)).summary()
-        point = SweepPoint.from_plan(summary.plan)
-        if point in wanted and point not in found and summary.measured.total is not None:
-            found[point] = SweepResult(point, row.run_id, summary)
-    return list(found.values())
-
-
-def _folder() -> Path:
-    return data_dir() / _FOLDER
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRunner:
-    """Gives a sweep's runs, one at a time, against one far end; `variant` is what the preset's link is had with."""
-
-    sweep: Sweep
-    preset: Preset | None
-    peer: Peer
-    log: RunLog | None
-    far_end: FarEnd
-    variant: Variant = DEFAULT_VARIANT
-
-    @asynccontextmanager
-    async def run_point(self, point: SweepPoint) -> AsyncGenerator[RunSession]:
-        """Give the run of a point, which has started; see `conduct`."""
-        plan = point.to_plan(self.sweep.base)
-        async with open_run_session(
-            plan,
-            self.preset,
-            self.peer,
-            log=self.log,
-            group=self.sweep.group,
-            far_end=self.far_end,
-            variant=self.variant,
-        ) as conducted:
-            yield conducted
-
-
-def result_from_run(point: SweepPoint, run_id: str, summary: Summary) -> SweepResult | None:
-    """Return what a run came to; None where it did not run to its end, or nothing was measured."""
-    is_whole = summary.end.reason.is_regular and summary.measured.total is not None
-    return SweepResult(point, run_id, summary) if is_whole else None
-
-
-# MERGED FROM tui/sweep_asked:
-# A sweep as a person asks for it, in words: what is typed for each axis, or a document's figure. Pure.
-
 DEFAULT_SECONDS: Final = "3"
 GROUP_PREFIX: Final = "sweep-"
-"""What the group of every sweep's runs begins with."""
+"""The beginning of every sweep's name."""
 
-_INTERVAL_NS: Final = 100_000_000  # 24 intervals of a run of 3 s: enough to tell how sure its mean is
+_log = logging.getLogger(__name__)
+_FOLDER: Final = "sweeps"
+_VARIANT_KEY: Final = "link_options"
+_GROUP: Final = re.compile(r"[a-z0-9-]{1,60}")
+_INTERVAL_NS: Final = 100_000_000  # 24 intervals of a run of 3 s: enough for a confidence interval of its mean
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """The axes as typed; those of a figure, or a single usual value, where they are None."""
+    """A sweep as typed. An axis that is None has the values of the figure, or a single default value."""
 
     window: str | None = None
     sessions: str | None = None
@@ -141,10 +57,7 @@ class SweepRequest:
     mode: Mode | None = None
 
     def build_sweep(self, catalog: Catalog, peer: str, preset: str | None) -> Sweep:
-        """Return the definition; raise PlanError for the first thing in it that cannot be.
-
-        A figure brings its preset along where none is named.
-        """
+        """Return the definition; without `preset`, with the figure's. Raises PlanError for a wrong value."""
         figure = None if self.figure is None else find_figure(catalog, self.figure)
         base = Plan(
             duration_ns=parsing.duration_ns(self.seconds),
@@ -152,7 +65,7 @@ class SweepRequest:
             mode=self.mode,
             socket=SocketOptions(congestion=self.congestion),
         )
-        own = (None,) if figure is None else figure.window_bytes
+        windows = (None,) if figure is None else figure.window_bytes
         messages = (base.block_bytes,) if figure is None else figure.message_bytes
         directions = (Direction.OUT,) if figure is None else (Direction(figure.direction),)
         return Sweep(
@@ -161,21 +74,106 @@ class SweepRequest:
             base=base,
             directions=directions if self.direction is None else parsing.direction_values(self.direction),
             sessions=(1,) if self.sessions is None else parsing.session_values(self.sessions),
-            windows=own if self.window is None else parsing.window_values(self.window),
+            windows=windows if self.window is None else parsing.window_values(self.window),
             messages=messages if self.message_size is None else parsing.message_values(self.message_size),
             preset=preset or (None if figure is None else figure.preset),
             figure=None if figure is None else figure.id,
         )
 
 
-def find_figure(catalog: Catalog, text: str) -> Figure:
-    """Return a document's experiment by its id, with or without the word figure in it."""
+def find_figure(catalog: Catalog, text: str) -> DocumentSweep:
+    """Return a document's experiment by its id, with or without the word figure in it. Raises PlanError."""
     for figure in catalog.sweeps:
-        if text.strip().lower() in {figure.id, figure.id.replace("-figure-", "-")}:
+        if text.strip().lower() in {figure.id, _short_name(figure)}:
             return figure
     raise PlanError("figure", repr(text), f"there is {', '.join(figure_names(catalog))}")
 
 
 def figure_names(catalog: Catalog) -> list[str]:
-    """Return what the documents' experiments are called: `hp-1`."""
-    return [figure.id.replace("-figure-", "-") for figure in catalog.sweeps]
+    """Return the short names of the documents' experiments: `hp-1`."""
+    return [_short_name(figure) for figure in catalog.sweeps]
+
+
+def _short_name(figure: DocumentSweep) -> str:
+    return figure.id.replace("-figure-", "-")
+
+
+def save_sweep(sweep: Sweep, variant: Variant = DEFAULT_VARIANT) -> None:
+    """Write the definition of a sweep and the options of its link. Raises RunLogError."""
+    path = _folder() / f"{sweep.group}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        document = {**encode(sweep), _VARIANT_KEY: encode(variant)}
+        write_atomically(path, json.dumps(document, indent=1) + "\n")
+    except OSError as error:
+        raise RunLogError(f"the sweep cannot be kept in {path}: {error.strerror or error}") from error
+    _log.debug("sweep %s of %d points in %s", sweep.group, len(sweep.points), path)
+
+
+def find_sweep(text: str) -> tuple[Sweep, Variant]:
+    """Return the stored sweep of a name, or of the beginning of one, and the options of its link.
+
+    Raises PlanError unless exactly one sweep matches, and RunLogError for a definition that cannot be read.
+    """
+    names = sorted(path.stem for path in _folder().glob("*.json")) if _GROUP.fullmatch(text) else []
+    matches = [name for name in names if name == text] or [name for name in names if name.startswith(text)]
+    if len(matches) != 1:
+        hint = ", ".join(matches[:5]) if matches else ", ".join(names[-3:])
+        raise PlanError("sweep", repr(text[:60]), f"name one that is kept{f': {hint}' if hint else '; none is'}")
+    path = _folder() / f"{matches[0]}.json"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        options = document.pop(_VARIANT_KEY, None)
+        return decode(Sweep, document), DEFAULT_VARIANT if options is None else decode(Variant, options)
+    except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
+        raise RunLogError(f"{path} cannot be read: {error}; begin a new sweep") from error
+
+
+def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
+    """Return the results so far: for each point its newest run that ended regularly."""
+    points = set(sweep.points)
+    results: dict[SweepPoint, SweepResult] = {}
+    for row in log.list_runs():
+        if row.group != sweep.group or row.reason is None or not row.reason.is_regular:
+            continue
+        summary = replay(log.events(row.run_id)).summary()
+        point = SweepPoint.from_plan(summary.plan)
+        if point in points and point not in results and summary.measured.total is not None:
+            results[point] = SweepResult(point, row.run_id, summary)
+    return list(results.values())
+
+
+def result_from_run(point: SweepPoint, run_id: str, summary: Summary) -> SweepResult | None:
+    """Return the result of a run; None if it broke off or measured nothing."""
+    is_complete = summary.end.reason.is_regular and summary.measured.total is not None
+    return SweepResult(point, run_id, summary) if is_complete else None
+
+
+def _folder() -> Path:
+    return data_dir() / _FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRunner:
+    """Opens the runs of a sweep, one at a time, against one far end. `variant` has the options of the link."""
+
+    sweep: Sweep
+    preset: Preset | None
+    peer: Peer
+    log: RunLog | None
+    far_end: FarEnd
+    variant: Variant = DEFAULT_VARIANT
+
+    @asynccontextmanager
+    async def run_point(self, point: SweepPoint) -> AsyncGenerator[RunSession]:
+        """Start the run of a point; see `open_run_session`."""
+        async with open_run_session(
+            point.to_plan(self.sweep.base),
+            self.preset,
+            self.peer,
+            log=self.log,
+            group=self.sweep.group,
+            far_end=self.far_end,
+            variant=self.variant,
+        ) as session:
+            yield session
