@@ -1,4 +1,4 @@
-"""From evidence to findings: every rule in turn takes what it explains of the gap, the rest says so."""
+"""Diagnosis: each rule in turn explains a share of the gap between the measured and the expected rate."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,30 +13,32 @@ from .budget import FlowView, flow_views
 from .evidence import Evidence
 from .finding import Finding, rank_findings
 from .rules.link import find_link_limits
+from .rules.loss import find_loss_limits
 from .rules.path import find_path_limits
 from .rules.processor import describe_core_load, find_core_limits, find_processor_limits, has_full_core
 from .rules.window import find_remaining_window_limits, find_window_limits
 
-# Near what this machine does with no link at all, the tester is what is measured.
+# A rate this close to the one over loopback measures the tester.
 _NEAR_CEILING: Final = 0.8
 _NEXT_LIMIT: Final = 0.9
-_LEFT_OVER: Final = 0.3
+_UNEXPLAINED_CONFIDENCE: Final = 0.3
 _RULES: Final = (
     find_link_limits,
     find_window_limits,
     find_processor_limits,
     find_remaining_window_limits,
+    find_loss_limits,
     find_path_limits,
 )
-# What loopback can be: there is no link and no path.
+# Loopback has neither link nor path.
 _HOST_RULES: Final = (find_window_limits, find_processor_limits, find_remaining_window_limits)
 
 
 def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
-    """Return what keeps a run from being faster, the finding that explains most of the gap first.
+    """Return the findings of a run, the one that explains most of the gap first.
 
-    A run that reaches the pass mark has one finding, which says so; so has one that no such link can carry. Where
-    nothing is expected, findings tell what limits, and their share is None.
+    A run that reaches the pass mark has the one finding `at-expected`, and one that is faster than its link can be,
+    `another-link`. If nothing is expected, findings name the limits and their share is None.
     """
     if evidence.beyond_bit_s is not None:
         return (_another_link(evidence, evidence.beyond_bit_s),)
@@ -45,42 +47,41 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     if evidence.bit_s <= 0:
         return (_no_payload(evidence),)
     gap = sum(view.gap_bit_s for view in flow_views(evidence))
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for view in flow_views(evidence):
         part = view.gap_bit_s / gap if gap else 1 / len(evidence.flows)
         if part > 0:
-            found += [_weighed(one, part, evidence) for one in _explained(view)]
-    answer = rank_findings(_joined(found))
-    return answer or (_unexplained(evidence),)
+            findings += [_scale(finding, part, evidence) for finding in _apply_rules(view)]
+    return rank_findings(_merge(findings)) or (_unexplained(evidence),)
 
 
 def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
-    """Return findings for programs; `share` is null where nothing is expected or nothing is missing."""
+    """Return findings for programs; `share` is null if nothing is expected or nothing is missing."""
     return [
         {
-            "code": one.code,
-            "end": None if one.end is None else one.end.value,
-            "share": None if one.share is None else round_figure(one.share),
-            "confidence": round_figure(one.confidence),
-            "text": one.text,
-            "evidence": one.evidence,
-            "remedy": one.remedy,
+            "code": finding.code,
+            "end": None if finding.end is None else finding.end.value,
+            "share": None if finding.share is None else round_figure(finding.share),
+            "confidence": round_figure(finding.confidence),
+            "text": finding.text,
+            "evidence": finding.evidence,
+            "remedy": finding.remedy,
         }
-        for one in findings
+        for finding in findings
     ]
 
 
 def read_findings(value: object) -> tuple[Finding, ...]:
-    """Return findings as they were kept; none where what was kept is damaged: events can make them again."""
+    """Return findings from a document; none if it is damaged, since they can be made again from the events."""
     if not isinstance(value, list):
         return ()
     try:
-        return tuple(decode(Finding, one) for one in cast("list[object]", value))
+        return tuple(decode(Finding, item) for item in cast("list[object]", value))
     except DecodeError:
         return ()
 
 
-def _explained(view: FlowView) -> Iterator[Finding]:
+def _apply_rules(view: FlowView) -> Iterator[Finding]:
     yield from _tester(view)
     if view.evidence.workload.is_transactional:
         yield from find_core_limits(view)
@@ -93,20 +94,19 @@ def _explained(view: FlowView) -> Iterator[Finding]:
         yield from rule(view)
 
 
-def _weighed(one: Finding, part: float, evidence: Evidence) -> Finding:
-    """Return a finding of one direction as one of the whole run."""
-    share = (one.share or 0.0) * part
-    return replace(one, share=None if evidence.expected_bit_s is None else share, weight=share)
+def _scale(finding: Finding, part: float, evidence: Evidence) -> Finding:
+    """Return a finding of one direction with its share of the whole run's gap."""
+    share = (finding.share or 0.0) * part
+    return replace(finding, share=None if evidence.expected_bit_s is None else share, weight=share)
 
 
-def _joined(found: list[Finding]) -> Iterator[Finding]:
-    """Give findings of the same kind and end, of both directions, as one."""
-    kinds = dict.fromkeys((one.code, one.end) for one in found)
-    for kind in kinds:
-        same = [one for one in found if (one.code, one.end) == kind]
-        most = max(same, key=lambda one: one.rank)
-        weight = min(1.0, sum(one.weight for one in same))
-        yield replace(most, share=None if most.share is None else weight, weight=weight)
+def _merge(findings: list[Finding]) -> Iterator[Finding]:
+    """Yield the findings of both directions, those of the same code and end as one."""
+    for key in dict.fromkeys((finding.code, finding.end) for finding in findings):
+        same = [finding for finding in findings if (finding.code, finding.end) == key]
+        strongest = max(same, key=lambda finding: finding.rank)
+        weight = min(1.0, sum(finding.weight for finding in same))
+        yield replace(strongest, share=None if strongest.share is None else weight, weight=weight)
 
 
 def _tester(view: FlowView) -> Iterator[Finding]:
@@ -124,7 +124,7 @@ def _tester(view: FlowView) -> Iterator[Finding]:
 
 
 def _round_trips(view: FlowView) -> Iterator[Finding]:
-    """Give what is left of transactions: each waits for the one before it, and that is no fault of a window."""
+    """Yield the usual limit of transactions: each session waits for an answer before its next request."""
     rtt_us = view.flow.rtt_us
     trip = "unknown" if rtt_us is None else f"{rtt_us / 1_000:.3g} ms"
     yield Finding(
@@ -140,12 +140,12 @@ def _round_trips(view: FlowView) -> Iterator[Finding]:
 def _as_expected(evidence: Evidence) -> Finding:
     share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1.0)
     text = "Nothing limits: at the expected rate."
-    shown = f"{format_rate(evidence.bit_s)} are {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
+    reason = f"{format_rate(evidence.bit_s)} are {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
         if max((core.busy for core in end.cores), default=0.0) >= _NEXT_LIMIT:
-            shown += f"; next limit at the {end.end} end: {describe_core_load(end)}"
+            reason += f"; next limit at the {end.end} end: {describe_core_load(end)}"
             break
-    return Finding("at-expected", None, 1.0, text, shown, "nothing to do", weight=1.0)
+    return Finding("at-expected", None, 1.0, text, reason, "nothing to do", weight=1.0)
 
 
 def _another_link(evidence: Evidence, most_bit_s: int) -> Finding:
@@ -177,20 +177,20 @@ def _no_payload(evidence: Evidence) -> Finding:
 
 
 def _has_full_core(evidence: Evidence) -> bool:
-    """Return whether an end has a core that is full, though it be one that other processes fill."""
+    """Return whether an end has a full core, even one that other processes fill."""
     return has_full_core(evidence.near) or has_full_core(evidence.far)
 
 
 def _unexplained(evidence: Evidence) -> Finding:
-    shows = "no window, loss or queue shows"
+    signs = "no window, loss or queue shows"
     if not _has_full_core(evidence):
-        shows = f"no core is full and {shows}"
+        signs = f"no core is full and {signs}"
     return Finding(
         "unexplained",
         None if evidence.expected_bit_s is None else 1.0,
-        _LEFT_OVER,
+        _UNEXPLAINED_CONFIDENCE,
         "Neither end sees what limits.",
-        f"{shows}; {describe_core_load(evidence.near)} (near)",
+        f"{signs}; {describe_core_load(evidence.near)} (near)",
         "test longer and the other way: linkgauge … --seconds 60 --direction in",
         weight=1.0,
     )

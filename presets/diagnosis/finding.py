@@ -1,4 +1,4 @@
-"""A finding: one thing that keeps a link from being faster, with what shows it and what to do about it."""
+"""A finding: one reason why a link is not faster, with its evidence and its remedy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,21 +38,21 @@ FindingCode = Literal[
     "tester-limited",
     "unexplained",
 ]
-"""What a finding is called, for programs: these names stay."""
+"""The stable name of a finding, for programs."""
 
 FINDING_CODES: Final[tuple[FindingCode, ...]] = get_args(FindingCode)
 
-# Less than this of the gap, doubt taken off, is no answer to why a link is not faster.
-_LEAST_WEIGHT: Final = 0.08
+# A finding of a lower rank is no answer.
+_MIN_RANK: Final = 0.08
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What limits, in one sentence; what shows it, with numbers; and the command or the place that mends it.
+    """The limit in one sentence (`text`), the numbers that show it, and the command or the place to change.
 
-    `share` is how much of what is missing it explains, 0 to 1; None where nothing is expected, or nothing missing.
-    `confidence` is 0 to 1. `end` is the end that it is about, where it is about one. `weight` is what findings are
-    ordered by where nothing is expected: the share of the time that it held the sender up.
+    `share` is the part of the gap that it explains, 0 to 1; None if nothing is expected or nothing is missing.
+    `confidence` is 0 to 1. `end` is set if the limit is at one end. `weight` replaces the share in the order of
+    findings if nothing is expected: it is the share of time for which the sender was held up.
     """
 
     code: FindingCode
@@ -66,11 +66,11 @@ class Finding:
 
     @property
     def rank(self) -> float:
-        """How much it explains, doubt taken off."""
+        """The share that it explains, times the confidence."""
         return (self.weight if self.share is None else self.share) * self.confidence
 
 
 def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return those that explain something, the one that explains most first."""
-    telling = [one for one in findings if one.rank >= _LEAST_WEIGHT]
-    return tuple(sorted(telling, key=lambda one: -one.rank))
+    """Return the findings that explain something, the one of the highest rank first."""
+    relevant = [finding for finding in findings if finding.rank >= _MIN_RANK]
+    return tuple(sorted(relevant, key=lambda finding: -finding.rank))

@@ -1,7 +1,7 @@
-"""The findings of a run while it goes on: of the last seconds, and steady enough to be read.
+"""Live diagnosis: the findings of the last seconds of a run in progress, stable enough to be read.
 
-Pure: time is the run's own. Findings are made anew once a second. Another first finding has to stay the first for a
-while before it takes the place of the one that is shown: a reason that changes with every flutter is none.
+Pure: time is that of the samples. Findings are made once a second. A new first finding replaces the displayed one
+only after it has been the first for two seconds, so that the reason does not flicker.
 """
 
 from typing import Final
@@ -13,12 +13,12 @@ from .diagnose import diagnose
 from .evidence import LinkEvidence
 from .finding import Finding
 
-_EVERY_NS: Final = SECOND_NS
-_HELD_NS: Final = 2 * SECOND_NS  # how long another first finding has to be the first
+_INTERVAL_NS: Final = SECOND_NS
+_MIN_RIVAL_NS: Final = 2 * SECOND_NS
 
 
 class StableFindings:
-    """Shows findings, and others only once they have stayed."""
+    """Findings whose first one changes only if another stays the first for two seconds."""
 
     def __init__(self) -> None:
         self.findings: tuple[Finding, ...] = ()
@@ -26,71 +26,72 @@ class StableFindings:
         self._since_ns = 0
 
     def update(self, at_ns: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-        """Take the findings of a moment in; return those to show. The numbers are always the newest."""
+        """Return the findings to display, after those of one more moment. Their numbers are always the newest."""
         first = _key(findings)
         if first == _key(self.findings) or not self.findings:
             self.findings, self._rival = findings, None
         elif first != self._rival:
             self._rival, self._since_ns = first, at_ns
-            self.findings = self._kept(findings)
-        elif at_ns - self._since_ns >= _HELD_NS:
+            self.findings = self._refresh(findings)
+        elif at_ns - self._since_ns >= _MIN_RIVAL_NS:
             self.findings, self._rival = findings, None
         else:
-            self.findings = self._kept(findings)
+            self.findings = self._refresh(findings)
         return self.findings
 
-    def _kept(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-        """Return the first finding as it stands, with its newest numbers where it is still among them."""
-        newest = {(one.code, one.end): one for one in findings}
+    def _refresh(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """Return the displayed findings, the first with its newest numbers if it is still among the new ones."""
+        newest = {(finding.code, finding.end): finding for finding in findings}
         first = self.findings[0]
         return (newest.get((first.code, first.end), first), *self.findings[1:])
 
 
 class LiveDiagnosis:
-    """Takes a run's events in order; `now` is for the screen, `whole` for what is kept.
+    """The diagnosis of one run. You must feed it every event, in order.
 
-    `link` is what should have been there, `ceiling` what this machine does with no link at all.
+    `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
+    returns this machine's rate over loopback.
     """
 
     def __init__(
         self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingLookup = no_ceiling
     ) -> None:
-        self._gatherer = EvidenceCollector(link, pass_percent=pass_percent, ceiling=ceiling)
-        self._steady = StableFindings()
-        self._at_ns = 0
-        self._looked_ns: int | None = None
+        self._collector = EvidenceCollector(link, pass_percent=pass_percent, ceiling=ceiling)
+        self._stable = StableFindings()
+        self._elapsed_ns = 0
+        self._diagnosed_ns: int | None = None
 
     def feed(self, event: Event) -> None:
-        """Take the next event in."""
-        self._gatherer.feed(event)
+        """Handle the next event."""
+        self._collector.feed(event)
         if isinstance(event, Sampled):
-            self._at_ns = max(self._at_ns, event.sample.elapsed_ns)
+            self._elapsed_ns = max(self._elapsed_ns, event.sample.elapsed_ns)
 
     @property
     def pass_percent(self) -> float:
-        """From what share of the expected rate on there is nothing to explain."""
-        return self._gatherer.pass_percent
+        """The pass mark: a run that reaches it needs no explanation."""
+        return self._collector.pass_percent
 
     @pass_percent.setter
     def pass_percent(self, percent: float) -> None:
-        self._gatherer.pass_percent = percent
+        self._collector.pass_percent = percent
 
     @property
     def current_findings(self) -> tuple[Finding, ...]:
-        """The findings of the last seconds; none while a run warms up or has just been changed."""
-        if self._looked_ns is not None and self._at_ns - self._looked_ns < _EVERY_NS:
-            return self._steady.findings
-        evidence = self._gatherer.recent_evidence()
+        """The findings of the last seconds; none during warm-up or just after a change of settings."""
+        if self._diagnosed_ns is not None and self._elapsed_ns - self._diagnosed_ns < _INTERVAL_NS:
+            return self._stable.findings
+        evidence = self._collector.recent_evidence()
         if evidence is None:
-            self._steady, self._looked_ns = StableFindings(), None
+            self._stable, self._diagnosed_ns = StableFindings(), None
             return ()
-        self._looked_ns = self._at_ns
-        return self._steady.update(self._at_ns, diagnose(evidence))
+        self._diagnosed_ns = self._elapsed_ns
+        return self._stable.update(self._elapsed_ns, diagnose(evidence))
 
     @property
     def final_findings(self) -> tuple[Finding, ...]:
-        """The findings of the run's last stretch that was measured long enough."""
-        evidence = self._gatherer.period_evidence()
+        """The findings of the run's last period that was measured for long enough."""
+        evidence = self._collector.period_evidence()
         return () if evidence is None else diagnose(evidence)
 
 

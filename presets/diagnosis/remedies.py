@@ -1,10 +1,10 @@
-"""What to type at an end, by the system that it says it runs."""
+"""Remedies: the command to type at an end, for the operating system of that end."""
 
 from typing import Final
 
 from .evidence import EndEvidence
 
-_LEAST_WINDOW_BYTES: Final = 65_536
+_MIN_WINDOW_BYTES: Final = 65_536
 _KIB: Final = 1_024
 _MIB: Final = 1_048_576
 
@@ -15,13 +15,13 @@ def is_linux(end: EndEvidence) -> bool:
 
 
 def is_bsd(end: EndEvidence) -> bool:
-    """Return whether an end has the sysctls of the BSDs and of macOS."""
+    """Return whether an end runs FreeBSD or macOS, which share their sysctls."""
     return end.system.startswith(("Darwin", "FreeBSD"))
 
 
 def round_window(needed_bytes: float) -> int:
-    """Return the power of two that holds a window with room to spare: TCP's own rate is never quite even."""
-    size = _LEAST_WINDOW_BYTES
+    """Return the power of two of at least 1.5 times a window: TCP's rate is never quite even."""
+    size = _MIN_WINDOW_BYTES
     while size < 1.5 * needed_bytes:
         size *= 2
     return size
@@ -33,7 +33,7 @@ def format_window(size_bytes: int) -> str:
 
 
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
-    """Return how a program may ask for such a buffer there."""
+    """Return the command that raises the limit for buffers that a program sets."""
     if is_linux(end):
         return f"at the {end.end} end: sysctl -w net.core.{'w' if is_sender else 'r'}mem_max={size_bytes}"
     if is_bsd(end):
@@ -42,7 +42,7 @@ def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) ->
 
 
 def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
-    """Return how the kernel there may grow a buffer by itself; on Linux the window is about half of it."""
+    """Return the command that raises the limit of autotuned buffers. On Linux a window is about half a buffer."""
     if is_linux(end):
         name, default = ("tcp_wmem", 16_384) if is_sender else ("tcp_rmem", 131_072)
         most = 2 * size_bytes
@@ -56,7 +56,7 @@ def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool
 
 
 def enable_tcp_option(end: EndEvidence, option: str) -> str:
-    """Return how an option of RFC 7323 is switched on: `window_scaling` or `timestamps`."""
+    """Return the command that enables an option of RFC 7323: `window_scaling` or `timestamps`."""
     if is_linux(end):
         return f"at the {end.end} end: sysctl -w net.ipv4.tcp_{option}=1"
     if is_bsd(end):
@@ -65,29 +65,45 @@ def enable_tcp_option(end: EndEvidence, option: str) -> str:
 
 
 def enable_offloads(end: EndEvidence) -> str:
-    """Return how the NIC is told to cut and join packets itself."""
-    name = end.nic.name if end.nic else "NIC"
+    """Return the command that lets the NIC segment and join packets itself."""
+    name = _nic_name(end)
     if is_linux(end) or not is_bsd(end):
         return f"at the {end.end} end: ethtool -K {name} tso on gso on gro on"
     return f"at the {end.end} end: ifconfig {name} tso lro"
 
 
 def show_processes(end: EndEvidence) -> str:
-    """Return what shows who else uses the cores."""
+    """Return the command that lists the processes by their use of the cores."""
     if is_linux(end):
         return f"at the {end.end} end: ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"
     return f"at the {end.end} end: top -o cpu"
 
 
 def set_mtu(end: EndEvidence, mtu_bytes: int) -> str:
-    """Return how an interface is given an MTU."""
-    name = end.nic.name if end.nic else "NIC"
+    """Return the command that sets the MTU of the interface."""
+    name = _nic_name(end)
     if is_linux(end):
         return f"at the {end.end} end: ip link set {name} mtu {mtu_bytes}"
     return f"at the {end.end} end: ifconfig {name} mtu {mtu_bytes}"
 
 
 def show_nic(end: EndEvidence) -> str:
-    """Return what shows an interface's speed, duplex and partner."""
-    name = end.nic.name if end.nic else "NIC"
-    return f"at the {end.end} end: {'ethtool' if is_linux(end) else 'ifconfig'} {name}"
+    """Return the command that shows the speed and duplex of the interface."""
+    return f"at the {end.end} end: {'ethtool' if is_linux(end) else 'ifconfig'} {_nic_name(end)}"
+
+
+def show_nic_errors(end: EndEvidence) -> str:
+    """Return the command that shows the error counters of the interface."""
+    return f"at the {end.end} end: ip -s -s link show {_nic_name(end)}" if is_linux(end) else show_nic(end)
+
+
+def show_queue(end: EndEvidence) -> str:
+    """Return the command that shows the queueing discipline of the interface."""
+    if not is_linux(end):
+        return show_nic(end)
+    qdisc = f" ({end.nic.qdisc})" if end.nic is not None and end.nic.qdisc else ""
+    return f"at the {end.end} end: tc -s qdisc show dev {_nic_name(end)}{qdisc}"
+
+
+def _nic_name(end: EndEvidence) -> str:
+    return end.nic.name if end.nic else "NIC"
