@@ -1,4 +1,15 @@
-"""Findings about the link itself: MTU, headers, the NIC's speed and duplex, and who else is on it."""
+"""The link itself: segment size, TCP timestamps, speed and duplex of the interfaces, other traffic.
+
+Measured: the sender's segment size (tcpi_snd_mss of linux/tcp.h) and its options (tcpi_options), both interfaces'
+MTU, speed and duplex (ethtool(8), /sys/class/net), and their byte and collision counters (/proc/net/dev).
+
+Meaning: each packet carries Ethernet, IP and TCP headers, so smaller segments, and the 12 bytes of timestamps (RFC
+7323), leave less of the line rate for payload. A slower or half-duplex interface lowers the line rate itself. Bytes
+on the interface beyond payload and headers of the test are other traffic.
+
+Findings: `mtu-mismatch`, or `mss-small` if both MTUs are right; `timestamps-on`, `timestamps-off`; `nic-speed`,
+`half-duplex`, `duplex-mismatch`; `other-traffic`.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,36 +22,36 @@ from ..evidence import EndEvidence, LinkEvidence
 from ..finding import Finding
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
-# Acknowledgements, the control connection and ARP are no other traffic; neither are headers.
+# Acknowledgements, the control connection and ARP stay under this share of the expected rate.
 _OTHERS_SHARE: Final = 0.05
-_HEADERS: Final = 1.08  # of payload: what /proc/net/dev counts of packets at MTU 1500, and some more
+_HEADERS: Final = 1.08  # bytes in /proc/net/dev for each byte of payload at MTU 1500, with some margin
 _SMALL_MTU_HEADERS: Final = 1.25
 _SMALL_MSS_BYTES: Final = 1_000
 
 
 def find_link_limits(view: FlowView) -> Iterator[Finding]:
-    """Give what the link takes away before any packet is late or lost."""
+    """Yield the findings about the link, which apply before any packet is late or lost."""
     yield from _segments(view)
     yield from _timestamps(view)
     yield from _nics(view)
-    yield from _others(view)
+    yield from _other_traffic(view)
 
 
-def _of_gap(view: FlowView, missing_bit_s: float) -> float:
+def _share_of_gap(view: FlowView, missing_bit_s: float) -> float:
     return min(1.0, max(0.0, missing_bit_s / view.gap_bit_s)) if view.gap_bit_s > 0 else 0.0
 
 
-def _carries(link: LinkEvidence, wanted_bit_s: float, payload_bytes: int, option_bytes: int) -> float:
-    """Return what the line carries with so much payload in each packet, and so much more around it."""
+def _carries(link: LinkEvidence, expected_bit_s: float, payload_bytes: int, option_bytes: int) -> float:
+    """Return the expected rate for another payload of each packet, with additional TCP options."""
     if link.payload_bytes is None or link.wire_bytes is None:
-        return wanted_bit_s
-    around = link.wire_bytes - link.payload_bytes + option_bytes
-    share, was = payload_bytes / (payload_bytes + around), link.payload_bytes / link.wire_bytes
-    return wanted_bit_s * share / was
+        return expected_bit_s
+    overhead = link.wire_bytes - link.payload_bytes + option_bytes
+    share, expected_share = payload_bytes / (payload_bytes + overhead), link.payload_bytes / link.wire_bytes
+    return expected_bit_s * share / expected_share
 
 
 def _options_bytes(view: FlowView) -> int:
-    """Return what timestamps take of each packet beyond what the preset's packets have."""
+    """Return the bytes of each packet that timestamps take, if the preset's packets have none."""
     link = view.evidence.link
     if link is None or link.timestamps or not view.flow.timestamps:
         return 0
@@ -48,7 +59,7 @@ def _options_bytes(view: FlowView) -> int:
 
 
 def _segments(view: FlowView) -> Iterator[Finding]:
-    """Give the cost of segments that are smaller than the preset's: of an MTU somewhere, or of a clamp."""
+    """Yield the cost of segments smaller than the preset's, by an interface's MTU or by a clamp on the way."""
     link, mss = view.evidence.link, view.flow.mss_bytes
     if link is None or link.payload_bytes is None or link.mtu_bytes is None or mss is None:
         return
@@ -58,9 +69,9 @@ def _segments(view: FlowView) -> Iterator[Finding]:
         return
     carries = _carries(link, view.target_bit_s, mss, options)
     missing = _carries(link, view.target_bit_s, usual, options) - carries
-    share = view.budget.take("network", "starved", limit=_of_gap(view, missing))
-    carried = format_rate(carries)
-    shown = f"segments of {mss} bytes instead of {usual} leave {carried} of {format_rate(view.target_bit_s)}"
+    share = view.budget.take("network", "starved", limit=_share_of_gap(view, missing))
+    rates = f"{format_rate(carries)} of {format_rate(view.target_bit_s)}"
+    evidence = f"segments of {mss} bytes instead of {usual} leave {rates}"
     small = [end for end in (view.sender, view.receiver) if _mtu(end) is not None and _mtu(end) != link.mtu_bytes]
     if small:
         end = min(small, key=lambda each: _mtu(each) or 0)
@@ -70,7 +81,7 @@ def _segments(view: FlowView) -> Iterator[Finding]:
             share,
             0.95,
             f"The MTU of {name} at {end_name(end.end)} is {_mtu(end)}, where the link has {link.mtu_bytes}.",
-            shown,
+            evidence,
             remedies.set_mtu(end, link.mtu_bytes),
             end.end,
         )
@@ -80,7 +91,7 @@ def _segments(view: FlowView) -> Iterator[Finding]:
         share,
         0.85,
         "Segments are smaller than both ends' MTU allows: something on the way clamps the MSS.",
-        shown,
+        evidence,
         f"look for a tunnel, a route's own MTU or a firewall: ip route get {'PEER'}; tracepath PEER",
     )
 
@@ -96,7 +107,7 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
     if _options_bytes(view):
         payload_bytes = link.payload_bytes - _TIMESTAMPS_BYTES
         missing = view.target_bit_s - _carries(link, view.target_bit_s, payload_bytes, _TIMESTAMPS_BYTES)
-        share = view.budget.take("network", "starved", limit=_of_gap(view, missing))
+        share = view.budget.take("network", "starved", limit=_share_of_gap(view, missing))
         yield Finding(
             "timestamps-on",
             share,
@@ -120,32 +131,33 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
 
 
 def _nics(view: FlowView) -> Iterator[Finding]:
-    """Give a NIC that is not what the preset says."""
+    """Yield the interfaces whose speed or duplex is not the preset's."""
     link = view.evidence.link
     for end in (view.sender, view.receiver):
         nic = end.nic
         if nic is None or link is None or link.framing == "none":
             continue
-        line, wanted = nic.line_rate_bit_s, link.line_rate_bit_s
-        if line is not None and wanted is not None and line < wanted:
-            missing = view.target_bit_s * (1 - line / wanted)
+        line, expected = nic.line_rate_bit_s, link.line_rate_bit_s
+        if line is not None and expected is not None and line < expected:
+            missing = view.target_bit_s * (1 - line / expected)
             yield Finding(
                 "nic-speed",
-                view.budget.take("network", "buffer", "starved", limit=_of_gap(view, missing)),
+                view.budget.take("network", "buffer", "starved", limit=_share_of_gap(view, missing)),
                 0.95,
-                f"{nic.name} at {end_name(end.end)} runs at {format_rate(line)} and not at {format_rate(wanted)}.",
+                f"{nic.name} at {end_name(end.end)} runs at {format_rate(line)} "
+                f"and not at {format_rate(expected)}.",
                 f"speed {line // 1_000_000} Mb/s, duplex {nic.duplex or 'unknown'}",
                 f"{remedies.show_nic(end)}; then cable, switch port or: ethtool -s {nic.name} autoneg on",
                 end.end,
             )
         if nic.duplex == "half" and link.duplex == "full":
             other = view.receiver if end is view.sender else view.sender
-            yield _half(view, end, mismatch=other.nic is not None and other.nic.duplex == "full")
+            yield _half_duplex(view, end, mismatch=other.nic is not None and other.nic.duplex == "full")
         elif end.counts is not None and end.counts.collisions and nic.duplex != "full" and link.duplex == "full":
-            yield _half(view, end, mismatch=False)
+            yield _half_duplex(view, end, mismatch=False)
 
 
-def _half(view: FlowView, end: EndEvidence, *, mismatch: bool) -> Finding:
+def _half_duplex(view: FlowView, end: EndEvidence, *, mismatch: bool) -> Finding:
     name = end.nic.name if end.nic else "the NIC"
     collisions = "unknown" if end.counts is None else f"{end.counts.collisions}"
     return Finding(
@@ -159,14 +171,15 @@ def _half(view: FlowView, end: EndEvidence, *, mismatch: bool) -> Finding:
     )
 
 
-def _others(view: FlowView) -> Iterator[Finding]:
-    """Give what else went through the interfaces while the test did."""
+def _other_traffic(view: FlowView) -> Iterator[Finding]:
+    """Yield the first interface that carried clearly more than the test."""
     evidence, seconds = view.evidence, view.evidence.span_ns / SECOND_NS
     link = evidence.link
     if link is None or link.framing == "none" or not seconds:
         return
     is_out = view.flow.direction is Direction.OUT
-    own = view.flow.bit_s + sum(one.bit_s for one in evidence.flows if one is not view.flow) * 0.1
+    # A tenth of the other direction is an upper bound of its acknowledgements.
+    own = view.flow.bit_s + sum(flow.bit_s for flow in evidence.flows if flow is not view.flow) * 0.1
     mss = view.flow.mss_bytes or _SMALL_MSS_BYTES
     own *= _HEADERS if mss >= _SMALL_MSS_BYTES else _SMALL_MTU_HEADERS
     own *= 1 + (view.flow.retransmitted or 0.0)
@@ -177,7 +190,7 @@ def _others(view: FlowView) -> Iterator[Finding]:
         other = carried - own
         if other < _OTHERS_SHARE * view.target_bit_s or (share := view.budget.remaining("network")) <= 0:
             continue
-        share = view.budget.take("network", limit=_of_gap(view, other))
+        share = view.budget.take("network", limit=_share_of_gap(view, other))
         way = "leaves by" if sends else "comes in by"
         yield Finding(
             "other-traffic",
