@@ -1,9 +1,9 @@
 """Windows that are too small: for bandwidth x delay, by a kernel limit, or without window scaling.
 
 Measured: the time for which the peer's receive window or the send buffer stopped the sender (tcpi_rwnd_limited and
-tcpi_sndbuf_limited of linux/tcp.h), the buffers that the kernel granted (SO_SNDBUF and SO_RCVBUF, socket(7)), both
-kernels' limits (net.core.rmem_max, net.ipv4.tcp_rmem and their counterparts for sending, tcp(7)), and whether window
-scaling was negotiated.
+tcpi_sndbuf_limited of linux/tcp.h), the buffers that the kernel granted (SO_SNDBUF and SO_RCVBUF, socket(7)),
+both kernels' limits (net.core.rmem_max, net.ipv4.tcp_rmem and their counterparts for sending, tcp(7)), and whether
+window scaling was negotiated.
 
 Meaning: a session carries at most one window for each round trip, so it needs a window of bandwidth x delay.
 Without window scaling (RFC 7323) no window exceeds 65,535 bytes.
