@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 from linkgauge.engine.results.sweep import Sweep, SweepPoint, SweepResult
@@ -28,7 +28,7 @@ def result(point: SweepPoint, number: int) -> SweepResult:
     cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
     expected = Expectation(out=ExpectedRate(94_000_000, "computed", "the wire model"))
     end, plan = RunEnd(Reason.COMPLETED, ""), point.to_plan(SWEEP.base)
-    summary = Summary(plan, measured, None, measured, expected, (), cpu, cpu, tcp, (), end)
+    summary = Summary(plan, PerDirection(measured, None, measured), expected, (), cpu, cpu, tcp, (), end)
     return SweepResult(point, f"run-{number}", summary)
 
 

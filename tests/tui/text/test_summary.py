@@ -1,7 +1,7 @@
 """Rows of a summary: cells that every printer shows alike."""
 
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import (
     CpuSummary,
@@ -27,7 +27,8 @@ def summary(out: Measurement | None, in_: Measurement | None = None, **fields: o
     expected = Expectation(out=EXPECTED)
     end = RunEnd(Reason.COMPLETED, "completed after 10 s")
     values = {"periods": (), "tcp": TCP, "warnings": (), "end": end, "plan": Plan()} | fields
-    return Summary(out=out, in_=in_, total=out, expectation=expected, near_cpu=CPU, far_cpu=CPU, **values)
+    measured = PerDirection(out, in_, out)
+    return Summary(measured=measured, expectation=expected, near_cpu=CPU, far_cpu=CPU, **values)
 
 
 def plain(text: str) -> str:
@@ -62,7 +63,7 @@ def test_a_margin_is_a_dash_where_the_estimate_is_unknown() -> None:
 
 def test_a_period_counts_both_directions_against_what_is_expected() -> None:
     """And is numbered from 1."""
-    periods = (Period(Settings(Direction.DUPLEX), Expectation(total=EXPECTED), RATE, RATE),)
+    periods = (Period(Settings(Direction.DUPLEX), Expectation(total=EXPECTED), PerDirection(RATE, RATE, RATE)),)
     (row,) = rows.period_rows(summary(RATE, RATE, periods=periods), 95)
     assert row.settings.startswith("1. duplex")
     assert (row.out, row.out_margin, plain(row.share)) == ("941.0", UNKNOWN, "200.0 %")
