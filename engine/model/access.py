@@ -23,17 +23,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self
 
-from .errors import LinkgaugeError
+from .errors import InvalidKeyError
 
 MIN_KEY_CHARACTERS: Final = 16
 MAX_KEY_CHARACTERS: Final = 1_024
 _KEY: Final = re.compile(r"[!-~]+", re.ASCII)
 _NEW_KEY_BYTES: Final = 24
 _LENGTH: Final = struct.Struct(">I")
-
-
-class InvalidKeyError(LinkgaugeError):
-    """A key that cannot be used: says what is wrong with it and what to do, never the key."""
 
 
 class SharedKey:

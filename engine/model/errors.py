@@ -1,21 +1,34 @@
-"""What can go wrong, as one tree; every text names the thing, the place and the remedy.
+"""The errors of linkgauge, as one tree. Every text names the thing, the place and the remedy.
 
 LinkgaugeError
-├── PlanError            what was asked for cannot be done (the command line is wrong: exit 2)
-├── PeerError            the far end cannot be used (the test could not be run: exit 3)
-│   ├── PeerUnreachable  the name does not resolve, the connection is refused or times out
-│   ├── PeerNotLinkgauge      something answered, but it is not a linkgauge endpoint
-│   ├── PeerVersion      an endpoint answered, of another protocol version
-│   ├── PeerRefused      an endpoint answered and declined, with its reason
-│   │   └── PeerWantsKey it asks for a key, and there is none, or not the right one
-│   └── PeerUntrusted    it did not prove that it is the endpoint that was meant
-├── ProtocolError        a broken rule of the control protocol
+├── UsageError               the command line asks for something impossible
+├── PlanError                a plan that cannot be run
+├── InvalidLimitError        a limit that does not exist, or a value that it cannot have
+├── InvalidKeyError          a shared key that cannot be used
+├── TlsError                 a certificate or its key that cannot be used
+├── UnknownPreset            no preset has this id
+├── DecodeError              a JSON value of the wrong type or out of range
+├── PeerError                the far end cannot be used
+│   ├── PeerUnreachable      the name does not resolve, or nothing accepts the connection
+│   ├── PeerNotLinkgauge     something answers that is not a linkgauge endpoint
+│   ├── PeerVersionMismatch  an endpoint of another protocol version
+│   ├── PeerRefused          the endpoint declines, with its reason
+│   │   └── PeerKeyRequired  it asks for a key that this end does not have
+│   ├── PeerUntrusted        it did not prove that it is the endpoint that was meant
+│   └── ConnectionClosed     the control connection ended
+├── ProtocolError            a broken rule of the control protocol
 │   ├── LocalProtocolError   by this end: a bug of ours
 │   └── RemoteProtocolError  by the other end
-│       └── Declined         it asks for what this end does not do; it is told so
-│           └── LimitReached     more than a limit allows, which is named
-├── WorkerError          a worker process did not start or ended by itself
-└── StoreError           the run log cannot be read, or has no such run
+│       └── RequestDeclined  it asks for what an endpoint does not do
+│           └── LimitReached more than a limit allows
+├── WorkerError              a worker process did not start, or ended by itself
+├── EndpointError            the endpoint cannot listen there
+├── LabError                 a lab could not be built
+│   └── LabUnavailable       this machine or user cannot have labs at all
+├── RunLogError              the run log cannot be used, or has no such run
+└── PreferencesNotSaved      the settings could not be written
+
+The first six end a command with status 2 (the command line is wrong), the others with 3 (no test could be run).
 """
 
 import difflib
@@ -23,15 +36,55 @@ from collections.abc import Sequence
 
 
 class LinkgaugeError(Exception):
-    """Anything that linkgauge itself has to say to a person."""
+    """Base of every error with a text for a person."""
+
+
+# What the person asked for
+
+
+class UsageError(LinkgaugeError):
+    """The command line asks for something impossible: the text names what is possible."""
 
 
 class PlanError(LinkgaugeError):
-    """A plan that cannot be: names the field, what was given, and what is allowed."""
+    """A plan that cannot be run: names the field, its value, and what is allowed."""
 
-    def __init__(self, field: str, given: object, allowed: str) -> None:
-        super().__init__(f"{field}: {given} is not possible; {allowed}")
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        super().__init__(f"{field}: {value} is not possible; {allowed}")
         self.field = field
+
+
+class InvalidLimitError(LinkgaugeError):
+    """A limit that does not exist, or a value that it cannot have: names the possible ones."""
+
+
+class InvalidKeyError(LinkgaugeError):
+    """A shared key that cannot be used: says why and what to do, and never contains the key."""
+
+
+class TlsError(LinkgaugeError):
+    """A certificate or its key that cannot be used: names the files."""
+
+
+class UnknownPreset(LinkgaugeError):
+    """No preset has this id; names the nearest ones."""
+
+    def __init__(self, preset_id: str, known: Sequence[str]) -> None:
+        nearest = difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(nearest)}?" if nearest else "see linkgauge presets list"
+        super().__init__(f"preset {preset_id!r} is not known; {hint}")
+        self.nearest = tuple(nearest)
+
+
+class DecodeError(LinkgaugeError):
+    """A JSON value of the wrong type or out of range: names the place, the expectation and the value."""
+
+    def __init__(self, where: str, expected: str, value: object) -> None:
+        super().__init__(f"{where or 'value'}: expected {expected}, got {repr(value)[:60]}")
+        self.where = where
+
+
+# The far end
 
 
 class PeerError(LinkgaugeError):
@@ -43,7 +96,7 @@ class PeerUnreachable(PeerError):
 
 
 class PeerNotLinkgauge(PeerError):
-    """Something answered that is not a linkgauge endpoint."""
+    """Something answers that is not a linkgauge endpoint."""
 
 
 class PeerVersionMismatch(PeerError):
@@ -51,15 +104,22 @@ class PeerVersionMismatch(PeerError):
 
 
 class PeerRefused(PeerError):
-    """The endpoint declined, with its reason."""
+    """The endpoint declines, with its reason."""
 
 
 class PeerKeyRequired(PeerRefused):
-    """The endpoint asks for a key that this end has not, or has another one."""
+    """The endpoint asks for a key, and this end has none or another one."""
 
 
 class PeerUntrusted(PeerError):
-    """Who answers has not proved to be the endpoint that was meant."""
+    """The far end did not prove that it is the endpoint that was meant."""
+
+
+class ConnectionClosed(PeerError):
+    """The control connection ended, by the other end or by its network."""
+
+
+# The control protocol
 
 
 class ProtocolError(LinkgaugeError):
@@ -75,7 +135,7 @@ class RemoteProtocolError(ProtocolError):
 
 
 class RequestDeclined(RemoteProtocolError):
-    """A client asks for what an endpoint does not do, now or ever; it is told so."""
+    """A client asks for what an endpoint does not do, now or ever. The client receives the text."""
 
 
 class LimitReached(RequestDeclined):
@@ -86,60 +146,28 @@ class LimitReached(RequestDeclined):
         self.limit = limit
 
 
+# This host
+
+
 class WorkerError(LinkgaugeError):
     """A worker process did not start, or ended by itself."""
+
+
+class EndpointError(LinkgaugeError):
+    """The endpoint cannot listen at its address."""
+
+
+class LabError(LinkgaugeError):
+    """A lab could not be built: names the failed step and the remedy."""
+
+
+class LabUnavailable(LabError):
+    """This machine, or this user on it, cannot have labs at all: says why, and what would help."""
 
 
 class RunLogError(LinkgaugeError):
     """The run log cannot be read or written, or has no such run."""
 
 
-class DecodeError(LinkgaugeError):
-    """A JSON value that is not what it should be: says where, what was expected, and what came."""
-
-    def __init__(self, where: str, expected: str, got: object) -> None:
-        shown = repr(got)
-        super().__init__(f"{where or 'value'}: expected {expected}, got {shown[:60]}")
-        self.where = where
-
-
-class EndpointError(LinkgaugeError):
-    """The endpoint cannot listen where it was asked to."""
-
-
-class LabError(LinkgaugeError):
-    """A lab could not be built; names the step that failed and what to do."""
-
-
-class LabUnavailable(LabError):
-    """This machine, or this user on it, cannot have labs at all; says why, and what would help."""
-
-
-class InvalidLimitError(LinkgaugeError):
-    """A limit that there is none of, or a value that it cannot have: says which there are."""
-
-
-class ConnectionClosed(PeerError):
-    """The control connection ended, from the other side or by its network."""
-
-
-class TlsError(LinkgaugeError):
-    """A certificate or its key that cannot be used: names the files."""
-
-
-class UnknownPreset(LinkgaugeError):
-    """No preset has this id; names the nearest ones."""
-
-    def __init__(self, preset_id: str, known: Sequence[str]) -> None:
-        near = difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "see linkgauge presets list"
-        super().__init__(f"preset {preset_id!r} is not known; {hint}")
-        self.nearest = tuple(near)
-
-
-class UsageError(LinkgaugeError):
-    """The command line asks for something that cannot be: the text says what can."""
-
-
 class PreferencesNotSaved(LinkgaugeError):
-    """The settings could not be written: says where to, and why."""
+    """The settings could not be written: names the file and the cause."""

@@ -19,8 +19,8 @@ from ...engine.far.endpoint import Endpoint, listen
 from ...engine.far.event_log import LogEntry, LogSink
 from ...engine.far.systemd import get_inherited_listener, notify_systemd
 from ...engine.host.event_loop import run
-from ...engine.model.access import InvalidKeyError, SharedKey
-from ...engine.model.errors import InvalidLimitError, LinkgaugeError
+from ...engine.model.access import SharedKey
+from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError
 from ...engine.model.ip_address import is_loopback_address
 from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from ...engine.model.access import InvalidKeyError
-from ...engine.model.errors import InvalidLimitError, LinkgaugeError, PlanError, UsageError
+from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError, PlanError, UsageError
 from ...engine.results.summary import Summary
 from ...presets.verdict import Verdict
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
-from ...engine.model.access import Access, InvalidKeyError, SharedKey
-from ...engine.model.errors import PlanError
+from ...engine.model.access import Access, SharedKey
+from ...engine.model.errors import InvalidKeyError, PlanError
 from ...engine.model.peer import Peer
 from .config import config_dir
 

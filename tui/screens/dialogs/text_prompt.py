@@ -9,8 +9,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from ....engine.model.access import InvalidKeyError, SharedKey
-from ....engine.model.errors import PlanError
+from ....engine.model.access import SharedKey
+from ....engine.model.errors import InvalidKeyError, PlanError
 from ....engine.model.peer import Peer
 from ....engine.model.serialization import make_printable
 from ...widgets.common.input_line import TextField

@@ -1,0 +1,64 @@
+"""Errors: one tree in one module, drawn at its top."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import linkgauge
+from linkgauge.engine.model import errors
+from linkgauge.engine.model.errors import LinkgaugeError
+
+PACKAGES = ("engine", "presets", "tui")
+
+
+def subclasses(base: type[Exception]) -> Iterator[type[Exception]]:
+    """Yield all classes below one."""
+    for each in base.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+def test_no_other_module_defines_a_public_error() -> None:
+    """A person who reads the one module knows every error there is."""
+    for package in PACKAGES:
+        path = f"{linkgauge.__path__[0]}/{package}"
+        for module in pkgutil.walk_packages([path], f"linkgauge.{package}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    elsewhere = {
+        f"{error.__module__}.{error.__qualname__}"
+        for error in subclasses(LinkgaugeError)
+        if error.__module__ != errors.__name__
+        and error.__module__.startswith("linkgauge.")
+        and not error.__name__.startswith("_")
+    }
+    assert elsewhere == set()
+
+
+def test_the_tree_is_drawn_as_it_is() -> None:
+    """Each class stands below its base, four columns further in."""
+    bases: list[str] = []
+    drawn: set[tuple[str, str]] = set()
+    for line in (errors.__doc__ or "").splitlines():
+        match = re.match(r"(LinkgaugeError$|[│├└─ ]+(?=[A-Z]))(\w*)", line)
+        if match is None or line.startswith(" "):
+            continue
+        depth = len(match[1]) // 4 if match[2] else 0
+        bases[depth:] = [match[2] or match[1]]
+        if depth:
+            drawn.add((bases[depth - 1], match[2]))
+    defined = {
+        (error.__bases__[0].__name__, error.__name__)
+        for error in subclasses(LinkgaugeError)
+        if error.__module__ == errors.__name__
+    }
+    assert drawn == defined
+
+
+def test_an_unknown_preset_comes_with_the_nearest_ones() -> None:
+    """A slip of the finger is not worth a look at the list."""
+    error = errors.UnknownPreset("gbe-fd-150", ["gbe-fd-1500", "gbe-fd-9000", "atm-155"])
+    assert error.nearest[0] == "gbe-fd-1500"
+    assert "did you mean gbe-fd-1500" in str(error)
+    assert str(errors.UnknownPreset("?", ["atm-155"])).endswith("see linkgauge presets list")
