@@ -1,6 +1,7 @@
-"""The event loop of this process: uvloop where it imports, asyncio's own elsewhere."""
+"""The event loop of this process (uvloop where it imports, else asyncio's own), and what asyncio lacks."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -8,7 +9,7 @@ T = TypeVar("T")
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Return what makes the best event loop there is on this machine."""
+    """Return the constructor of the fastest event loop of this machine."""
     try:
         import uvloop
     except ImportError:
@@ -17,16 +18,15 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on the best event loop, as asyncio.run does."""
+    """Run a coroutine to its end on the fastest event loop, as asyncio.run does."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(main)
 
 
 async def await_shielded(work: Coroutine[Any, Any, T]) -> T:
-    """Carry bounded work out to its end, and be cancelled only then: who is in a hurry may cancel more than once.
+    """Run bounded work to its end, however often the caller is cancelled; the cancellation follows then.
 
-    For giving back what outlives the task that holds it: a process that is left alone half-way keeps the event
-    loop from being closed.
+    For releasing what outlives a task: a child process that is abandoned half-way keeps the loop from closing.
     """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -43,3 +43,15 @@ async def await_shielded(work: Coroutine[Any, Any, T]) -> T:
 def loop_name() -> str:
     """Return the running loop's name for a person: `uvloop` or `asyncio`."""
     return type(asyncio.get_running_loop()).__module__.split(".")[0]
+
+
+async def read_exactly(sock: socket.socket, count: int) -> bytes:
+    """Read `count` bytes of a non-blocking socket, none beyond; raise EOFError where it is closed earlier."""
+    loop = asyncio.get_running_loop()
+    data = b""
+    while len(data) < count:
+        part = await loop.sock_recv(sock, count - len(data))
+        if not part:
+            raise EOFError(f"{len(data)} of {count} bytes")
+        data += part
+    return data

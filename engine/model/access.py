@@ -1,18 +1,6 @@
-"""Who may use an endpoint: a shared key, proved by both ends, and tokens that are good for one connection each.
+"""Access to an endpoint: the shared key of both ends, and what a near end requires of the far one.
 
-Pure: bytes in, bytes out; chance is an argument. Both ends hold the same key and never send it. Each gives the
-other a nonce to prove it over, together with everything that both have said until then (the transcript), so that
-a proof is good for one conversation, one role and one version of the protocol, and for nothing else:
-
-    near  preamble, Hello{nonce}
-    far   preamble, Challenge{nonce}
-    near  Proof     HMAC(key, "near", transcript, binding)
-    far   Welcome   HMAC(key, "far", transcript, binding)
-
-`binding` is the fingerprint of the certificate where TLS carries the conversation: whoever stands between the
-ends with a certificate of their own has another one. The near end proves first, so that a stranger who asks an
-endpoint learns nothing to try keys on. The secret of a run comes out of the same key and transcript and never
-crosses the wire; each connection of the run shows a token that is made of it.
+Pure; randomness is an argument. How the key is proved on a connection is described in protocol/auth.py.
 """
 
 import hmac
@@ -33,7 +21,7 @@ _LENGTH: Final = struct.Struct(">I")
 
 
 class SharedKey:
-    """What both ends share. Its text is only ever had by asking for it."""
+    """The key that both ends share. Only `reveal` returns its text: nothing prints it by accident."""
 
     __slots__ = ("_secret", "_text")
 
@@ -48,29 +36,29 @@ class SharedKey:
 
     @classmethod
     def generate(cls, random_text: Callable[[int], str] = secrets.token_urlsafe) -> Self:
-        """Return a key that nobody has had before."""
-        # Its first letter is one that no shell and no command line takes for an option's.
+        """Return a new random key."""
+        # It begins with a letter: no shell or command line takes it for an option.
         return cls("k" + random_text(_NEW_KEY_BYTES))
 
     def __repr__(self) -> str:
         return "Key(…)"
 
     def reveal(self) -> str:
-        """Return the text, for the one who is to give it to the other end."""
+        """Return the text, to be entered at the other end."""
         return self._text
 
     def prove(self, role: bytes, context: "AuthContext") -> bytes:
-        """Return what only a holder of the key can say in this conversation, in a role."""
+        """Return the proof that its sender holds the key, valid for one role in one conversation."""
         return mac(self._secret, b"proof", role, context.transcript, context.channel_binding)
 
     def derive_shared_secret(self, context: "AuthContext") -> bytes:
-        """Return the secret that both ends of this conversation, and nobody else, now share."""
+        """Return the secret that only the two ends of this conversation can compute."""
         return mac(self._secret, b"session", context.transcript, context.channel_binding)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthContext:
-    """What both ends have said before the first proof, to the byte, and what carries it."""
+    """A conversation to prove a key over: the bytes before the first proof, and the TLS fingerprint."""
 
     transcript: bytes
     channel_binding: bytes = b""
@@ -78,7 +66,7 @@ class AuthContext:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a near end brings to an endpoint, and asks of it.
+    """A near end's key for an endpoint, and what it requires there.
 
     With a `key` it refuses an endpoint that does not ask for one, unless `may_be_open`. `fingerprint` is
     the SHA-256 of the certificate that the endpoint must have: the control connection is then TLS.
@@ -93,5 +81,5 @@ NO_ACCESS: Final = Access()
 
 
 def mac(key: bytes, *parts: bytes) -> bytes:
-    """Return the HMAC-SHA-256 of parts, each with its length: no two lists of parts are the same bytes."""
+    """Return the HMAC-SHA-256 of parts. Each goes in with its length, so different lists are different bytes."""
     return hmac.digest(key, b"".join(_LENGTH.pack(len(part)) + part for part in parts), "sha256")

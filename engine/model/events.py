@@ -1,7 +1,7 @@
-"""What the engine measures and says: samples, events and the summary of a run.
+"""The events of a run: `Started`, then any number of the others in order of time, then `Ended`.
 
-Pure data. `None` is unknown, `0` is measured. The events of a run are one stream; the run log stores
-every one of them, and everything else (rows of the CSV, the summary, the gauges) can be made from them again.
+Pure data; `None` is unknown, `0` is measured. The run log stores every event, and all else (the rows of the CSV,
+the summary, the gauges) can be computed from them again.
 """
 
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from .plan import PerDirection, Plan, Settings
 from .samples import ProbeSample, Sample
 from .socket_info import SocketInfo
 
-# What was held up somewhere and comes at once makes a rate a little more than a wire's for a moment.
-_BEYOND: Final = 1.2
+# Bytes that were delayed and arrive at once exceed the rate of a wire a little for a moment.
+_EXCESS: Final = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRate:
-    """A rate to expect of a link, and where that comes from.
+    """A rate to expect of a link, and its source.
 
-    Where it is one of transactions, `transactions_s` is what counts, and `bit_s` the payload that they carry.
-    `most_bit_s` is what the wire of such a link can carry, where it has one that can be computed.
+    For transactions, `transactions_s` is the expected rate and `bit_s` the payload that they carry. `most_bit_s` is
+    the capacity of the wire, where it can be computed.
     """
 
     bit_s: int
@@ -32,13 +32,13 @@ class ExpectedRate:
     most_bit_s: int | None = None
 
     def is_exceeded_by(self, bit_s: float | None) -> bool:
-        """Return whether no such link carries a rate: it is another link, then."""
-        return bit_s is not None and self.most_bit_s is not None and bit_s > _BEYOND * self.most_bit_s
+        """Return whether a rate is more than such a link can carry: this must be another link."""
+        return bit_s is not None and self.most_bit_s is not None and bit_s > _EXCESS * self.most_bit_s
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation(PerDirection[ExpectedRate | None]):
-    """The rates to expect of each direction and of both together; None where nothing can be expected."""
+    """The rates to expect of each direction and of both together; None where there is no expectation."""
 
     out: ExpectedRate | None = None
     in_: ExpectedRate | None = None
@@ -59,13 +59,13 @@ class Reason(StrEnum):
 
     @property
     def is_regular(self) -> bool:
-        """Whether the run went as the person wanted it to."""
+        """Whether the run ended as the person wanted."""
         return self in {Reason.COMPLETED, Reason.STOPPED}
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """Why a run ended: the reason for programs, the detail for people."""
+    """The end of a run: the reason for programs, the detail for people."""
 
     reason: Reason
     detail: str
@@ -73,9 +73,9 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Both ends are ready and the clocks have started. Always a run's first event.
+    """Both ends are ready and the clocks have started: always the first event of a run.
 
-    `idle` is what the probe found before payload flowed.
+    `idle` is the probe's sample from before payload flowed.
     """
 
     started_utc: str
@@ -89,14 +89,14 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A session is open at one end, with what the kernel granted it."""
+    """A session is open at one end, with the socket options that the kernel granted."""
 
     facts: SocketInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The person changed a setting; from here on samples are taken under the new ones."""
+    """The person changed a setting: all later samples are taken under the new settings."""
 
     elapsed_ns: int
     settings: Settings
@@ -114,14 +114,14 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something a person should know about the figures; the run goes on."""
+    """A caution about the figures; the run continues."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Always a run's last event."""
+    """The run is over: always its last event."""
 
     end: RunEnd
 

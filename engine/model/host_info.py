@@ -1,7 +1,6 @@
-"""What the engine measures and says: samples, events and the summary of a run.
+"""The description of a host: its name and kernel, the interface that carries the run, its TCP limits.
 
-Pure data. `None` is unknown, `0` is measured. The events of a run are one stream; the run log stores
-every one of them, and everything else (rows of the CSV, the summary, the gauges) can be made from them again.
+Pure data; `None` is unknown. Each end describes itself to the other, so values are checked as they are constructed.
 """
 
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ _LONGEST_NAME: Final = 256
 class NicInfo:
     """The network interface that carries a connection, as its own kernel describes it.
 
-    `sort` is `device` for hardware or what a hypervisor presents as such, `virtual` for what the kernel
-    makes up itself. `kind` is a device's driver (`ixgbe`, `virtio_net`) or a virtual interface's kind (`veth`,
-    `vlan`). `line_rate_bit_s` is None where there is no line, or none whose rate is known. `tso` to `lro` are
-    the offloads' states: segmentation by the NIC and by the kernel, merging by the kernel and by the NIC.
-    `qdisc` is the queue that packets leave by.
+    `sort` is `device` for hardware (or a hypervisor's imitation of it) and `virtual` for an interface of the
+    kernel's own. `kind` is a device's driver (`ixgbe`, `virtio_net`) or a virtual interface's kind (`veth`,
+    `vlan`). `line_rate_bit_s` is None where there is no line, or none whose rate is known. `tso` to `lro` are the
+    states of the offloads: segmentation by the NIC and by the kernel, merging by the kernel and by the NIC. `qdisc`
+    is the queueing discipline of outgoing packets.
     """
 
     name: str
@@ -37,7 +36,7 @@ class NicInfo:
     qdisc: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no interface can have: expected rates are computed from these."""
+        """Raise ValueError for impossible values: expected rates are computed from these."""
         rate, mtu = self.line_rate_bit_s, self.mtu_bytes
         has_rate = rate is None or 1 <= rate <= _MOST_BIT_S
         if not has_rate or not (mtu is None or _MIN_MTU_BYTES <= mtu <= _MAX_MTU_BYTES):
@@ -48,10 +47,10 @@ class NicInfo:
 
 @dataclass(frozen=True, slots=True)
 class TcpSysctls:
-    """What a kernel lets TCP have (tcp(7), socket(7)); None where it does not tell.
+    """A kernel's limits of TCP (tcp(7), socket(7)); None where it does not report one.
 
-    `rmem_max_bytes` and `wmem_max_bytes` bound what a program may ask for as a buffer, `tcp_rmem_max_bytes` and
-    `tcp_wmem_max_bytes` what the kernel may grow one to by itself. `congestion` is the default congestion control.
+    `rmem_max_bytes` and `wmem_max_bytes` bound the buffers that a program may request, `tcp_rmem_max_bytes` and
+    `tcp_wmem_max_bytes` those that the kernel grows by itself. `congestion` is the default congestion control.
     """
 
     rmem_max_bytes: int | None = None
@@ -63,7 +62,7 @@ class TcpSysctls:
     congestion: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no kernel can say: windows are computed from these."""
+        """Raise ValueError for impossible limits: windows are computed from these."""
         limits = (self.rmem_max_bytes, self.wmem_max_bytes, self.tcp_rmem_max_bytes, self.tcp_wmem_max_bytes)
         if any(limit is not None and limit < 1 for limit in limits):
             raise ValueError(f"buffer limits of {limits} bytes")
@@ -71,9 +70,9 @@ class TcpSysctls:
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """Who an end is, the interface that carries its control connection, and its kernel's limits, where known.
+    """One end: host, kernel and software, the interface of its control connection, its TCP limits.
 
-    Text from a peer has had its control characters taken out.
+    Control characters are removed from a peer's text when it is decoded.
     """
 
     hostname: str
@@ -85,13 +84,13 @@ class HostInfo:
     tcp: TcpSysctls | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no host has."""
+        """Raise ValueError for absurdly long names."""
         if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _LONGEST_NAME:
             raise ValueError(f"a host's name or system of more than {_LONGEST_NAME} characters")
 
 
 def lacks_offloads(nic: NicInfo) -> bool:
-    """Return whether an interface that could offload does not."""
+    """Return whether an offload that such an interface should have is off."""
     if nic.sort == "device":
         return False in {nic.tso, nic.gso, nic.gro}
     # A veth hands large packets over whole: Linux makes it without GRO, and it needs none.

@@ -1,16 +1,16 @@
-"""`ssh://[user@]host[:port]`: a host on which the far end is started, and how that is done.
+"""Addresses of far ends: `host[:port]`, `[IPv6]:port`, `ssh://[user@]host[:port]` and `loopback`.
 
-Pure.
+Pure: nothing is resolved or connected here.
 """
 
 import re
-from dataclasses import dataclass, replace
-from dataclasses import field as attribute
+from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from .access import NO_ACCESS, Access, SharedKey
 from .errors import PlanError
 
+DEFAULT_PORT: Final = 5820
 SSH_SCHEME: Final = "ssh://"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
 # What starts with a dash would be an option of ssh's; the rest is what no name of a user or a host has.
@@ -21,10 +21,10 @@ _IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.]{1,15})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SshSettings:
-    """How a far end is started through ssh; None is as ssh itself has it.
+    """How to start a far end through ssh; None leaves a setting to ssh.
 
-    `port` is ssh's own. `command` is the program with its options, as a shell would split it. `data_port` is where
-    the far end listens for data connections, a free port where None; `is_through` has ssh carry those as well.
+    `port` is ssh's own. `command` is the program with its options, as a shell would split it. The far end listens
+    for data connections on `data_port`, or on a free port; with `is_data_tunneled` ssh carries those as well.
     """
 
     user: str | None = None
@@ -35,12 +35,12 @@ class SshSettings:
 
 
 def is_ssh_address(text: str) -> bool:
-    """Return whether a peer is written as one to be started through ssh."""
+    """Return whether the text is an address of a far end to be started through ssh."""
     return text.strip().lower().startswith(SSH_SCHEME)
 
 
 def parse_ssh_address(text: str) -> tuple[str, SshSettings]:
-    """Return host and how to get there; raise PlanError where the text is no such address."""
+    """Return the host and how to start a far end there; raise PlanError where the text is no such address."""
     rest = text.strip()[len(SSH_SCHEME) :].removesuffix("/")
     user, at, place = rest.rpartition("@")
     if at and _USER.fullmatch(user) is None:
@@ -66,41 +66,38 @@ def format_ssh_address(host: str, ssh: SshSettings) -> str:
     return f"{SSH_SCHEME}{user}{f'[{host}]' if ':' in host else host}{port}"
 
 
-DEFAULT_PORT: Final = 5820
-
-
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Where the far end is: a host name or address, and a TCP port. `loopback` means an embedded endpoint.
+    """The address of a far end: a host name or IP address, and a TCP port. `loopback` is an embedded endpoint.
 
-    `access` is what this end brings there; None where nobody has looked for any. With `ssh` it is not there yet: it
-    is started on that host, and chooses its port itself.
+    `access` is None until the key for this peer has been looked up. With `ssh`, the far end is started on that host
+    and chooses its port itself.
     """
 
     host: str
     port: int = DEFAULT_PORT
-    access: Access | None = attribute(default=None, compare=False, repr=False)
+    access: Access | None = field(default=None, compare=False, repr=False)
     ssh: SshSettings | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be an address."""
+        """Raise PlanError for an impossible address."""
         if not self.host or any(c.isspace() or not c.isprintable() for c in self.host) or len(self.host) > 253:
             raise PlanError("peer", repr(self.host), "give HOST, HOST:PORT, [IPv6]:PORT or loopback")
         check_port(self.port)
 
     def __str__(self) -> str:
-        """`host:port`, an IPv6 address in brackets; `ssh://…` as it was given."""
+        """Return `host:port`, with an IPv6 address in brackets, or `ssh://…`."""
         if self.ssh is not None:
             return format_ssh_address(self.host, self.ssh)
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the run's own embedded endpoint is meant."""
+        """Whether it is the run's own embedded endpoint."""
         return self.host == "loopback" and self.ssh is None
 
     def with_key(self, key: SharedKey) -> Self:
-        """Return this peer with a key to bring there."""
+        """Return this peer with a key to prove there."""
         return replace(self, access=replace(self.access or NO_ACCESS, key=key))
 
     @classmethod

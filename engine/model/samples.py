@@ -1,7 +1,6 @@
-"""What the engine measures and says: samples, events and the summary of a run.
+"""Samples: the counters of one interval, of one end, on that end's own monotonic clock.
 
-Pure data. `None` is unknown, `0` is measured. The events of a run are one stream; the run log stores
-every one of them, and everything else (rows of the CSV, the summary, the gauges) can be made from them again.
+Pure data; `None` is unknown, `0` is measured.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from .plan import Direction, End
 
 @dataclass(frozen=True, slots=True)
 class CoreTimes:
-    """What one core of the host did during an interval, nanoseconds (proc(5), /proc/stat)."""
+    """The time of one core of the host during an interval, nanoseconds (proc(5), /proc/stat)."""
 
     user_ns: int
     system_ns: int
@@ -23,12 +22,12 @@ class CoreTimes:
 
     @property
     def busy_ns(self) -> int:
-        """All but idle; stolen time counts, for it was not there to be used."""
+        """All but idle. Stolen time counts as busy: it was not available."""
         return self.user_ns + self.system_ns + self.softirq_ns + self.steal_ns
 
     @property
     def busy_fraction(self) -> float:
-        """Busy share of the interval, 0 to 1."""
+        """The busy share of the interval, 0 to 1."""
         whole = self.busy_ns + self.idle_ns
         return self.busy_ns / whole if whole > 0 else 0.0
 
@@ -37,14 +36,15 @@ class CoreTimes:
 class SessionSample:
     """One session in one direction, seen from one end, during an interval.
 
-    `bytes` is what this end's application received where it receives, and what the other end's kernel
-    acknowledged where it sends. The rest is TCP_INFO (tcp(7)) of this end's socket at the interval's end;
-    `retransmits` counts segments during the interval; the three `…_us` times are the interval's share in
-    which this end was busy sending, was held by the peer's window, and by its own send buffer. Transactions
-    and their latency are known where they are asked for; None elsewhere, and for streams. The rest is for telling
-    why it is not faster: what was sent again during the interval, the smallest round trip, the rates at which TCP
-    sends (`pacing`) and got through (`delivery`), and the window that the peer grants; at the receiving end the
-    packets that came out of order during the interval, and what its application reads in a round trip.
+    `bytes` counts what this end's application received, or, where it sends, what the other end's kernel
+    acknowledged. Transactions and their latency are known at the end that sends the requests; they are None
+    elsewhere, and for streams. All other fields are the TCP counters of this end's socket (TCP_INFO, tcp(7); see
+    tcp_counters.py): cumulative ones by their rise during the interval, the rest as they stand at its end.
+
+    At the sending end these are retransmitted segments and bytes; the times in which it was busy sending
+    (`busy_us`), limited by the peer's window (`rwnd_limited_us`) or by its own send buffer (`sndbuf_limited_us`);
+    round trips, windows, and the rates at which TCP paces and delivers. At the receiving end they are packets out
+    of order, and the bytes that the application reads in a round trip (`rcv_space_bytes`).
     """
 
     direction: Direction
@@ -71,9 +71,9 @@ class SessionSample:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCounts:
-    """How many transactions of all sessions of a direction took how long during an interval (latency.py).
+    """The latency histogram of all sessions of a direction during an interval (latency_histogram.py).
 
-    `buckets` rise, and each has its count, at least one, in `counts`.
+    `buckets` ascend, and each has its count, at least one, in `counts`.
     """
 
     direction: Direction
@@ -81,7 +81,7 @@ class LatencyCounts:
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what no interval can have counted: percentiles are made of these."""
+        """Raise ValueError for impossible counts: percentiles are computed from these."""
         buckets = self.buckets
         if len(buckets) != len(self.counts) or any(count < 1 for count in self.counts):
             raise ValueError("latency counts without a bucket for each, or below one")
@@ -92,15 +92,15 @@ class LatencyCounts:
 
     @property
     def transactions(self) -> int:
-        """How many transactions these are."""
+        """The number of transactions."""
         return sum(self.counts)
 
 
 @dataclass(frozen=True, slots=True)
 class NicCounts:
-    """What an interface counted during an interval (/proc/net/dev), everybody's traffic included.
+    """The counters of an interface during an interval (/proc/net/dev), all traffic included.
 
-    `errors` are frames that came in broken or could not be sent, `dropped` those for which there was no room.
+    `errors` are frames that arrived broken or could not be sent, `dropped` those that found no room in a queue.
     """
 
     received_bytes: int
@@ -112,7 +112,7 @@ class NicCounts:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSample:
-    """What the probe beside a stream found in `span_ns`: how long its transactions took, and its TCP's RTT."""
+    """The probe's sample over `span_ns`: the latency of its transactions, and the RTT of its connection."""
 
     latency: LatencyCounts
     span_ns: int
@@ -123,10 +123,10 @@ class ProbeSample:
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.
 
-    `index` counts intervals since the start and may skip where an end was held up; `elapsed_ns` is the
-    interval's end. `process_cpu_ns` is user and system time of the engine's own processes, `busiest_worker_ns` that
-    of the one worker that used most. `latency` is there for each direction whose transactions this end asks for.
-    `probe` is the near end's, where the plan has one: its transactions are none of the run's payload.
+    `index` counts intervals since the start and may skip where an end was held up; `elapsed_ns` is the interval's
+    end. `process_cpu_ns` is user and system time of the engine's own processes, `busiest_worker_ns` that of the one
+    worker that used most. `latency` has each direction whose requests this end sends. `probe` is the near end's,
+    where the plan has one: its transactions are not payload of the run.
     """
 
     end: End

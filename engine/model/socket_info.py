@@ -1,4 +1,4 @@
-"""What the kernel granted a session. Pure; apart from all other samples, for workers need no more of them."""
+"""The socket options that the kernel granted a session. Pure; workers need no other sample and import only this."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from .plan import Direction, End, Mode
 
 @dataclass(frozen=True, slots=True)
 class SocketInfo:
-    """What the kernel granted one session at one end, read back after it was opened.
+    """The socket options of a session at one end, read back from the kernel after it was opened.
 
     `window_granted_bytes` is the receive buffer at the receiving end and the send buffer at the sending
     one, as an application may use it (Linux reports twice that, socket(7)); None where the window is auto.

@@ -1,18 +1,18 @@
-"""Who may use an endpoint: a shared key, proved by both ends, and tokens that are good for one connection each.
+"""Authentication: proofs of the shared key by both ends, and tokens that open one data connection each.
 
-Pure: bytes in, bytes out; chance is an argument. Both ends hold the same key and never send it. Each gives the
-other a nonce to prove it over, together with everything that both have said until then (the transcript), so that
-a proof is good for one conversation, one role and one version of the protocol, and for nothing else:
+Pure: bytes in, bytes out; randomness is an argument. Both ends hold the same key and never send it. Each sends a
+nonce, and the other proves the key over both nonces and every byte exchanged so far (the transcript). A proof is
+therefore valid for one conversation, one role and one version of the protocol only:
 
     near  preamble, Hello{nonce}
     far   preamble, Challenge{nonce}
     near  Proof     HMAC(key, "near", transcript, binding)
     far   Welcome   HMAC(key, "far", transcript, binding)
 
-`binding` is the fingerprint of the certificate where TLS carries the conversation: whoever stands between the
-ends with a certificate of their own has another one. The near end proves first, so that a stranger who asks an
-endpoint learns nothing to try keys on. The secret of a run comes out of the same key and transcript and never
-crosses the wire; each connection of the run shows a token that is made of it.
+`binding` is the fingerprint of the certificate where TLS carries the conversation: a relay between the ends has
+another certificate. The near end proves first, so an endpoint reveals nothing to try keys on. The secret of a run
+is derived from the same key and transcript and never crosses the wire; each data connection shows a token derived
+from it.
 """
 
 import hashlib
@@ -35,14 +35,14 @@ FAR_ROLE: Final = b"far"
 
 
 def constant_time_equal(expected: bytes, received: bytes) -> bool:
-    """Compare what was told with what is expected; how long it takes says nothing about either."""
+    """Return whether both are equal, in a time that reveals nothing about either."""
     return hmac.compare_digest(expected, received)
 
 
 class RunSecret:
-    """What the tokens of a run are made of: the ends' common secret, and what the far end told of this run.
+    """The secret of a run: derived from the ends' shared secret and the far end's nonce for this run.
 
-    `name` says which run a connection belongs to, and is no secret.
+    `run_tag` names the run that a connection belongs to, and is public.
     """
 
     __slots__ = ("_secret", "run_tag")
@@ -57,11 +57,10 @@ class RunSecret:
 
 
 class Tickets:
-    """The tokens of one session: that of its own connection, and one for each that comes after it.
+    """The tokens of one session: serial 0 for its own connection, and one for each further connection (`crr`).
 
-    Serial 0 is the session's own connection. A ticket is a serial and its token. Tickets are made by the block,
-    with SHAKE256 keyed by HMAC: where one and its check take 1.5 µs, they took 3.1 as tokens that were put together
-    with their serials each time, and more with an HMAC for each.
+    A ticket is a serial and its token. Tickets are made in blocks, with SHAKE256 keyed by HMAC: a ticket and its
+    check take 1.5 µs; joining serial and token each time took 3.1, and an HMAC for each took more.
     """
 
     __slots__ = ("_block", "_expected", "_last", "_secret", "_tickets")
@@ -93,11 +92,11 @@ class Tickets:
         return self._ticket(self._last)
 
     def redeem(self, ticket: bytes) -> bool:
-        """Return whether a ticket is good, which it is once; none is that is older than one that was.
+        """Return whether the ticket is valid. Each is accepted once, in increasing order.
 
-        Nor is one from far ahead, for which a stranger could have a block of tokens made.
+        A serial far ahead is refused: a stranger could make this end compute blocks of tokens.
         """
-        if constant_time_equal(self._expected, ticket):  # as a rule: it was made when the one before was redeemed
+        if constant_time_equal(self._expected, ticket):  # as a rule: computed when the previous one was redeemed
             self._last += 1
         else:
             (serial,) = _SERIAL.unpack_from(ticket)
@@ -111,7 +110,7 @@ class Tickets:
 
 
 class TicketCheck:
-    """The far end's side of a run's tokens: each opens one connection."""
+    """The far end's check of a run's tokens: each opens one connection."""
 
     __slots__ = ("_newest", "secret")
 
@@ -120,9 +119,9 @@ class TicketCheck:
         self._newest: dict[tuple[str, int], int] = {}
 
     def check(self, direction: str, session: int, generation: int, token: bytes) -> bytes | None:
-        """Return the session's secret where the token is its own and has not been used; None where it is not.
+        """Return the session's secret where the token is valid and unused, else None.
 
-        A session goes from one generation of settings to a newer one: an older one's token is as good as used.
+        The generations of a session's settings only rise: a token of an older generation counts as used.
         """
         session_secret = self.secret.session_secret(direction, session, generation)
         if not constant_time_equal(Tickets(session_secret).token(0), token):

@@ -1,8 +1,9 @@
-"""Messages made small: an end's samples travel on the very link that is measured.
+"""Frames of a control connection: a length, and a message as JSON, compressed where it is a sample.
 
-Pure. Five sessions' sample is 1.2 kB of JSON: four of them a second are 0.4 % of a 10 Mb/s link, and ten at
-a sample interval of 100 ms were 0.9 % of what it then carried. Each message is squeezed by itself, against a
-dictionary of what such messages are made of, so that no state is kept and a lost connection loses nothing.
+Pure. A frame is a length of four bytes, big-endian, and a body. Samples are compressed because they travel on the
+very link that is measured: one of five sessions is 1.2 kB of JSON, and four a second were 0.4 % of a 10 Mb/s link.
+Each message is compressed by itself, against a dictionary of the words of such messages: no state is kept, and a
+lost connection loses nothing.
 """
 
 import json
@@ -16,10 +17,14 @@ from ..model.plan import End
 from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
 from .messages import MESSAGES_BY_SENDER, Message, Report
 
-_MARK: Final = b"z"  # no JSON text begins with it
-_WORTH_BYTES: Final = 96
+_LENGTH: Final = struct.Struct(">I")
+# A far end's report of 256 connections and 256 cores is about 110 kB; no message of a near end is near 16 KiB.
+MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 512 * 1024}
 
-# What zlib may refer back to (RFC 1950, FDICT): the most frequent at the end.
+_COMPRESSED_MARK: Final = b"z"  # no JSON text begins with it
+_MIN_COMPRESSED_BYTES: Final = 96
+
+# The dictionary of zlib (RFC 1950, FDICT), the most frequent words last. It is part of the protocol: never edit it.
 _DICTIONARY: Final = (
     b'{"type":"SessionOpened","facts":{"end":"far","direction":"duplex","session":1,"congestion":"cubic",'
     b'"window_granted_bytes":null,"mss_bytes":1448,"timestamps":true,"sack":true,"window_scaling":true,'
@@ -39,41 +44,8 @@ _DICTIONARY: Final = (
 )
 
 
-def compress(body: bytes) -> bytes:
-    """Return a message's body, smaller where that is worth it."""
-    if len(body) < _WORTH_BYTES:
-        return body
-    packer = zlib.compressobj(level=6, zdict=_DICTIONARY)
-    packed = _MARK + packer.compress(body) + packer.flush()
-    return packed if len(packed) < len(body) else body
-
-
-def decompress(body: bytes, limit_bytes: int) -> bytes:
-    """Return the body as it was; raise RemoteProtocolError where it is broken or larger than the limit.
-
-    No more than the limit is ever unpacked, however large the packed bytes say they are.
-    """
-    if not body.startswith(_MARK):
-        return body
-    unpacker = zlib.decompressobj(zdict=_DICTIONARY)
-    try:
-        whole = unpacker.decompress(body[len(_MARK) :], limit_bytes + 1)
-    except zlib.error as error:
-        raise RemoteProtocolError(f"a message that cannot be unpacked: {error}") from error
-    if len(whole) > limit_bytes:
-        raise RemoteProtocolError(f"a message of more than {limit_bytes} bytes once it is unpacked")
-    if not unpacker.eof or unpacker.unused_data:
-        raise RemoteProtocolError("a message whose packed bytes are not whole")
-    return whole
-
-
-_LENGTH: Final = struct.Struct(">I")
-# A far end's report of 256 connections and 256 cores is about 110 kB; nothing a near end says is near 16 KiB.
-MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 512 * 1024}
-
-
 def encode_frame(message: Message) -> bytes:
-    """Return the message with its length before it."""
+    """Return the frame of a message."""
     body = json.dumps(encode_tagged(message), separators=(",", ":"), ensure_ascii=False).encode()
     if isinstance(message, Report):  # the only one that comes often
         body = compress(body)
@@ -81,12 +53,12 @@ def encode_frame(message: Message) -> bytes:
 
 
 def add_length_prefix(body: bytes) -> bytes:
-    """Return a body with its length before it."""
+    """Return the frame of a body."""
     return _LENGTH.pack(len(body)) + body
 
 
 def decode_body(body: bytes, sender: End) -> Message:
-    """Return the message in a frame's body; raise RemoteProtocolError where it is none of the sender's."""
+    """Return the message of a frame's body; raise RemoteProtocolError where its sender has no such message."""
     try:
         value = json.loads(decompress(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=reject_duplicate_keys)
         return decode_tagged(MESSAGES_BY_SENDER[sender], value)
@@ -95,16 +67,17 @@ def decode_body(body: bytes, sender: End) -> Message:
 
 
 class FrameReader:
-    """Cuts a byte stream into frames' bodies. A length over the sender's limit is refused unallocated."""
+    """Cuts a byte stream into the bodies of its frames. A length over the limit is refused, not buffered."""
 
     def __init__(self, sender: End) -> None:
         self.max_frame_bytes = MAX_FRAME_BYTES[sender]
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take bytes in, yield the bodies that are whole now; raise RemoteProtocolError at a huge one.
+        """Yield the bodies that are complete with this data; raise LimitReached at a length over the limit.
 
-        To be iterated to its end: what came before a huge one is given out, however the bytes were cut.
+        The result must be iterated to its end. Bodies before a length over the limit are yielded, however the
+        stream was cut.
         """
         self._buffer += data
         while len(self._buffer) >= _LENGTH.size:
@@ -118,3 +91,31 @@ class FrameReader:
             body = bytes(self._buffer[_LENGTH.size : whole])
             del self._buffer[:whole]
             yield body
+
+
+def compress(body: bytes) -> bytes:
+    """Return a body in compressed form, or as it is where that is not smaller."""
+    if len(body) < _MIN_COMPRESSED_BYTES:
+        return body
+    packer = zlib.compressobj(level=6, zdict=_DICTIONARY)
+    packed = _COMPRESSED_MARK + packer.compress(body) + packer.flush()
+    return packed if len(packed) < len(body) else body
+
+
+def decompress(body: bytes, limit_bytes: int) -> bytes:
+    """Return the original body; raise RemoteProtocolError where it is broken or larger than the limit.
+
+    No more than the limit is ever unpacked, whatever size the compressed bytes claim.
+    """
+    if not body.startswith(_COMPRESSED_MARK):
+        return body
+    unpacker = zlib.decompressobj(zdict=_DICTIONARY)
+    try:
+        whole = unpacker.decompress(body[len(_COMPRESSED_MARK) :], limit_bytes + 1)
+    except zlib.error as error:
+        raise RemoteProtocolError(f"a message that cannot be unpacked: {error}") from error
+    if len(whole) > limit_bytes:
+        raise RemoteProtocolError(f"a message of more than {limit_bytes} bytes once it is unpacked")
+    if not unpacker.eof or unpacker.unused_data:
+        raise RemoteProtocolError("a message whose packed bytes are not whole")
+    return whole

@@ -1,7 +1,7 @@
-"""The control messages, their framing and their limits.
+"""The messages of a control connection: a dataclass for each, validated as it is constructed.
 
-Pure. After its preamble (first_bytes.py) a control connection carries frames: a length of four bytes, big-endian,
-then a JSON object with a `type`; reports are squeezed.
+Pure. After its preamble (preamble.py) a control connection carries one message in each frame (framing.py). Which
+end may send which message, and when, is the table of state_machine.py.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Whether what a far end counts can be so: its clock against this end's, its bytes against any wire's.
+"""Plausibility of the far end's figures: its clock against this end's, its bytes against any wire's.
 
-Pure: time is an argument. The receiver is the truth, and the far end may be the receiver. What it says is
-believed only as far as a run can have had it: what cannot be ends the run, what is unlikely is a warning.
+Pure: time is an argument. The receiver's count is the result of a run, and the far end may be the receiver.
+Impossible figures end the run; unlikely ones are a warning.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ _MOST_NOTICES: Final = 64
 
 
 class PeerValidator:
-    """Holds what the far end of one run says against what can be; raises RemoteProtocolError where it cannot."""
+    """Checks the far end of one run. Methods raise RemoteProtocolError for what no run can produce."""
 
     def __init__(self, plan: Plan) -> None:
         self._workload = plan.workload
@@ -39,11 +39,11 @@ class PeerValidator:
         self._notices_left = _MOST_NOTICES
 
     def add_near_sample(self, sample: Sample) -> None:
-        """Take a sample of this end in."""
+        """Add a sample of this end."""
         self._count(sample)
 
     def check_far_sample(self, sample: Sample, now_ns: int) -> None:
-        """Take a sample of the far end in, which came at `now_ns` after this end's start."""
+        """Check and add a sample of the far end that arrived `now_ns` after this end's start."""
         if sample.index <= self._index:
             raise RemoteProtocolError(f"sample {sample.index} came after sample {self._index}")
         if sample.elapsed_ns - sample.interval_ns < self._elapsed_ns:
@@ -68,33 +68,33 @@ class PeerValidator:
         self._count(sample)
 
     def note_settings_change(self) -> None:
-        """Take note that the settings changed: there will be news of more sessions."""
+        """Allow for the sessions of changed settings."""
         self._news_left += _MOST_NEWS
 
     def count_session_event(self) -> None:
-        """Take note of a session that was opened or closed; they come into the log, and have an end."""
+        """Count a session that was opened or closed. They fill the run log, so their number is limited."""
         self._news_left -= 1
         if self._news_left < 0:
             raise RemoteProtocolError("it tells of more sessions than were asked for")
 
     def count_notice(self) -> None:
-        """Take note of a text for a person."""
+        """Count a text for a person; their number is limited."""
         self._notices_left -= 1
         if self._notices_left < 0:
             raise RemoteProtocolError("it has more to say than a person would read")
 
     def find_discrepancies(self, now_ns: int) -> list[str]:
-        """Return what is unlikely of a run that ended in order, `now_ns` after its start, all samples told."""
-        found = [self._clocks(now_ns), self._claims(now_ns)]
-        return [text for text in found if text is not None]
+        """Return warnings about a run that ended in order `now_ns` after its start, after its last sample."""
+        warnings = [self._check_clock(now_ns), self._check_bytes(now_ns)]
+        return [text for text in warnings if text is not None]
 
-    def _clocks(self, now_ns: int) -> str | None:
+    def _check_clock(self, now_ns: int) -> str | None:
         difference_ns = abs(now_ns - self._elapsed_ns)
         if difference_ns <= _SETTLED_NS + now_ns * _DRIFT_PERCENT // 100:
             return None
         return WarningText.CLOCKS_DIFFER.format(far=_seconds(self._elapsed_ns), near=_seconds(now_ns))
 
-    def _claims(self, now_ns: int) -> str | None:
+    def _check_bytes(self, now_ns: int) -> str | None:
         sent, received = self._sent[End.NEAR], self._received[End.FAR]
         # A short run's last acknowledgements are read after its last bytes.
         if now_ns < max(_SETTLED_NS, _SETTLED_INTERVALS * self._interval_ns):

@@ -1,7 +1,7 @@
-"""What every connection opens with: a preamble of fixed size, and where it carries data whose it is.
+"""The first bytes of every connection: a preamble of fixed size, and the header of a data connection.
 
-Pure. So one TCP port serves control and data, and an accepted socket can be handed to a worker with not one byte of
-payload read from it. Workers need this of the protocol and no more.
+Pure. One TCP port therefore serves control and data, and an accepted socket can be passed to a worker with no byte
+of payload read from it. Of the protocol, workers need only this module.
 """
 
 import struct
@@ -40,9 +40,9 @@ def decode_preamble(data: bytes) -> tuple[int, bytes] | None:
 
 @dataclass(frozen=True, slots=True)
 class DataHello:
-    """What a data connection says of itself after its preamble: whose it is and how to set it up.
+    """The header of a data connection, after its preamble: its run and session, and its window.
 
-    `run` names the run, and `token` is good for this one connection of it.
+    `run_tag` names the run, and `token` is valid for this one connection of it.
     """
 
     run_tag: bytes
@@ -53,7 +53,7 @@ class DataHello:
     window_bytes: int | None
 
     def pack(self) -> bytes:
-        """Return the `DATA_HELLO_BYTES` bytes that say so."""
+        """Return the `DATA_HELLO_BYTES` bytes of the header."""
         flow = _FLOW_CODES[self.direction]
         rest = (flow, self.session, self.generation, self.window_bytes or 0)
         return _DATA_HELLO.pack(self.run_tag, self.token, *rest)

@@ -1,7 +1,7 @@
-"""Why a session was lost, in the words of the end that knows it.
+"""The cause of a lost session, from the end that knows it.
 
-Pure. Where one end gives a connection up, the other one sees it closed, and that may be heard of first: its own
-worker is nearer than the other end's word.
+Pure. Where one end gives a connection up, the other end sees it closed. Its own worker may report that before the
+cause arrives from the end that gave it up.
 """
 
 from typing import Final
@@ -14,18 +14,18 @@ _Connection = tuple[str, int, int]
 
 
 class SessionFailure:
-    """The first session that was lost, and the best that is known of why."""
+    """The first session that was lost, and the most precise cause reported for it."""
 
     def __init__(self) -> None:
         self._connection: _Connection | None = None
         self._why = ""
 
     def __bool__(self) -> bool:
-        """Whether one was lost."""
+        """Return whether a session was lost."""
         return self._connection is not None
 
     def record(self, direction: str, session: int, generation: int, reason: str) -> None:
-        """Take in that a connection ended, and why, as one end tells it."""
+        """Record that a connection ended, with the reason that one end reports."""
         connection = (direction, session, generation)
         if self._connection is None or (connection == self._connection and self._why == CLOSED_BY_PEER):
             self._connection, self._why = connection, reason

@@ -5,7 +5,7 @@ Pure: it does not know sockets, clocks or event loops. An adapter feeds it what 
 the same table and apply it to what they send and to what they receive. Messages may cross on the way: a
 state's row therefore also lists what the other end may still have sent before it knew.
 
-The machine never raises at what a peer sent: it records the error, and takes nothing more in.
+The machine never raises because of a peer's bytes: it records the error, and ignores all further bytes.
 """
 
 from enum import StrEnum
@@ -48,7 +48,7 @@ from .preamble import CONTROL_KIND, MAGIC, PREAMBLE_BYTES, PROTOCOL_VERSION, dec
 
 
 class ControlState(StrEnum):
-    """Where a conversation stands."""
+    """The states of a conversation."""
 
     HELLO = "hello"
     WELCOME = "welcome"
@@ -124,7 +124,10 @@ TRANSITIONS: Final[dict[ControlState, _Row]] = {
 
 
 class ControlStateMachine:
-    """One end of one control connection."""
+    """One end of one control connection.
+
+    After each call that takes bytes or queues a message, write `data_to_send`. Once `error` is set, close.
+    """
 
     def __init__(self, end: End) -> None:
         self.end = end
@@ -156,7 +159,7 @@ class ControlStateMachine:
 
     @property
     def transcript(self) -> bytes:
-        """What both ends have said, in order and to the byte, before the first of them had to prove anything."""
+        """The bytes of both ends, in order, up to the first proof."""
         return bytes(self._transcript)
 
     def _introduce(self) -> None:
@@ -185,7 +188,7 @@ class ControlStateMachine:
         return messages
 
     def receive_data(self, data: bytes) -> None:
-        """Take in bytes from the peer."""
+        """Take in bytes of the peer; then call `messages_received` and `data_to_send`, and look at `error`."""
         if self.error is not None:
             return
         try:
@@ -202,7 +205,7 @@ class ControlStateMachine:
             self.error = error
 
     def fail(self, error: LinkgaugeError) -> None:
-        """End the conversation because this end has had enough, and say so where that is allowed."""
+        """End the conversation with this error, and send it to the other end where that is allowed."""
         if self.error is not None:
             return
         for last in (Refuse(str(error), "limit"), Finish(RunEnd(Reason.FAILED, str(error)))):
@@ -212,14 +215,14 @@ class ControlStateMachine:
         self.error = error
 
     def set_max_message_bytes(self, longest_bytes: int) -> None:
-        """Take no longer messages from the other end."""
+        """Refuse longer messages of the other end from now on."""
         self._frames.max_frame_bytes = longest_bytes
 
     def receive_eof(self) -> None:
-        """Take in the end of the peer's bytes; before its preamble was whole that is an error."""
+        """Take in the end of the peer's bytes: an error where its preamble was not complete."""
         if self.error is None and not self._greeted:
-            said = make_printable(self._opening[:40].decode("latin-1"))
-            answer = f"answered {said!r} and closed" if said else "closed the connection without a word"
+            text = make_printable(self._opening[:40].decode("latin-1"))
+            answer = f"answered {text!r} and closed" if text else "closed the connection without a word"
             self.error = PeerNotLinkgauge(f"it {answer}")
 
     def _receive_preamble(self, data: bytes) -> bytes:
@@ -231,11 +234,11 @@ class ControlStateMachine:
             raise PeerNotLinkgauge(f"it answered {make_printable(line.decode('latin-1').strip())!r}")
         if len(opening) < PREAMBLE_BYTES:
             return b""
-        found = decode_preamble(opening[:PREAMBLE_BYTES])
-        if found is None:
+        preamble = decode_preamble(opening[:PREAMBLE_BYTES])
+        if preamble is None:
             raise PeerNotLinkgauge("it answered with a broken greeting")
         self._introduce()
-        version, kind = found
+        version, kind = preamble
         if version != PROTOCOL_VERSION:
             raise PeerVersionMismatch(f"it speaks protocol {version}, this linkgauge speaks {PROTOCOL_VERSION}")
         if kind != CONTROL_KIND:

@@ -14,6 +14,7 @@ import struct
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
+from ..host.event_loop import read_exactly
 from ..model.plan import Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
 from ..protocol.auth import Tickets
@@ -135,13 +136,10 @@ async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: S
     if config.is_sender(spec.direction):
         return await _offer_listener(sock, config, spec)
     loop = asyncio.get_running_loop()
-    data = b""
-    while len(data) < _PORT.size:
-        part = await loop.sock_recv(sock, _PORT.size - len(data))
-        if not part:
-            raise OSError("the other end closed before it said where it listens")
-        data += part
-    (port,) = _PORT.unpack(data)
+    try:
+        (port,) = _PORT.unpack(await read_exactly(sock, _PORT.size))
+    except EOFError as error:
+        raise OSError("the other end closed before it said where it listens") from error
     if port == _NO_PORT:
         raise OSError(f"at the {config.end.other} end {OUT_OF_PORTS}")
     peer = sock.getpeername()
