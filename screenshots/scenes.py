@@ -22,7 +22,7 @@ from linkgauge.tui.cli.endpoint_screen import EndpointBackend as Shown
 from linkgauge.tui.cli.endpoint_service import EndpointConfig, prepare_endpoint
 from linkgauge.tui.endpoint_app import EndpointApp
 from linkgauge.tui.state.endpoint import EndpointLog
-from linkgauge.tui.widgets.common.input_line import TextField
+from linkgauge.tui.widgets.common.typed_input import TextField
 from picture import take
 from world import WIDE, Driver, World
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
@@ -20,6 +20,7 @@ from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.terminal_app import StoredSweeps
 from linkgauge.tui.interfaces import ExportFormat
+from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.services.exports import export_runs
 from linkgauge.tui.services.run_session import RunSession, open_run_session
 from linkgauge.tui.state.instrument_values import Phase
@@ -112,5 +113,4 @@ class Driver:
                 await self.pilot.pause(0.1)
 
     def _text(self) -> str:
-        strips = cast("list[object]", self.app.screen._compositor.render_strips())  # noqa: SLF001
-        return "\n".join(getattr(strip, "text", "") for strip in strips)
+        return "\n".join(strip.text for strip in screen_strips(self.app.screen))

@@ -4,8 +4,8 @@ It is a real source in every way the app can see: events come in order, changes 
 events, a real meter is fed with all of them. Only the numbers are made up, the same ones each time.
 """
 
-# The screen is read from Textual's compositor; its types leave open of what an app is.
-# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# Textual's types leave open of what an app is.
+# pyright: reportUnknownMemberType=false
 
 import asyncio
 import io
@@ -38,9 +38,10 @@ from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, save_preferences
 from linkgauge.tui.services.run_session import run_document
-from linkgauge.tui.widgets.common.debounce import Debounce
+from linkgauge.tui.widgets.common.typed_input import Debounce
 from textual.pilot import Pilot
 
 INTERVAL_NS = SECOND_NS // 4
@@ -218,7 +219,7 @@ class Cockpit:
 
     def text(self) -> str:
         """Return what is on the screen, with plain spaces."""
-        strips = self.app.screen._compositor.render_strips()
+        strips = screen_strips(self.app.screen)
         return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
 
     def line(self, number: int) -> str:
@@ -329,7 +330,7 @@ class World:
                     await pilot.app.workers.wait_for_complete()
                 await put_off(pilot)
                 await pilot.pause()
-                seen.append(pilot.app.screen._compositor.render_strips())
+                seen.append(screen_strips(pilot.app.screen))
 
     def _leap(self) -> int:
         self.now_ns += SECOND_NS

@@ -1,19 +1,24 @@
-"""A picture of characters and styles, drawn cell by cell: what a plot is made of before it is text.
+"""A grid of characters and styles for plots, with block columns and lines in braille dots.
 
-Pure. The origin is at the bottom left, as in a plot; `lines` gives the rows from the top.
+Pure. The origin is at the bottom left, as in a plot; `lines` returns the rows from the top.
 """
 
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Final
 
 from textual.content import Content
 
 EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+_BRAILLE: Final = 0x2800
+# The bits of a braille character, by column and by row from the bottom.
+_DOTS: Final = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
+_DOT_COLUMNS, _DOT_ROWS = 2, 4
 
 
 class Canvas:
-    """A grid of cells; what is drawn outside of it is left out."""
+    """A grid of cells. Anything drawn outside it is left out."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -25,29 +30,56 @@ class Canvas:
             self._cells[y][x] = (character, style)
 
     def overlay(self, x: int, y: int, character: str, style: str) -> None:
-        """Draw one cell, and leave the colour that is below it."""
+        """Draw one cell, and keep the background colour it has."""
         if 0 <= x < self.width and 0 <= y < self.height:
             below = self._cells[y][x][1]
-            ground = below[below.index("on ") :] if "on " in below else ""
-            self._cells[y][x] = (character, f"{style} {ground}".strip())
+            background = below[below.index("on ") :] if "on " in below else ""
+            self._cells[y][x] = (character, f"{style} {background}".strip())
 
     def write(self, x: int, y: int, text: str, style: str) -> None:
-        """Draw text from `x` on, over what is there."""
-        for at, character in enumerate(text, x):
-            self.overlay(at, y, character, style)
+        """Draw text from `x` on, and keep the background colour of each cell."""
+        for column, character in enumerate(text, x):
+            self.overlay(column, y, character, style)
+
+    def draw_line(self, points: Sequence[tuple[float, float]], style: str) -> dict[int, int]:
+        """Draw a line in braille dots; return its row in each column of cells.
+
+        Points are fractions of the width and of the height. Where lines cross, a cell has the dots of both.
+        """
+        scale_x, scale_y = _DOT_COLUMNS * self.width - 1, _DOT_ROWS * self.height - 1
+        dots = [(round(x * scale_x), round(y * scale_y)) for x, y in points]
+        rows: dict[int, int] = {}
+        for x, y in [*dots[:1], *(dot for start, end in pairwise(dots) for dot in _dots_between(start, end))]:
+            column, row = x // _DOT_COLUMNS, y // _DOT_ROWS
+            if 0 <= column < self.width and 0 <= row < self.height:
+                self._add_dot(column, row, _DOTS[x % _DOT_COLUMNS][y % _DOT_ROWS], style)
+                rows[column] = row
+        return rows
+
+    def _add_dot(self, column: int, row: int, dot: int, style: str) -> None:
+        code = ord(self._cells[row][column][0]) - _BRAILLE
+        self._cells[row][column] = (chr(_BRAILLE + (code | dot if 0 <= code < 0x100 else dot)), style)
 
     def lines(self) -> list[Content]:
         """Return the rows, the topmost first; neighbours of one style become one span."""
         return [
             Content.assemble(
-                *(("".join(map(itemgetter(0), run)), style) for style, run in groupby(row, key=itemgetter(1)))
+                *(("".join(map(itemgetter(0), cells)), style) for style, cells in groupby(row, key=itemgetter(1)))
             )
             for row in reversed(self._cells)
         ]
 
 
 def to_eighths(fraction: float, rows: int) -> int:
-    """Return how many eighths of cells a part of a column of `rows` cells is; what is there is at least one."""
+    """Return a fraction of `rows` cells in eighths of a cell; anything above 0 is at least one."""
     if fraction <= 0:
         return 0
     return max(min(round(fraction * rows * 8), rows * 8), 1)
+
+
+def _dots_between(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """Yield the dots of a straight line after its start, its end included."""
+    (x, y), (wide, high) = start, (end[0] - start[0], end[1] - start[1])
+    steps = max(abs(wide), abs(high))
+    for step in range(1, steps + 1):
+        yield x + round(wide * step / steps), y + round(high * step / steps)

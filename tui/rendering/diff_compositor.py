@@ -1,6 +1,7 @@
-"""An app that writes to its terminal only what has changed, and waits with that while the terminal is behind.
+"""An app and screens that write only changed cells to the terminal, and wait while the terminal is behind.
 
-A slow line must cost frames, never data: what is drawn late is drawn as it is then.
+A slow line must cost frames, never data: a late frame shows the newest state.
+This is the one module that uses private parts of Textual; tests/tui/rendering/test_textual_internals.py names them.
 """
 
 # What is replaced here is Textual's own, and its types leave open of what a screen or an app is.
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
-from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate  # what the terminal gets
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
 from textual.app import App
 from textual.geometry import Region
 from textual.screen import Screen
@@ -19,57 +20,57 @@ from textual.strip import Strip
 
 from .screen_diff import ScreenDiff
 
-# As many pieces may wait for the terminal; a frame is up to three of them.
-_PATIENCE: Final = 3
-_TRY_AGAIN_S: Final = 0.1
+# Pieces that may wait in Textual's writer thread; a frame is up to three of them.
+_MOST_PIECES_WAITING: Final = 3
+_RETRY_S: Final = 0.1
 
 
-class _Changes(CompositorUpdate):
+class _CellUpdate(CompositorUpdate):
     """The cells that differ, in place of the regions that were rendered."""
 
-    def __init__(self, written: str) -> None:
-        self._written = written
+    def __init__(self, sequence: str) -> None:
+        self._sequence = sequence
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Segment(self._written)
+        yield Segment(self._sequence)
 
     def render_segments(self, console: Console) -> str:
-        """Return them as the terminal takes them."""
+        """Return the escape sequences and text for the terminal."""
         del console
-        return self._written
+        return self._sequence
 
 
-class _Sparing(Compositor):
-    """Has only those lines rendered that are to be drawn anew.
+class _DirtyLinesCompositor(Compositor):
+    """Renders only the lines of widgets that lie in changed regions.
 
-    Textual has every widget that is to be seen render all of its lines, for each frame, then keeps those of the
-    regions that changed: that is most of what a frame of many small changes costs.
+    Textual renders every line of every visible widget for each frame, then keeps those of the regions that
+    changed: that is most of the cost of a frame with many small changes.
     """
 
-    _wanted: list[Region] | None = None
+    _regions: list[Region] | None = None
 
     def render_partial_update(self) -> ChopsUpdate | None:
         """Render the regions that have changed."""
-        self._wanted = list(self._dirty_regions)
+        self._regions = list(self._dirty_regions)
         try:
             return super().render_partial_update()
         finally:
-            self._wanted = None
+            self._regions = None
 
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
-        if self._wanted is None:
+        if self._regions is None:
             yield from super()._get_renders(crop)
             return
-        left = self._wanted
+        uncovered = self._regions
         for widget, (region, clip) in self.visible_widgets.items():  # from the front to the back
-            seen = region.intersection(clip)
-            of_it = [part for part in (seen.intersection(one) for one in left) if part]
-            if not of_it:
+            visible = region.intersection(clip)
+            parts = [part for part in (visible.intersection(dirty) for dirty in uncovered) if part]
+            if not parts:
                 continue
-            top, bottom = min(one.y for one in of_it), max(one.bottom for one in of_it)
-            band = Region(seen.x, top, seen.width, bottom - top)
+            top, bottom = min(part.y for part in parts), max(part.bottom for part in parts)
+            band = Region(visible.x, top, visible.width, bottom - top)
             yield region, band, widget.render_lines(band.translate((-region.x, -region.y)))
-            left = [one for one in left if one not in seen]  # what is behind is not to be seen there
+            uncovered = [dirty for dirty in uncovered if dirty not in visible]  # the rest is hidden behind it
 
 
 class DiffScreen(Screen[None]):
@@ -77,19 +78,19 @@ class DiffScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compositor = _Sparing()
+        self._compositor = _DirtyLinesCompositor()
 
 
 class DiffApp(App[None]):
-    """Takes what Textual has rendered, and has it write what of that is new."""
+    """An app whose frames are the cells that changed since the last one."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._frames = ScreenDiff(self.console._color_system)  # noqa: SLF001
-        self._is_behind = False
+        self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001
+        self._is_retry_set = False
 
     def on_mount(self) -> None:
-        """Draw all of the screen after somebody else had the terminal."""
+        """Draw all of the screen after another program had the terminal."""
         self.app_resume_signal.subscribe(self, self._resumed)
 
     def _resumed(self, _app: object) -> None:
@@ -97,56 +98,53 @@ class DiffApp(App[None]):
 
     def action_redraw(self) -> None:
         """Draw all of the screen, whatever the terminal shows."""
-        self._frames.invalidate()
+        self._diff.invalidate()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
-        """Hand the terminal the changes; where it is behind, later."""
+        """Write the changes to the terminal; while it is behind, later."""
         if self.is_headless or self._batch_count or not isinstance(renderable, ChopsUpdate | LayoutUpdate):
             super()._display(screen, renderable)
             return
-        self._frames.resize(*self.size)
-        apply_update(self._frames, renderable)
-        self._send(screen)
+        self._diff.resize(*self.size)
+        apply_update(self._diff, renderable)
+        self._write_changes(screen)
 
-    def _send(self, screen: Screen[Any]) -> None:
-        """Write what is new; before there is a terminal, and after that, it stays new."""
+    def _write_changes(self, screen: Screen[Any]) -> None:
+        """Write the changed cells. Without a terminal, before and after its time, they stay changed."""
         if not self._running or self._closed or self._driver is None:
             return
-        if not self._terminal_is_behind():
-            if changes := self._frames.render_changes():
-                super()._display(screen, _Changes(changes))
-        elif not self._is_behind:
-            self._is_behind = True
-            self.set_timer(_TRY_AGAIN_S, self._catch_up)
+        if not self._is_terminal_behind():
+            if changes := self._diff.render_changes():
+                super()._display(screen, _CellUpdate(changes))
+        elif not self._is_retry_set:
+            self._is_retry_set = True
+            self.set_timer(_RETRY_S, self._retry)
 
-    def _catch_up(self) -> None:
-        self._is_behind = False
-        self._send(self.screen)
+    def _retry(self) -> None:
+        self._is_retry_set = False
+        self._write_changes(self.screen)
 
-    def _terminal_is_behind(self) -> bool:
-        """Tell whether what was written before still waits: Textual's writer is asked, where it has one."""
-        waiting = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
-        return waiting is not None and waiting.qsize() > _PATIENCE
+    def _is_terminal_behind(self) -> bool:
+        """Return whether earlier output still waits in the driver's writer thread. Some drivers have none."""
+        queue = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
+        return queue is not None and queue.qsize() > _MOST_PIECES_WAITING
 
 
-def apply_update(frames: ScreenDiff, update: ChopsUpdate | LayoutUpdate) -> None:
-    """Put what Textual has rendered into frames of the screen's size."""
+def apply_update(diff: ScreenDiff, update: ChopsUpdate | LayoutUpdate) -> None:
+    """Put an update that Textual has rendered into a diff of the screen's size."""
     if isinstance(update, ChopsUpdate):
-        _take_chops(frames, update)
+        for y, start, stop in update.spans:
+            for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+                if strip is not None and x < stop and end > start:
+                    diff.put(x, y, strip, (max(x, start), min(end, stop)))
     else:
-        _take_layout(frames, update)
+        region = update.region
+        for y, line in enumerate(update.strips, region.y):
+            segments = [segment for strip in line for segment in strip]
+            diff.put(region.x, y, segments, (region.x, region.right))
 
 
-def _take_chops(frames: ScreenDiff, update: ChopsUpdate) -> None:
-    for y, start, stop in update.spans:
-        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-            if strip is not None and x < stop and end > start:
-                frames.put(x, y, strip, (max(x, start), min(end, stop)))
-
-
-def _take_layout(frames: ScreenDiff, update: LayoutUpdate) -> None:
-    region = update.region
-    for y, line in enumerate(update.strips, region.y):
-        segments = [segment for strip in line for segment in strip]
-        frames.put(region.x, y, segments, (region.x, region.right))
+def screen_strips(screen: Screen[Any]) -> list[Strip]:
+    """Return what a screen shows, line by line; for tests and pictures."""
+    return screen._compositor.render_strips()  # noqa: SLF001

@@ -1,7 +1,6 @@
-"""An instrument that draws line by line, and repaints only the lines that have changed.
+"""Widgets that draw themselves as lines of styled text, and repaint only the lines that have changed.
 
-Most of what stands on the screen stays as it is from one frame to the next, and none of it moves: a line that
-is the same is neither laid out nor painted again.
+Most of the screen stays the same from one frame to the next: an unchanged line is neither laid out nor painted.
 """
 
 from collections.abc import Sequence
@@ -14,39 +13,36 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-# MERGED FROM tui/widgets/inked:
-# Text in the colours of the theme, as strips of the screen.
-
 
 class StyledWidget(Widget):
-    """Turns lines of text into strips; each style is looked up once for a theme, for each is drawn many times."""
+    """A widget that turns lines into strips. It resolves each style once for a theme: each is drawn many times."""
 
     ALLOW_SELECT = False
     _styles: dict[tuple[str, str], Style] | None = None
 
     def to_strip(self, line: Content | None, width: int, base: Style | None = None) -> Strip:
-        """Return a line in just so many cells, upon `base` or the widget's own ground; None is an empty one."""
+        """Return a line, or None for an empty one, in exactly `width` cells on `base` or the widget's own style."""
         ground = self.visual_style if base is None else base
         if line is None or width <= 0:
             return Strip.blank(width, ground.rich_style)
-        segments = [Segment(text, style.rich_style) for text, style in line.render(ground, "", self._style_of)]
+        segments = [Segment(text, style.rich_style) for text, style in line.render(ground, "", self._resolve_style)]
         return Strip(segments).adjust_cell_length(width, ground.rich_style)
 
-    def _style_of(self, style: str | Style) -> Style:
+    def _resolve_style(self, style: str | Style) -> Style:
         if isinstance(style, Style):
             return style
         theme = self.app.theme  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
         if self._styles is None:
             self._styles = {}
-        found = self._styles.get((theme, style))
-        if found is None:
-            found = Style.parse(style, self.app.theme_variables)  # pyright: ignore[reportUnknownMemberType]
-            self._styles[theme, style] = found
-        return found
+        resolved = self._styles.get((theme, style))
+        if resolved is None:
+            resolved = Style.parse(style, self.app.theme_variables)  # pyright: ignore[reportUnknownMemberType]
+            self._styles[theme, style] = resolved
+        return resolved
 
 
 class LineWidget(StyledWidget):
-    """Shows the lines that `draw` makes of its values; you must call `redraw` once they have changed."""
+    """A widget with the lines that `draw` returns. Call `redraw` after each change of its values."""
 
     def __init__(self, *, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
@@ -54,11 +50,11 @@ class LineWidget(StyledWidget):
         self._title = self._subtitle = Content("")
 
     def draw(self, width: int, height: int) -> Sequence[Content]:
-        """Return the lines from the top, each for `width` cells; those past `height` are left out."""
+        """Return the lines from the top, each of `width` cells; lines past `height` are left out."""
         raise NotImplementedError
 
     def redraw(self) -> None:
-        """Draw, and repaint what differs from what stands there."""
+        """Draw, and repaint the lines that differ from those on the screen."""
         width, height = self.size
         before = self._lines
         self._lines = list(self.draw(width, height))[:height] if width > 0 and height > 0 else []
@@ -70,7 +66,7 @@ class LineWidget(StyledWidget):
             self.refresh(*changed)
 
     def set_titles(self, title: str | Content, subtitle: str | Content = "") -> None:
-        """Set what stands in the frame; one that stays the same repaints nothing."""
+        """Set the texts in the frame; an unchanged one repaints nothing."""
         title, subtitle = Content.from_text(title, markup=False), Content.from_text(subtitle, markup=False)
         if not title.is_same(self._title):
             self._title = title
@@ -80,7 +76,7 @@ class LineWidget(StyledWidget):
             self.border_subtitle = subtitle
 
     def render_line(self, y: int) -> Strip:
-        """Return a line as it was last drawn, in the colours of the theme in force."""
+        """Return a line as it was last drawn, in the colours of the current theme."""
         return self.to_strip(_at(self._lines, y), self.size.width)
 
     def on_resize(self, _event: Resize) -> None:
@@ -92,7 +88,7 @@ def _at(lines: list[Content], y: int) -> Content | None:
     return lines[y] if 0 <= y < len(lines) else None
 
 
-def _is_same(one: Content | None, other: Content | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.is_same(other)
+def _is_same(line: Content | None, other: Content | None) -> bool:
+    if line is None or other is None:
+        return line is other
+    return line.is_same(other)

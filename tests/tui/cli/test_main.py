@@ -55,14 +55,14 @@ def test_a_command_that_opens_no_app_does_not_load_the_libraries_of_the_app(argu
     """Help is quick because it loads neither Textual nor the live line, the plot or the event loop."""
     loaded = loaded_by(f"import sys; sys.argv[1:] = {arguments!r}; from linkgauge.__main__ import main; main()")
     assert "linkgauge.tui.cli.main" in loaded
-    assert not loaded & {"textual", "plotext", "textual_plotext", "rich.live", "uvloop", "asyncio", "sqlite3"}
+    assert not loaded & {"textual", "rich.live", "uvloop", "asyncio", "sqlite3"}
 
 
 def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
     """Sessions live in workers; a worker is small and starts at once."""
     loaded = loaded_by("import linkgauge.engine.workers.fork_server")
     assert "linkgauge.engine.workers.worker" in loaded
-    assert not loaded & {"textual", "rich", "typer", "platformdirs", "plotext", "linkgauge.tui"}
+    assert not loaded & {"textual", "rich", "typer", "platformdirs", "linkgauge.tui"}
 
 
 def test_the_help_names_every_command_and_what_a_peer_is() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import Direction, Plan, Settings
-from linkgauge.tui.rendering import diff_compositor as thrifty
+from linkgauge.tui.rendering import diff_compositor
 from linkgauge.tui.rendering.screen_diff import ScreenDiff
 from textual._compositor import ChopsUpdate, LayoutUpdate  # what the terminal gets
 from textual.widget import Widget
@@ -18,16 +18,16 @@ class Seen:
     def __init__(self, app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.frames = ScreenDiff(app.console._color_system)
         self.partial = 0
-        display = thrifty.DiffApp._display
+        display = diff_compositor.DiffApp._display
 
         def take(this: Any, screen: Any, update: Any) -> None:
             if isinstance(update, ChopsUpdate | LayoutUpdate):
                 self.partial += isinstance(update, ChopsUpdate)
                 self.frames.resize(*this.size)
-                thrifty.apply_update(self.frames, update)
+                diff_compositor.apply_update(self.frames, update)
             display(this, screen, update)
 
-        monkeypatch.setattr(thrifty.DiffApp, "_display", take)
+        monkeypatch.setattr(diff_compositor.DiffApp, "_display", take)
 
     def lines(self) -> list[tuple[str, tuple[Any, ...]]]:
         """Return what would stand there."""
@@ -45,7 +45,7 @@ def whole(app: Any) -> list[tuple[str, tuple[Any, ...]]]:
         widget._styles_cache.clear()
     frames = ScreenDiff(app.console._color_system)
     frames.resize(*app.size)
-    thrifty.apply_update(frames, app.screen._compositor.render_full_update())
+    diff_compositor.apply_update(frames, app.screen._compositor.render_full_update())
     return lines_of(frames)
 
 

@@ -17,7 +17,7 @@ from ...services.preferences import THEMES, Preferences
 from ...text import numbers
 from ...text.numbers import RateUnit
 from ...text.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz
-from ...widgets.common.input_line import TextField
+from ...widgets.common.typed_input import TextField
 from ..base_screen import Dialog
 
 _PARSERS: Final[dict[str, Callable[[str], float]]] = {"refresh_hz": refresh_hz, "pass_mark": pass_percent}

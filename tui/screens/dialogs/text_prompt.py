@@ -13,7 +13,7 @@ from ....engine.model.access import SharedKey
 from ....engine.model.errors import InvalidKeyError, PlanError
 from ....engine.model.peer import Peer
 from ....engine.model.serialization import make_printable
-from ...widgets.common.input_line import TextField
+from ...widgets.common.typed_input import TextField
 from ..base_screen import Dialog
 
 _YES_NO: Final = "(yes/no"

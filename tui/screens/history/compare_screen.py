@@ -17,7 +17,7 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.results.run_log import RunRecord
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
-from ...rendering.styles import KEY, MUTED
+from ...rendering.styles import KEY, MUTED, SERIES_STYLES
 from ...services.run_comparison import LETTERS, ComparisonTable, compare_stored_runs, rate_points
 from ...services.stored_run import StoredRun, load_stored_run
 from ...text import numbers
@@ -113,9 +113,7 @@ class CompareScreen(ActionScreen):
             points = rate_points(run)
             lines.append(OverlayLine(letter, [p.at_s for p in points], [p.bit_s for p in points]))
         plot.show(lines)
-        legend = [
-            _legend(letter, run_line(run.row), plot) for letter, run in zip(LETTERS, message.runs, strict=False)
-        ]
+        legend = [_legend(letter, run_line(run.row)) for letter, run in zip(LETTERS, message.runs, strict=False)]
         self.query_one("#legend", Static).update(Content("\n").join(legend))
         self.query_one("VerticalScroll Static", Static).update(
             Content("\n").join(_differences(message.comparisons))
@@ -137,11 +135,10 @@ class CompareScreen(ActionScreen):
         app_of(self).pop_screen()
 
 
-def _legend(letter: str, line: RunLine, plot: OverlayPlot) -> Content:
-    red, green, blue = plot.colour(letter)
+def _legend(letter: str, line: RunLine) -> Content:
     unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     return Content.assemble(
-        (f"{letter} ", f"bold rgb({red},{green},{blue})"),
+        (f"{letter} ", f"bold {SERIES_STYLES[letter]}"),
         (f"{line.label or line.run_id}  ", "bold"),
         f"{line.rate}{unit}  {line.verdict_words}  ",
         (f"{line.when}  {line.preset or 'no preset'} to {line.peer}, {line.test}", MUTED),

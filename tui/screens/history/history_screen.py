@@ -26,8 +26,7 @@ from ...services.run_comparison import LETTERS
 from ...services.sweeps import GROUP_PREFIX
 from ...text import numbers
 from ...text.run_list import SearchableRun
-from ...widgets.common.debounce import Debounce
-from ...widgets.common.input_line import TextField
+from ...widgets.common.typed_input import Debounce, TextField
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.history.run_table import RunList, RunTable
 from ..base_screen import ActionScreen, app_of

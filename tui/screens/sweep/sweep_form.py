@@ -15,7 +15,7 @@ from ....presets.catalog import Catalog
 from ...services.sweeps import DEFAULT_SECONDS, SweepRequest, figure_names
 from ...text import numbers
 from ...text.sweep import estimated_duration_ns
-from ...widgets.common.input_line import TextField
+from ...widgets.common.typed_input import TextField
 from ..base_screen import Dialog
 
 # The fields from the top: name, initial value, hint.

@@ -30,7 +30,7 @@ from ....presets.catalog import Catalog
 from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportFormat, ExportRuns, RunHandle, Sweeps
-from ...rendering.styles import MUTED
+from ...rendering.styles import MUTED, SERIES_STYLES
 from ...services.run_comparison import LETTERS
 from ...services.sweeps import result_from_run
 from ...state.cockpit import CockpitState
@@ -221,20 +221,12 @@ class SweepScreen(ActionScreen):
         results = self._progress.results
         lines, names, legend = overlay_lines(self._sweep, results, LETTERS)
         self.query_one(OverlayPlot).show(lines, names)
-        self.query_one("#legend", Static).update(self._legend(legend))
+        self.query_one("#legend", Static).update(_legend(legend))
         for name, render in (("best", best_lines), ("map", map_lines), ("knees", knee_lines)):
             text = render(self._sweep, results)
             section = self.query_one(f"#{name}", Static)
             section.display = bool(text)
             section.update(Content("\n").join(text))
-
-    def _legend(self, names: Sequence[str]) -> Content:
-        plot = self.query_one(OverlayPlot)
-        parts: list[tuple[str, str]] = []
-        for name in names:
-            red, green, blue = plot.colour(name[0])
-            parts += [(f"{name[0]} ", f"bold rgb({red},{green},{blue})"), (f"{name[2:]}   ", MUTED)]
-        return Content.assemble(*parts) if parts else Content("")
 
     def _show_progress(self) -> None:
         self.query_one("#head", Static).update(self._progress.head())
@@ -319,3 +311,10 @@ async def open_stored_sweep(
         return
     stored = SweepScreen(sweep, sweeps, export, preset=preset, peer=peer, results=results, autostart=False)
     await app_of(screen).push_screen(stored)
+
+
+def _legend(names: Sequence[str]) -> Content:
+    parts: list[tuple[str, str]] = []
+    for name in names:
+        parts += [(f"{name[0]} ", f"bold {SERIES_STYLES[name[0]]}"), (f"{name[2:]}   ", MUTED)]
+    return Content.assemble(*parts)

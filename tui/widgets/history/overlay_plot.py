@@ -1,24 +1,22 @@
-"""Several runs in one plot, from the same zero.
+"""Several runs in one plot, each a braille line with its letter on it: the plot reads without colour."""
 
-Each has its letter along its line, so that no colour is needed to tell them apart.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, ClassVar, Final, cast
+from typing import Final
 
-from rich.text import Text
-from textual_plotext import PlotextPlot
+from textual.content import Content
 
-from ...services.run_comparison import LETTERS
+from ...rendering.axes import GUTTER, base_axis, ticks, value_axis
+from ...rendering.canvas import Canvas
+from ...rendering.styled_lines import LineWidget
+from ...rendering.styles import SERIES_STYLES, TRACK
 from ...text import numbers
 
 _HEADROOM: Final = 1.08
 _LETTER_EVERY: Final = 22  # cells
-_MOST_SAME: Final = 1e-9
-
-Rgb = tuple[int, int, int]
+_GRID_EVERY: Final = 4  # cells
+_NARROWEST, _LOWEST = 20, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,88 +28,83 @@ class OverlayLine:
     bit_s: Sequence[float]
 
 
-class OverlayPlot(PlotextPlot):
-    """Draws OverlayLines; both axes begin at nothing. `names` stand below the axis where it is not one of time."""
+class OverlayPlot(LineWidget):
+    """Draws OverlayLines; both axes begin at 0. `names` are the labels of an x axis of steps, 0, 1, 2 and so on."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"overlay--{letter}" for letter in LETTERS} | {"overlay--tick"}
     DEFAULT_CSS = """
-    OverlayPlot {
-        height: 1fr;
-        padding: 0 1;
-        & .overlay--tick { color: $foreground 60%; }
-        & .overlay--A { color: $primary; }
-        & .overlay--B { color: $warning; }
-        & .overlay--C { color: $success; }
-        & .overlay--D { color: $error; }
-        & .overlay--E { color: $accent; }
-        & .overlay--F { color: $secondary; }
-        & .overlay--G { color: $foreground; }
-        & .overlay--H { color: $foreground 60%; }
-    }
+    OverlayPlot { height: 1fr; padding: 0 1; }
     """
 
     def __init__(self) -> None:
-        super().__init__(id="overlay")
-        self._lines: Sequence[OverlayLine] = ()
+        super().__init__(widget_id="overlay")
+        self._series: Sequence[OverlayLine] = ()
         self._names: Sequence[str] = ()
 
     def show(self, lines: Sequence[OverlayLine], names: Sequence[str] = ()) -> None:
         """Show these lines from the next frame on."""
-        self._lines = [line for line in lines if line.at_s]
+        self._series = [line for line in lines if line.at_s]
         self._names = names
-        self.refresh()
+        self.redraw()
 
-    def colour(self, letter: str) -> Rgb:
-        """Return the colour of a run."""
-        return self._rgb(letter)
-
-    def render(self) -> Text:
+    def draw(self, width: int, height: int) -> list[Content]:
         """Draw into the room there is."""
-        width, height = self.size
-        if width < 20 or height < 4 or not self._lines:
-            return Text("")
-        plt = cast("Any", self.plt)
-        plt.clear_figure()
-        plt.plotsize(width, height)
-        plt._set_size(width, height)  # noqa: SLF001 (plotsize alone does not take after a resize; as PlotextPlot does)
-        for colour in (plt.canvas_color, plt.axes_color):
-            colour("default")
-        plt.ticks_color(self._rgb("tick"))
-        plt.xaxes(True, False)
-        plt.yaxes(True, False)
-        top = max(max(line.bit_s) for line in self._lines) / 1e6 * _HEADROOM or 1.0
-        span_s = max(line.at_s[-1] for line in self._lines) if not self._names else max(1, len(self._names) - 1)
-        plt.xlim(0, span_s)
-        plt.ylim(0, top)
-        ys, xs = _ticks(top, max(height // 4, 2)), _ticks(span_s, max(width // 14, 2))
-        plt.yticks(ys, [f"{numbers.number(y, 0 if top >= 10 else 1):>7}" for y in ys])
-        if self._names:
-            every = ceil(len(self._names) * max(map(len, self._names)) / max(1, width - 12))
-            plt.xticks(list(range(0, len(self._names), every)), list(self._names[::every]))
-        else:
-            plt.xticks(xs, [f"{x:g}" for x in xs])
-        for line in self._lines:
-            plt.plot(list(line.at_s), [b / 1e6 for b in line.bit_s], marker="braille", color=self._rgb(line.letter))
-        for number, line in enumerate(self._lines):
-            self._letters(plt, line, number, span_s, width)
-        return Text.from_ansi(str(plt.build()))
-
-    def _letters(self, plt: Any, line: OverlayLine, number: int, span_s: float, width: int) -> None:
-        """Put the run's letter on its line here and there, each run at other places."""
-        step_s = span_s * _LETTER_EVERY / max(width, 1)
-        wanted_s = min(step_s * (0.3 + number / len(self._lines)), line.at_s[-1])
-        for at_s, bit_s in zip(line.at_s, line.bit_s, strict=True):
-            if at_s >= wanted_s:
-                plt.text(line.letter, at_s, bit_s / 1e6, color=self._rgb(line.letter), style="bold")
-                wanted_s += step_s
-
-    def _rgb(self, name: str) -> Rgb:
-        colour = self.get_component_styles(f"overlay--{name}").color
-        return self.background_colors[1].blend(colour, colour.a, alpha=1.0).rgb
+        if width < _NARROWEST or height < _LOWEST or not self._series:
+            return []
+        return overlay_plot(self._series, self._names, width, height)
 
 
-def _ticks(top: float, most: int) -> list[float]:
-    """Return round numbers from 0 to `top`, about `most` of them."""
-    power = 10.0 ** ceil(len(str(int(max(top, 1)))) - 3)
-    step = next(s for k in range(12) for m in (1, 2, 5) if (s := m * power * 10**k / 100) * most >= top)
-    return [n * step for n in range(int(top / step + _MOST_SAME) + 1)]
+def overlay_plot(series: Sequence[OverlayLine], names: Sequence[str], width: int, height: int) -> list[Content]:
+    """Return a plot of lines that have points; with `names`, x is the number of a name, else seconds."""
+    room, rows = width - GUTTER, height - 1
+    top = max(max(line.bit_s) for line in series) / 1e6 * _HEADROOM or 1.0
+    span = float(max(len(names) - 1, 1)) if names else max(line.at_s[-1] for line in series) or 1.0
+    labels = _rate_labels(top, rows)
+    canvas = Canvas(room, rows)
+    for y in labels:
+        for x in range(_GRID_EVERY - 1, room, _GRID_EVERY):
+            canvas.put(x, y, "·", TRACK)
+    paths: list[dict[int, int]] = []
+    for line in series:
+        points = [(x / span, bit_s / 1e6 / top) for x, bit_s in zip(line.at_s, line.bit_s, strict=True)]
+        paths.append(canvas.draw_line(points, SERIES_STYLES[line.letter]))
+    _draw_letters(canvas, series, paths)
+    lines = [axis + line for axis, line in zip(value_axis(rows, labels), canvas.lines(), strict=True)]
+    columns = _name_labels(names, span, room) if names else _second_labels(span, room)
+    return [*lines, base_axis(room, columns, "Mb/s 0")]
+
+
+def _rate_labels(top: float, rows: int) -> dict[int, str]:
+    """Return the labels of the rows in which round rates lie."""
+    rates = ticks(top, max(rows // 3, 3))[1:]
+    decimals = 0 if rates[0] >= 1 else 1 if rates[0] >= 0.1 else 2
+    return {round(rate / top * (4 * rows - 1)) // 4: numbers.number(rate, decimals) for rate in rates}
+
+
+def _second_labels(span_s: float, room: int) -> list[tuple[int, str]]:
+    seconds = ticks(span_s, max(room // 12, 2))[1:]
+    return [(round(second / span_s * room), f"{second:g}") for second in seconds[:-1]] + [
+        (round(seconds[-1] / span_s * room), f"{seconds[-1]:g} s")
+    ]
+
+
+def _name_labels(names: Sequence[str], span: float, room: int) -> list[tuple[int, str]]:
+    """Return as many names as there is room for, each centred below its step."""
+    every = ceil(len(names) * (max(map(len, names)) + 2) / room)
+    return [
+        (round(number / span * (room - 1)) - len(names[number]) // 2, names[number])
+        for number in range(0, len(names), every)
+    ]
+
+
+def _draw_letters(canvas: Canvas, series: Sequence[OverlayLine], paths: Sequence[Mapping[int, int]]) -> None:
+    """Put its letter on each line now and then, each line at other columns, and none upon another."""
+    taken: set[tuple[int, int]] = set()
+    for number, (line, path) in enumerate(zip(series, paths, strict=True)):
+        first = round(_LETTER_EVERY * (0.3 + number / len(series)))
+        columns = [x for x in range(first, canvas.width, _LETTER_EVERY) if x in path] or [max(path)]
+        for column in columns:
+            x, y = column, path[column]
+            while (x, y) in taken:
+                x = (x + 1) % canvas.width
+            taken.add((x, y))
+            canvas.put(x, y, line.letter, f"bold {SERIES_STYLES[line.letter]}")

@@ -12,7 +12,7 @@ from ...interfaces import History
 from ...rendering.styles import MUTED
 from ...text import numbers
 from ...text.run_list import RunLine
-from ..common.input_line import TextField
+from ..common.typed_input import TextField
 
 
 class RunDetail(Vertical):

@@ -12,9 +12,10 @@ from textual.content import Content
 
 from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import SECOND_NS, Direction
+from ...rendering.axes import GUTTER, base_axis, ticks, value_axis
 from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
 from ...rendering.styled_lines import LineWidget
-from ...rendering.styles import DIRECTION_STYLES, EXPECTED, MUTED
+from ...rendering.styles import DIRECTION_STYLES, EXPECTED
 from ...state.instrument_values import PlotPeriod, period_averages, response_bits_of
 from ...state.live_readings import CockpitSnapshot
 from ...state.plot_columns import PlotColumn, plot_columns
@@ -23,7 +24,6 @@ from ...text import numbers
 _HEADROOM: Final = 1.15
 # How long a plot without an end is, until it has to grow; each is then kept for as long as it took to fill.
 _SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
-_GUTTER: Final = 8
 _SHADES: Final = 12
 _STEP_NS: Final = SECOND_NS // 2  # it is the largest of the instruments, and changes the least
 
@@ -60,7 +60,7 @@ class RatePlot(LineWidget):
         """Draw into the room there is."""
         if width < 20 or height < 4 or self._view is None:
             return []
-        rows, room = height - 1, width - _GUTTER
+        rows, room = height - 1, width - GUTTER
         top, span_s = self._top(), self._span_s()
         canvas = Canvas(room, rows)
         for x, column in enumerate(plot_columns(self._legs, span_s, room)):
@@ -68,10 +68,10 @@ class RatePlot(LineWidget):
                 _draw_column(canvas, x, column, top)
         self._draw_rates(canvas, top, span_s)
         self._draw_changes(canvas, span_s)
-        gutter = _gutter(top, rows, _unit_bits(self._view))
+        left = value_axis(rows, _rate_labels(top, rows, _unit_bits(self._view)))
         return [
-            *(Content.assemble((label, MUTED), line) for label, line in zip(gutter, canvas.lines(), strict=True)),
-            _time_axis(span_s, room),
+            *(axis + line for axis, line in zip(left, canvas.lines(), strict=True)),
+            base_axis(room, _second_labels(span_s, room)),
         ]
 
     def _top(self) -> float:
@@ -173,20 +173,14 @@ def _dashes(from_s: float, until_s: float, step_s: float, drawn: int) -> Iterato
             yield x
 
 
-def _gutter(top: float, rows: int, unit: float) -> list[str]:
-    """Return the labels left of the rows, the topmost first."""
-    marks = {_row_of(y * unit, top, rows): numbers.number(y) for y in ticks(top / unit, max(rows // 3, 2))[1:]}
-    return [f"{marks[y]:>{_GUTTER - 1}}┤" if y in marks else f"{'│':>{_GUTTER}}" for y in range(rows - 1, -1, -1)]
+def _rate_labels(top: float, rows: int, unit: float) -> dict[int, str]:
+    """Return the labels of the rows in which round rates lie."""
+    return {_row_of(y * unit, top, rows): numbers.number(y) for y in ticks(top / unit, max(rows // 3, 2))[1:]}
 
 
-def _time_axis(span_s: float, room: int) -> Content:
-    """Return the line below the plot: the seconds stand on it, each begins where its second does."""
-    line = ["─"] * room
-    for second in ticks(span_s, max(room // 12, 2))[1:]:
-        text = f"{second:g}"
-        at = min(round(second / span_s * room), room - len(text))
-        line[at : at + len(text)] = text
-    return Content.styled(f"{'0':>{_GUTTER - 1}}└{''.join(line)}", MUTED)
+def _second_labels(span_s: float, room: int) -> list[tuple[int, str]]:
+    """Return the labels of the time axis: each begins where its second does."""
+    return [(round(second / span_s * room), f"{second:g}") for second in ticks(span_s, max(room // 12, 2))[1:]]
 
 
 def _title(legs: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:
@@ -237,11 +231,3 @@ def _nice_above(value: float) -> float:
     """Return the next of 1, 1.5, 2, 3, 5, 7, 10, … above a value."""
     power = 10.0 ** floor(log10(value))
     return next(step * power for step in (1, 1.5, 2, 3, 5, 7, 10, 15) if step * power >= value)
-
-
-def ticks(top: float, most: int) -> list[float]:
-    """Return round numbers from 0 to `top`, at most `most` of them where `most` is 2 or more."""
-    power = 10.0 ** floor(log10(top / most))
-    steps = (step * power for step in (1, 2, 5, 10, 20, 50, 100))
-    step = next(step for step in steps if floor(top / step * 1.0001) + 1 <= most)
-    return [number * step for number in range(floor(top / step * 1.0001) + 1)]

@@ -16,6 +16,7 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.endpoint_app import EndpointApp
+from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog, EndpointRates, Totals
 from textual.pilot import Pilot
 
@@ -144,7 +145,7 @@ def drawn_to_the_end(app: EndpointApp) -> None:
 
 def text_of(app: EndpointApp) -> str:
     """Return what is on the screen, with plain spaces."""
-    strips = app.screen._compositor.render_strips()
+    strips = screen_strips(app.screen)
     return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
 
 
@@ -190,7 +191,7 @@ async def still(pilot: Any) -> None:
     async with asyncio.timeout(30):
         while len(seen) < 4 or any(seen[-1] != earlier for earlier in seen[-4:-1]):
             await pilot.pause()
-            seen.append(pilot.app.screen._compositor.render_strips())
+            seen.append(screen_strips(pilot.app.screen))
 
 
 @SIZES

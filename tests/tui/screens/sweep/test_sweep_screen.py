@@ -13,11 +13,12 @@ from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.terminal_app import AppBackend, StoredSweeps
+from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.screens.dialogs.text_prompt import TextPrompt
 from linkgauge.tui.screens.sweep.sweep_form import SweepForm
 from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
 from linkgauge.tui.services.far_end_keeper import FarEndKeeper
-from linkgauge.tui.widgets.common.input_line import TextField
+from linkgauge.tui.widgets.common.typed_input import TextField
 from textual.pilot import Pilot
 
 DEADLINE_S = 90.0
@@ -54,7 +55,7 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
 
 def text_of(pilot: Pilot[None]) -> str:
     """Return what is on the screen, with plain spaces."""
-    strips = pilot.app.screen._compositor.render_strips()
+    strips = screen_strips(pilot.app.screen)
     return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
 
 

@@ -9,7 +9,6 @@ from linkgauge.tui.rendering.big_digits import DIGIT_FONTS, DigitFont, align_rig
 from linkgauge.tui.state.instrument_values import CpuReading, FlowReading
 from linkgauge.tui.widgets.run.cpu_panel import CpuPanel
 from linkgauge.tui.widgets.run.flow_gauge import FlowGauge
-from linkgauge.tui.widgets.run.rate_plot import ticks
 from textual.app import App, ComposeResult
 
 EXPECTED = ExpectedRate(9_415_000_000, "documented", "AIX table 1")
@@ -29,21 +28,6 @@ def test_a_bar_is_drawn_in_eighths() -> None:
     assert bar(0.5, 4, "green").plain == "██░░"
     assert bar(5 / 32, 4, "green").plain == "▋░░░"
     assert bar(1.0, 0, "green").plain == ""
-
-
-@pytest.mark.parametrize(
-    ("top", "most", "found"),
-    [
-        (10_827, 2, [0, 10_000]),
-        (10_827, 5, [0, 5_000, 10_000]),
-        (109, 6, [0, 20, 40, 60, 80, 100]),
-        (30, 4, [0, 10, 20, 30]),
-        (1, 2, [0, 1]),
-    ],
-)
-def test_ticks_are_round_and_not_too_many(top: float, most: int, found: list[float]) -> None:
-    """Zero is always one of them."""
-    assert ticks(top, most) == pytest.approx(found)
 
 
 class Bench(App[None]):
