@@ -1,0 +1,129 @@
+"""The crr workload: connections of each size and option, and sessions that end or share their worker."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.metering.shared_counters import CounterField
+from linkgauge.engine.model.events import Opened, Reason
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, SocketOptions
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.meter import replay
+from linkgauge.engine.workloads import crr_requester
+
+from .crr_pair import CrrPair
+from .plans import plan_of
+
+Recorder = Callable[..., Any]
+
+
+@pytest.mark.parametrize(("request_bytes", "response_bytes"), [(32, 1), (64, 8_192), (300_000, 3_000_000)])
+async def test_each_connection_carries_a_whole_response(
+    far_end: Peer, record: Recorder, request_bytes: int, response_bytes: int
+) -> None:
+    """Whether it fits in a segment or waits for room."""
+    sizes = {"request_bytes": request_bytes, "response_bytes": response_bytes}
+    recorded = await record(plan_of(Workload.CRR, Direction.DUPLEX, **sizes), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    total = replay(recorded.events).summary().measured.total
+    assert total
+    assert total.transactions
+
+
+async def test_each_connection_has_the_options_of_the_plan(far_end: Peer, record: Recorder) -> None:
+    """Window, congestion control, marks and the near end's source are those of every connection."""
+    options = SocketOptions("reno", dscp=10, source="127.0.0.1", device="lo")
+    settings = Settings(Direction.DUPLEX, 1, 65_536)
+    recorded = await record(Plan(settings, Workload.CRR, SECOND_NS // 2, socket=options), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert {e.facts.congestion for e in recorded.events if isinstance(e, Opened)} == {"reno"}
+
+
+def sockets_open() -> int:
+    """Return how many sockets this process has."""
+    return sum("socket:" in str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink())
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is_alone: bool) -> None:
+    """Both ends close the connection of each transaction, and both count the same."""
+    pair = CrrPair()
+    try:
+        before = sockets_open()
+        pair.responder.start(is_alone=is_alone)
+        pair.requester.start(is_alone=is_alone)
+        async with asyncio.timeout(20):
+            await pair.until(5_000)
+        assert not pair.lost
+        assert sockets_open() <= before + 2  # the transaction under way has two ends
+        pair.requester.close()
+        words = pair.counters.words
+        received, sent = words[CounterField.BYTES], words[16 + CounterField.BYTES]
+        assert received == pair.transactions * 8_192
+        assert received <= sent <= received + 8_192
+    finally:
+        pair.close()
+
+
+async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> None:
+    """No transaction is lost between the thread and the event loop, and the thread has ended."""
+    pair = CrrPair()
+    try:
+        threads = threading.active_count()
+        pair.responder.start()
+        pair.requester.start(is_alone=True)
+        async with asyncio.timeout(20):
+            await pair.until(50)
+            pair.requester.share_worker()
+            while threading.active_count() > threads:  # noqa: ASYNC110 - threads have no event
+                await asyncio.sleep(0.01)
+            await pair.until(pair.transactions + 50)
+        assert not pair.lost
+    finally:
+        pair.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "why"), [(b"", "closed by the other end"), (b"x", "the other end said something where it has nothing")]
+)
+async def test_a_session_ends_with_its_own_connection_and_for_no_other_reason(data: bytes, why: str) -> None:
+    """A readiness callback without data is no end; the end of the connection is one, and so is any data."""
+    pair = CrrPair()
+    try:
+        pair.responder.start()
+        responder: Any = pair.responder
+        responder._check_for_end()
+        assert not pair.lost
+        if data:
+            pair.near.send(data)
+        else:
+            pair.near.shutdown(socket.SHUT_WR)
+        async with asyncio.timeout(20):
+            await pair.until(1)
+        (lost,) = pair.lost
+        assert lost.startswith(why)
+    finally:
+        pair.close()
+
+
+async def test_a_refusal_for_lack_of_ports_names_the_remedy(monkeypatch: Any) -> None:
+    """It names the system control that widens the range of ports."""
+    pair = CrrPair()
+    try:
+        pair.responder.start()
+
+        class Refusing(socket.SocketType):
+            def connect_ex(self, _address: object) -> int:
+                return 99
+
+        monkeypatch.setattr(crr_requester, "SocketType", Refusing)
+        pair.requester.start()
+        assert len(pair.lost) == 1
+        assert "ip_local_port_range" in pair.lost[0]
+    finally:
+        pair.close()

@@ -1,0 +1,41 @@
+"""The rr workload between two ends on loopback."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.meter import replay
+
+from .plans import plan_of
+
+Recorder = Callable[..., Any]
+
+
+async def test_the_responder_sends_what_the_requester_receives(far_end: Peer, record: Recorder) -> None:
+    """Both ends count the same responses, except those in flight at the readings."""
+    recorded = await record(plan_of(Workload.RR, seconds=1.0), far_end)
+
+    def total(end: End) -> int:
+        return sum(s.bytes for e in recorded.samples if e.sample.end is end for s in e.sample.sessions)
+
+    assert 0.8 < total(End.FAR) / total(End.NEAR) < 1.25
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "response_bytes", "burst"),
+    [(1, 1, 1), (1, 1, 1_024), (200, 1_000, 16), (3_000_000, 5, 2), (7, 3_000_001, 4)],
+)
+async def test_requests_of_any_size_are_answered_in_any_number(
+    far_end: Peer, record: Recorder, request_bytes: int, response_bytes: int, burst: int
+) -> None:
+    """One byte or megabytes, one in flight or a thousand: no deadlock, and whole answers."""
+    sizes = {"request_bytes": request_bytes, "response_bytes": response_bytes, "burst": burst}
+    recorded = await record(plan_of(Workload.RR, Direction.DUPLEX, **sizes), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    total = replay(recorded.events).summary().measured.total
+    assert total
+    assert total.transactions
