@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import time
+from collections.abc import Callable
 from typing import Final, cast
 
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError
@@ -31,6 +32,7 @@ class ControlConnection(asyncio.Protocol):
         self._machine.receive_data(initial_bytes)
         self._transport: asyncio.Transport | None = None
         self._inbox: asyncio.Queue[Message | LinkgaugeError] = asyncio.Queue()
+        self._deliver: Callable[[Message | LinkgaugeError], None] = self._inbox.put_nowait
         self._closed = asyncio.get_running_loop().create_future()
         self._is_choked = False
         self._bucket: TokenBucket | None = None
@@ -63,10 +65,10 @@ class ControlConnection(asyncio.Protocol):
                 if not self._is_choked:  # who asks and does not listen gets no answers piled up
                     self.try_send(Pong(message.serial))
             elif not isinstance(message, Pong):
-                self._inbox.put_nowait(message)
+                self._deliver(message)
         self._flush()
         if self._machine.error is not None:
-            self._inbox.put_nowait(self._machine.error)
+            self._deliver(self._machine.error)
             self.close()
 
     def apply_limits(self, limits: Limits) -> None:
@@ -87,7 +89,7 @@ class ControlConnection(asyncio.Protocol):
         """Tell whoever waits for a message that none will come."""
         self._machine.receive_eof()
         reason = "it closed the connection" if exc is None else str(exc)
-        self._inbox.put_nowait(self._machine.error or ConnectionClosed(reason))
+        self._deliver(self._machine.error or ConnectionClosed(reason))
         if not self._closed.done():
             self._closed.set_result(None)
 
@@ -110,6 +112,15 @@ class ControlConnection(asyncio.Protocol):
             self._inbox.put_nowait(item)  # for whoever asks again
             raise item
         return item
+
+    def deliver_to(self, receiver: Callable[[Message | LinkgaugeError], None]) -> None:
+        """Call `receiver` with each message as it arrives, and with the error that ends the conversation.
+
+        Call this once, in place of further calls of `receive`: it saves samples a queue on their way.
+        """
+        self._deliver = receiver
+        while not self._inbox.empty():
+            receiver(self._inbox.get_nowait())
 
     @property
     def is_closing(self) -> bool:

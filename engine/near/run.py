@@ -138,6 +138,7 @@ class Run:
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
         self._is_confirmed = False
+        self._is_unreadable = False  # the far end cannot be heard or understood any more
         self._failure = SessionFailure()
         self._window_check = WindowCheck(self.plan.workload)
         self._link_check = LinkCheck(
@@ -229,7 +230,8 @@ class Run:
     async def drive(self) -> None:
         """Sample and watch the far end until something ends the run, then collect the last samples."""
         self._sampling = asyncio.create_task(self._sample())
-        tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch())]
+        watching = asyncio.create_task(self._watch())
+        self._control.deliver_to(self._receive)
         try:
             end = await self._ending
             end = await self._finish(end)
@@ -240,7 +242,7 @@ class Run:
             self._events.put_nowait(Ended(end))
         finally:
             self._events.put_nowait(None)
-            for task in [*tasks, self._sampling, *self._change_tasks]:
+            for task in [watching, self._sampling, *self._change_tasks]:
                 task.cancel()
 
     async def _finish(self, end: RunEnd) -> RunEnd:
@@ -276,15 +278,20 @@ class Run:
         await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
         self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
-    async def _listen(self) -> None:
+    def _receive(self, item: Message | LinkgaugeError) -> None:
+        """Handle a message of the far end. The first error, of the connection or of a message, ends the run."""
+        if self._is_unreadable:
+            return
         try:
-            while True:
-                self._handle(await self._control.receive())
-        except ConnectionClosed as error:
-            self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
+            if isinstance(item, LinkgaugeError):
+                raise item
+            self._handle(item)
         except LinkgaugeError as error:
-            self.stop(Reason.FAILED, EndText.FAR_NOT_UNDERSTOOD.format(error=error))
-        finally:
+            self._is_unreadable = True
+            if isinstance(error, ConnectionClosed):
+                self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
+            else:
+                self.stop(Reason.FAILED, EndText.FAR_NOT_UNDERSTOOD.format(error=error))
             self._finished.set()
 
     def _handle(self, message: Message) -> None:
