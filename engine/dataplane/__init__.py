@@ -1,1 +1,0 @@
-"""Sessions and the worker processes that host them."""
