@@ -128,7 +128,7 @@ async def test_a_file_that_is_wrong_is_told_in_the_app_and_set_aside_with_the_fi
 ) -> None:
     """It is told where it is, both when the app opens and in the settings."""
     (tmp_path / FILE_NAME).write_text('units = "furlongs"\ntheme = 1')
-    world.settings_dir, world.found = tmp_path, read_preferences(tmp_path)
+    world.settings_dir, world.loaded = tmp_path, read_preferences(tmp_path)
     async with world.cockpit((120, 40)) as cockpit:
         (told,) = cockpit.app._notifications
         assert "units: 'furlongs' is not possible" in told.message

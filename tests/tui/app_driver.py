@@ -1,0 +1,201 @@
+"""The app under test: scripted services, and a driver that presses its keys and reads its screen."""
+
+# Textual leaves the type of an app open.
+# pyright: reportUnknownMemberType=false
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from linkgauge.engine.model.errors import PeerError
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.preset import Preset
+from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, save_preferences
+from linkgauge.tui.widgets.common.typed_input import Debounce
+from textual.pilot import Pilot
+
+from .scripted_run import FAR, ScriptedRun
+
+
+class AppDriver:
+    """Presses keys of the running app and reads its screen."""
+
+    def __init__(self, services: "ScriptedServices", app: LinkgaugeApp, pilot: Pilot[None]) -> None:
+        self.services = services
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait for their effects."""
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until every emitted event and every key has reached the screen."""
+        await self.pilot.pause()
+        await wait_for_debounce(self.pilot)
+        waiting = [script for script in self.services.scripts if not script.closed]
+        for script in waiting:
+            await script.queue.join()
+        if waiting:
+            await self.pilot.pause()
+
+    async def end(self) -> None:
+        """Wait until the background tasks have ended and their messages have reached the screen."""
+        await self.app.workers.wait_for_complete()
+        await self.settle()
+
+    def text(self) -> str:
+        """Return the text of the screen, with plain spaces."""
+        strips = screen_strips(self.app.screen)
+        return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
+
+    def line(self, number: int) -> str:
+        """Return one line of the screen."""
+        return self.text().splitlines()[number]
+
+
+async def wait_for_debounce(pilot: Pilot[None]) -> None:
+    """Wait until no debounced call of the screen is pending."""
+    while any(isinstance(value, Debounce) and value.is_pending for value in vars(pilot.app.screen).values()):
+        await pilot.pause(0.01)
+
+
+class ScriptedServices:
+    """The services of the app, scripted, and a clock that leaps."""
+
+    def __init__(self) -> None:
+        self.catalog = load_catalog()
+        self.scripts: list[ScriptedRun] = []
+        self.exports: list[tuple[list[str], str, Path]] = []
+        self.history: RunLog | None = None
+        self.probed: list[Peer] = []
+        self.loaded = LoadedPreferences()
+        self.settings_dir: Path | None = None
+        self.refusal: PeerError | None = None
+        self.now_ns = 0
+        self.on_start: Callable[[ScriptedRun], None] = lambda _script: None
+
+    @property
+    def script(self) -> ScriptedRun:
+        """The newest run."""
+        return self.scripts[-1]
+
+    @asynccontextmanager
+    async def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AsyncGenerator[ScriptedRun]:
+        """Open a run, or refuse it."""
+        if self.refusal is not None:
+            raise self.refusal
+        script = ScriptedRun(preset, plan)
+        self.scripts.append(script)
+        script.start(peer)
+        self.on_start(script)
+        try:
+            yield script
+        finally:
+            script.closed = True
+
+    async def query_host_info(self, peer: Peer) -> HostInfo:
+        """Answer as the far end, or refuse."""
+        self.probed.append(peer)
+        if self.refusal is not None:
+            raise self.refusal
+        return FAR
+
+    def export(self, run_ids: Sequence[str], form: str, path: Path) -> Path:
+        """Write only the ids of the runs."""
+        self.exports.append((list(run_ids), form, path))
+        path.write_text("\n".join(["run_id", *run_ids, ""]))
+        return path
+
+    def save(self, preferences: Preferences) -> Path | None:
+        """Save preferences if the test has set a directory."""
+        return None if self.settings_dir is None else save_preferences(self.settings_dir, preferences)
+
+    def script_of(self, preset: Preset, plan: Plan) -> ScriptedRun:
+        """Return a started run, for a test without an app."""
+        script = ScriptedRun(preset, plan)
+        script.start(LOOPBACK)
+        return script
+
+    def app(self, preset: str = "10gbe-fd-1500", peer: Peer = LOOPBACK, plan: Plan | None = None) -> LinkgaugeApp:
+        """Return the real app with these services. Its clock leaps, so that every frame is drawn at once."""
+        return LinkgaugeApp(
+            self.catalog,
+            peer,
+            start_run=self.start_run,
+            query_host_info=self.query_host_info,
+            export=self.export,
+            history=self.history,
+            initial_plan=plan or Plan(duration_ns=30 * SECOND_NS),
+            initial_preset=self.catalog.find(preset),
+            clock=self._advance,
+            loaded=self.loaded,
+            save=self.save,
+        )
+
+    @asynccontextmanager
+    async def cockpit(
+        self, size: tuple[int, int] = (80, 24), app: LinkgaugeApp | None = None, **options: Any
+    ) -> AsyncGenerator[AppDriver]:
+        """Run the app without a terminal, for at most half a minute."""
+        app = app or self.app(**options)
+        async with asyncio.timeout(30), app.run_test(size=size) as pilot:
+            driver = AppDriver(self, app, pilot)
+            await driver.settle()
+            yield driver
+
+    @staticmethod
+    async def still(pilot: Pilot[None], *, ends: bool = False) -> None:
+        """Wait until the screen has not changed for a few frames: a message may cause another, or a new layout.
+
+        With `ends`, wait for the background tasks, too.
+        """
+        frames: list[list[Any]] = []
+        async with asyncio.timeout(30):
+            while len(frames) < 4 or any(frames[-1] != earlier for earlier in frames[-4:-1]):
+                if ends:
+                    await pilot.app.workers.wait_for_complete()
+                await wait_for_debounce(pilot)
+                await pilot.pause()
+                frames.append(screen_strips(pilot.app.screen))
+
+    def _advance(self) -> int:
+        self.now_ns += SECOND_NS
+        return self.now_ns
+
+
+def before_snapshot(
+    world: ScriptedServices, script: Callable[[ScriptedRun], object] | None, *keys: str, ends: bool = True
+) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Return the `run_before` of a snapshot: start a run with a script, press keys, and wait until all is drawn.
+
+    Args:
+        world: The services of the app.
+        script: Emits the events of the run; None starts no run.
+        keys: Pressed at the end.
+        ends: Whether the script ends the run.
+    """
+
+    async def run(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        if script is not None:
+            await pilot.press("space")
+            await pilot.pause()
+            script(world.script)
+            if ends:
+                await pilot.app.workers.wait_for_complete()
+            else:
+                await asyncio.wait_for(world.script.queue.join(), 30)
+        await pilot.press(*keys)
+        await world.still(pilot)
+
+    return run

@@ -1,0 +1,203 @@
+"""Scripted runs: the same events each time, in place of a network, and their place in a run log.
+
+Events come in order, changes and stops are answered by events, and a real meter is fed with all of them. Only the
+numbers are made up.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, RunEnd, Sampled, Started, Warned
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.latency_histogram import bucket_of
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
+from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, ProbeSample, Sample, SessionSample
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.results.meter import Meter
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.diagnosis.evidence import link_evidence
+from linkgauge.presets.diagnosis.live import LiveDiagnosis
+from linkgauge.presets.expectation import find_expectation
+from linkgauge.presets.preset import Preset
+from linkgauge.presets.verdict import judge
+from linkgauge.presets.wire import DEFAULT_VARIANT
+from linkgauge.tui.services.run_session import run_document
+
+INTERVAL_NS = SECOND_NS // 4
+NEAR = HostInfo("web-07", "Linux 6.18", 8, "linkgauge 0.1.0", "uvloop")
+FAR = HostInfo("db-02", "Linux 6.12", 16, "linkgauge 0.1.0", "uvloop")
+
+
+def variation(index: int) -> float:
+    """Return a factor close to one, always the same for an index."""
+    return 1 + ((index * 7919) % 13 - 6) / 400
+
+
+def core_times(count: int, hot: int, busy: float) -> tuple[CoreTimes, ...]:
+    """Return the core times of an interval with one hot core; the others do a fraction of its work."""
+    times: list[CoreTimes] = []
+    for core in range(count):
+        share = busy if core == hot else busy * ((core * 37) % 11) / 22
+        whole = int(INTERVAL_NS * share)
+        times.append(CoreTimes(whole // 5, whole * 3 // 5, whole // 5, 0, INTERVAL_NS - whole))
+    return tuple(times)
+
+
+class ScriptedRun:
+    """A run handle whose events a test emits, interval by interval.
+
+    Call `start`, then `run_for` and `change_settings` at will, then `end`.
+    """
+
+    def __init__(self, preset: Preset, plan: Plan) -> None:
+        self.preset = preset
+        self.plan = plan
+        self.settings = plan.settings
+        self.index = 0
+        self.warm_until = plan.effective_warmup_ns
+        self.queue: asyncio.Queue[Event] = asyncio.Queue()
+        self.changes: list[Settings] = []
+        self.stops: list[Reason] = []
+        self.run_id = "20261121-014629-7f3a"
+        self.marks: list[float] = []
+        self.meter = Meter()
+        self.diagnosis = LiveDiagnosis(link_evidence(preset, DEFAULT_VARIANT))
+        self.notices: list[str] = []
+        self.closed = False
+        self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's
+
+    # The run handle, called by the app.
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Yield events until Ended."""
+        while True:
+            event = await self.queue.get()
+            self.meter.feed(event)
+            self.diagnosis.feed(event)
+            yield event
+            self.queue.task_done()
+            if isinstance(event, Ended):
+                return
+
+    def change_settings(self, settings: Settings) -> None:
+        """Answer with a Changed event, as the engine does."""
+        self.changes.append(settings)
+        self.settings = settings
+        self.warm_until = self.elapsed_ns + self.plan.effective_warmup_ns
+        self.emit(Changed(self.elapsed_ns, settings, find_expectation(self.preset, settings)))
+
+    def set_pass_mark(self, pass_percent: float) -> None:
+        """Record the pass mark."""
+        self.marks.append(pass_percent)
+
+    def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
+        """Answer with Ended."""
+        self.stops.append(reason)
+        self.end(reason, detail or "you stopped the run")
+
+    # The script, called by tests.
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The end of the newest interval."""
+        return self.index * INTERVAL_NS
+
+    def emit(self, *events: Event) -> None:
+        """Emit events."""
+        for event in events:
+            self.queue.put_nowait(event)
+
+    def start(self, peer: Peer) -> None:
+        """Emit the start of the run, with a socket opened at each end."""
+        expected = find_expectation(self.preset, self.settings, self.plan.workload)
+        idle = _counted((310_000, 340_000, 350_000, 620_000)) if self.plan.probe else None
+        probed = ProbeSample(idle, SECOND_NS, 340) if idle else None
+        self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, FAR, self.plan, expected, probed))
+        for end in End:
+            self.emit(
+                Opened(
+                    SocketInfo(end, Direction.OUT, 1, "cubic", self.settings.window_bytes, 1448, True, True, True)
+                )
+            )
+
+    def run_for(self, intervals: int, bit_s: float, *, far_busy: float = 0.61, near_busy: float = 0.97) -> None:
+        """Emit intervals in which each direction carries about `bit_s`."""
+        for _ in range(intervals):
+            self.index += 1
+            for end, busy, host in ((End.NEAR, near_busy, NEAR), (End.FAR, far_busy, FAR)):
+                sample = Sample(
+                    end,
+                    self.index - 1,
+                    self.elapsed_ns,
+                    INTERVAL_NS,
+                    tuple(self._sessions(end, bit_s)),
+                    core_times(host.cores, 3, busy * variation(self.index)),
+                    int(INTERVAL_NS * busy * 0.4),
+                    **self._latency(end),
+                )
+                self.emit(Sampled(sample, self.settings, self.elapsed_ns <= self.warm_until))
+
+    def end(self, reason: Reason = Reason.COMPLETED, detail: str = "the duration was up") -> None:
+        """Emit the end of the run."""
+        self.emit(Ended(RunEnd(reason, detail)))
+
+    def _latency(self, end: End) -> dict[str, Any]:
+        """Return the latency of an interval: the probe's at the near end, transactions' at the requesting end."""
+        counted = _counted(self.took_ns)
+        if self.plan.probe and end is End.NEAR:
+            return {"probe": ProbeSample(counted, INTERVAL_NS, 24_000)}
+        if self.plan.workload.is_transactional and sender_of(Direction.OUT, self.plan.workload) is not end:
+            return {"latency": (counted,)}
+        return {}
+
+    def _sessions(self, end: End, bit_s: float) -> Iterable[SessionSample]:
+        sessions = self.settings.sessions
+        for flow in self.settings.direction.flows:
+            for session in range(1, sessions + 1):
+                share = variation(self.index + session * 3) * bit_s / sessions
+                carried = int(share * INTERVAL_NS / SECOND_NS / 8)
+                if sender_of(flow, self.plan.workload) is end:
+                    sent = int(self.index % 16 == 5 and session == 2)
+                    rtt = 212 + (session * 31 + self.index) % 90
+                    yield SessionSample(flow, session, carried, sent, rtt, 1_448 * (420 + session), 1448)
+                else:
+                    yield SessionSample(flow, session, carried)
+
+
+def _counted(took_ns: tuple[int, ...]) -> LatencyCounts:
+    """Return a histogram with a hundred transactions of each latency."""
+    buckets = sorted({bucket_of(ns) for ns in took_ns})
+    counts = tuple(100 * sum(bucket_of(ns) == bucket for ns in took_ns) for bucket in buckets)
+    return LatencyCounts(Direction.OUT, tuple(buckets), counts)
+
+
+def five_sessions_half_way(script: ScriptedRun) -> None:
+    """Emit five seconds of one session with a warning, then seven of five sessions."""
+    script.emit(Warned("far granted a window of 212K, less than the 4M asked for"))
+    script.run_for(20, 6.9e9)
+    script.change_settings(script.settings.with_changes(sessions=5))
+    script.run_for(28, 9.38e9)
+
+
+def store_run(
+    log: RunLog, run_id: str, script: ScriptedRun, *, peer: str = "db-02", label: str | None = None
+) -> None:
+    """Store the events of a scripted run in a log, as the app does."""
+    meter = Meter()
+    preset = script.preset.id
+    log.begin(run_id, preset, peer, label=label)
+    while not script.queue.empty():
+        event = script.queue.get_nowait()
+        if isinstance(event, Started):
+            began = datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+            event = replace(event, started_utc=f"{began:%Y-%m-%dT%H:%M:%SZ}")
+        meter.feed(event)
+        log.add(run_id, event)
+    meter.flush()
+    summary = meter.summary()
+    verdict = judge(summary)
+    log.finish(run_id, verdict.word, run_document(summary, verdict, run_id, preset, label))
