@@ -64,8 +64,8 @@ async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) ->
 
 
 @both_sizes
-async def test_the_filter_leaves_headings_only_above_what_it_leaves(world: Any, size: tuple[int, int]) -> None:
-    """Every word counts, in id, name, family or document; the number of what is left is told."""
+async def test_the_filter_hides_headings_without_presets(world: Any, size: tuple[int, int]) -> None:
+    """Every word must match id, name, family or document; the number of matches is shown."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("n", *"hp 9180")
         assert headings(cockpit) == ["ATM"]
@@ -81,7 +81,7 @@ def test_a_preset_is_found_by_any_of_its_names(text: str) -> None:
     assert matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500"), "ja"), text)
 
 
-def test_a_name_that_is_not_shown_finds_nothing() -> None:
+def test_a_name_of_another_language_finds_nothing() -> None:
     """`1000 Mb` is what the Japanese document calls 1 Gb."""
     preset = load_catalog().find("gbe-fd-1500")
     assert matches_words(preset_search_text(preset, "ja"), "1000")
@@ -98,7 +98,7 @@ def test_a_name_that_is_not_shown_finds_nothing() -> None:
     ],
 )
 def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> None:
-    """By which it is told from its neighbours; of a wide character no half is shown."""
+    """They tell it from its neighbours; no wide character is cut in half."""
     assert shorten_middle(name, 18) == shown
     assert cell_len(shown) == 18
 
@@ -109,7 +109,7 @@ def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
 
 
 @both_sizes
-async def test_no_line_of_the_list_is_broken(world: Any, size: tuple[int, int]) -> None:
+async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> None:
     """Each preset takes one row, and its rate is whole; also after the window has changed its size."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("n")
@@ -123,7 +123,7 @@ async def test_no_line_of_the_list_is_broken(world: Any, size: tuple[int, int]) 
 
 
 @both_sizes
-async def test_presets_that_differ_at_the_end_of_their_names_are_told_apart(
+async def test_presets_that_differ_only_at_the_end_of_their_names_look_different(
     world: Any, size: tuple[int, int]
 ) -> None:
     """With and without largesend, even where the list has no room for the names."""
@@ -201,7 +201,7 @@ async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
 
 
 @both_sizes
-async def test_what_is_wrong_with_ones_own_presets_is_told_and_can_be_read_whole(
+async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
     world: Any, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     """In a notification, in a line of the list's screen, and at the list's end: file, key, what was expected."""
@@ -223,7 +223,7 @@ async def test_what_is_wrong_with_ones_own_presets_is_told_and_can_be_read_whole
             assert words in cockpit.text()
 
 
-async def test_without_problems_nothing_is_said_of_them(world: Any) -> None:
+async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
     """Neither in a notification nor in the list."""
     async with world.cockpit((120, 40)) as cockpit:
         assert not list(cockpit.app._notifications)

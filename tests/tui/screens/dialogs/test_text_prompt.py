@@ -20,7 +20,7 @@ UNKNOWN_HOST = (
 async def test_a_question_is_answered_with_what_is_typed(
     world: Any, question: str, typed: str, *, is_shown: bool
 ) -> None:
-    """A passphrase is not shown; yes or no is."""
+    """A passphrase stays hidden, yes or no does not."""
     async with world.cockpit(peer=Peer.parse("ssh://db-02")) as cockpit:
         asking = asyncio.create_task(cockpit.app.ask(question))
         await cockpit.settle()
@@ -33,8 +33,8 @@ async def test_a_question_is_answered_with_what_is_typed(
         assert await asyncio.wait_for(asking, 20) == typed
 
 
-async def test_a_question_that_nobody_waits_for_goes_away(world: Any) -> None:
-    """As when ssh gives up; and going back is no answer."""
+async def test_a_question_closes_when_its_caller_is_cancelled(world: Any) -> None:
+    """As when ssh gives up. Escape answers None."""
     async with world.cockpit(peer=Peer.parse("ssh://db-02")) as cockpit:
         asking = asyncio.create_task(cockpit.app.ask(UNKNOWN_HOST))
         await cockpit.settle()

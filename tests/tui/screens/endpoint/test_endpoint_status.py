@@ -1,4 +1,4 @@
-"""What an endpoint says of itself, and the screen that shows it."""
+"""The rates of an endpoint, and its screen."""
 
 # The screen is read from Textual's compositor.
 # pyright: reportPrivateUsage=false
@@ -26,7 +26,7 @@ STREAM = RunStatus(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SE
 
 
 def reading(at_s: float, *received: int | None, is_closed: bool = False) -> EndpointStatus:
-    """Return what an endpoint says at a time: a client for each number of bytes, of which None has no run."""
+    """Return a status with a client for each number of bytes; None stands for a client without a run."""
     clients = tuple(
         ClientStatus(
             number,
@@ -41,7 +41,7 @@ def reading(at_s: float, *received: int | None, is_closed: bool = False) -> Endp
 
 
 def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
-    """Of a client without a run there is none; one that has gone takes its rate with it, and keeps its bytes."""
+    """A client without a run has no rate; a gone client has none either, but its bytes remain in the total."""
     readings = EndpointRates(FACTS)
     first = readings.update(reading(10, 0, None), Totals())
     assert [client.received_bit_s for client in first.clients] == [None, None]
@@ -62,7 +62,7 @@ def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
     assert readings.update(reading(15, is_closed=True), Totals()).drain_left_ns == 28 * SECOND_NS
 
 
-def test_the_journal_counts_what_the_log_tells() -> None:
+def test_the_log_counts_its_events() -> None:
     """It keeps lines of any kind."""
     journal = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
     for entry in (
@@ -158,7 +158,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
-    """A log that wants to clear the screen is harmless; ending is asked for by any of the ways to leave."""
+    """Control characters in the log are harmless; every way to quit asks the endpoint to end."""
     endpoint = Endpoint(visited=True)
     async with shown(endpoint, (80, 24)) as (app, pilot):
         assert "SERVING" in text_of(app)
@@ -196,10 +196,10 @@ async def still(pilot: Any) -> None:
 
 @SIZES
 def test_clients_and_what_they_carry(snap_compare: Any, terminal: None, size: tuple[int, int]) -> None:
-    """Two with runs, and one that only looks."""
+    """Two clients with runs, and one without."""
     assert snap_compare(EndpointApp(Endpoint(visited=True)), terminal_size=size, run_before=still)
 
 
 def test_nobody_is_there_yet(snap_compare: Any, terminal: None) -> None:
-    """How to become the first."""
+    """The screen has the command that connects the first client."""
     assert snap_compare(EndpointApp(Endpoint(visited=False)), terminal_size=(80, 24), run_before=still)

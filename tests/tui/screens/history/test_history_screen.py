@@ -50,7 +50,7 @@ def told(cockpit: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-async def test_h_shows_what_is_kept_the_newest_first(world: Any, kept: Any, size: tuple[int, int]) -> None:
+async def test_h_lists_the_stored_runs_newest_first(world: Any, kept: Any, size: tuple[int, int]) -> None:
     """With rate, percentage, verdict and label; escape goes back."""
     async with world.cockpit(size) as cockpit:
         await opened(cockpit)
@@ -63,7 +63,7 @@ async def test_h_shows_what_is_kept_the_newest_first(world: Any, kept: Any, size
 
 
 async def test_without_a_log_there_is_no_history(world: Any) -> None:
-    """And it is said why."""
+    """A message says why."""
     async with world.cockpit() as cockpit:
         await cockpit.press("h")
         assert isinstance(cockpit.app.screen, CockpitScreen)
@@ -71,7 +71,7 @@ async def test_without_a_log_there_is_no_history(world: Any) -> None:
 
 
 async def test_the_list_is_filtered_as_it_is_typed(world: Any, kept: Any) -> None:
-    """Letters go into the filter, and nowhere else; escape takes it away."""
+    """Letters go only into the filter; escape clears it."""
     async with world.cockpit() as cockpit:
         await opened(cockpit, "slash", *"peer:db-02 pass")
         assert shown(cockpit) == [CHANGED, FIRST]
@@ -107,7 +107,7 @@ async def test_a_label_and_a_note_are_written_in_their_place(world: Any, kept: A
         assert cockpit.app.screen.query_one(RunTable).run_id == SHORT
 
 
-async def test_what_is_too_long_is_told_and_not_kept(world: Any, kept: Any) -> None:
+async def test_a_label_that_is_too_long_is_refused(world: Any, kept: Any) -> None:
     """As on the command line."""
     async with world.cockpit() as cockpit:
         await opened(cockpit, "l")
@@ -153,7 +153,7 @@ async def test_enter_opens_the_run(world: Any, kept: Any) -> None:
 
 
 async def test_marked_runs_are_compared(world: Any, kept: Any) -> None:
-    """The oldest is what the others are held against; a difference says whether it is real."""
+    """The others are compared with the oldest; each difference has its significance."""
     async with world.cockpit((120, 40)) as cockpit:
         await opened(cockpit, "c")
         assert isinstance(cockpit.app.screen, HistoryScreen)
@@ -168,7 +168,7 @@ async def test_marked_runs_are_compared(world: Any, kept: Any) -> None:
 
 
 async def test_marked_runs_are_exported_in_one_file(world: Any, kept: Any, tmp_path: Path) -> None:
-    """In the form that is chosen."""
+    """The format is the chosen one."""
     async with world.cockpit() as cockpit:
         await opened(cockpit, "space", "space", "e", "j")
         cockpit.app.screen.query_one(Input).value = str(tmp_path / "runs.json")

@@ -36,7 +36,7 @@ FAR = Peer("db-02")
     ],
     ids=lambda refusal: type(refusal).__name__,
 )
-async def test_a_far_end_that_cannot_be_used_is_told_with_what_to_do(
+async def test_an_unusable_far_end_is_shown_with_the_remedy(
     world: Any, size: tuple[int, int], refusal: Exception
 ) -> None:
     """The reason, the key that tries again, the key that goes elsewhere; and it goes on once it is back."""
@@ -55,7 +55,7 @@ async def test_a_far_end_that_cannot_be_used_is_told_with_what_to_do(
 
 
 async def test_going_to_loopback_after_a_refusal_needs_no_far_end(world: Any) -> None:
-    """What the message offers as a way out is one: nobody is asked before a run brings its own far end."""
+    """No far end is queried on loopback: a run starts its own."""
     world.refusal = PeerUnreachable("db-02:5820 refused the connection")
     async with world.cockpit(peer=FAR) as cockpit:
         await cockpit.end()
@@ -80,8 +80,8 @@ async def test_a_run_that_is_refused_leaves_the_app_ready_for_the_next_one(world
 
 
 @pytest.mark.parametrize("error", [WorkerError("a worker ended by itself"), ZeroDivisionError("by zero")], ids=repr)
-async def test_a_fault_is_a_message_and_never_a_traceback(world: Any, error: Exception) -> None:
-    """Whatever a run raises is told where a person can read it."""
+async def test_an_unforeseen_error_is_a_message_and_no_traceback(world: Any, error: Exception) -> None:
+    """Whatever a run raises is shown on the screen."""
     async with world.cockpit() as cockpit:
         world.refusal = error
         await cockpit.press("space")
@@ -135,7 +135,7 @@ async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
         assert len(cockpit.line(0)) == 80
 
 
-async def test_the_far_end_is_not_exchanged_under_a_run(world: Any) -> None:
+async def test_the_peer_cannot_be_changed_during_a_run(world: Any) -> None:
     """Peer and retry wait until the run has ended; the preset is for the next run."""
     async with world.cockpit(peer=FAR) as cockpit:
         await cockpit.press("space", "c")
@@ -146,7 +146,7 @@ async def test_the_far_end_is_not_exchanged_under_a_run(world: Any) -> None:
 
 
 async def test_a_stop_before_the_run_is_open_still_stops_it(world: Any) -> None:
-    """A person who thinks better of it need not wait for the far end."""
+    """A person who changes their mind need not wait for the far end."""
     async with world.cockpit() as cockpit:
         cockpit.app.cockpit.action_toggle_run()
         cockpit.app.cockpit.action_toggle_run()
@@ -156,7 +156,7 @@ async def test_a_stop_before_the_run_is_open_still_stops_it(world: Any) -> None:
         assert cockpit.app.cockpit.phase is Phase.DONE
 
 
-async def test_leaving_the_app_by_force_gives_the_run_back(world: Any) -> None:
+async def test_leaving_the_app_by_force_releases_the_run(world: Any) -> None:
     """However the app ends, the run's context is left."""
     async with world.cockpit() as cockpit:
         await cockpit.press("space")
@@ -166,7 +166,7 @@ async def test_leaving_the_app_by_force_gives_the_run_back(world: Any) -> None:
 
 
 async def test_a_loopback_run_has_no_percentage_and_no_line(world: Any) -> None:
-    """A percentage of nothing is nothing."""
+    """Nothing is expected of loopback."""
     async with world.cockpit((120, 40), preset="loopback") as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 50e9)
@@ -207,7 +207,7 @@ async def test_the_screen_survives_any_size(world: Any) -> None:
         assert "Mb/s" in cockpit.text()
 
 
-async def test_it_reads_without_colour(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_everything_is_readable_without_colour(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Marks and words say what colours say."""
     monkeypatch.setitem(os.environ, "NO_COLOR", "1")
     async with world.cockpit((80, 24)) as cockpit:
@@ -236,8 +236,8 @@ async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
         assert app.cockpit.readings.elapsed_ns == world.script.elapsed_ns
 
 
-async def test_a_far_end_that_wants_a_key_is_given_one(world: Any) -> None:
-    """The app asks for it, does not show it, says what is wrong with one that cannot be, and tries it."""
+async def test_a_far_end_with_a_key_makes_the_app_prompt_for_it(world: Any) -> None:
+    """The prompt hides the key and explains an invalid one; the app then queries the far end with it."""
     world.refusal = PeerKeyRequired("db-02:5820 asks for a key: set LINKGAUGE_KEY")
     async with world.cockpit((120, 40), peer=FAR) as cockpit:
         await cockpit.end()
@@ -255,7 +255,7 @@ async def test_a_far_end_that_wants_a_key_is_given_one(world: Any) -> None:
         assert "READY" in cockpit.line(0)
 
 
-async def test_transactions_are_counted_by_the_second_wherever_a_rate_stands(world: Any) -> None:
+async def test_transactions_a_second_replace_rates_everywhere(world: Any) -> None:
     """In the gauge, the plot, the sessions and the stretches; a difference of nothing has no sign."""
     plan = Plan(Settings(sessions=2), workload=Workload.RR, duration_ns=30 * SECOND_NS)
     async with world.cockpit((120, 40), preset="loopback", plan=plan) as cockpit:
@@ -273,8 +273,8 @@ async def test_transactions_are_counted_by_the_second_wherever_a_rate_stands(wor
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-async def test_what_only_the_next_run_will_have_is_marked_so(world: Any, size: tuple[int, int]) -> None:
-    """The probe goes before payload flows, so a run that goes on cannot get one; nor another duration."""
+async def test_settings_of_only_the_next_run_are_marked_so(world: Any, size: tuple[int, int]) -> None:
+    """The probe starts before the payload, so a run in progress cannot get one; nor another duration."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("t", "l")
         assert "next run" not in cockpit.line(2)
@@ -289,7 +289,7 @@ async def test_what_only_the_next_run_will_have_is_marked_so(world: Any, size: t
         assert "no latency" not in cockpit.line(2)
 
 
-async def test_a_probe_that_is_lost_is_told_while_the_stream_goes_on(world: Any) -> None:
+async def test_a_lost_probe_is_reported_while_the_stream_continues(world: Any) -> None:
     """As the engine warns of it, in the panel where everything to know about the figures stands."""
     plan = Plan(probe=True, duration_ns=30 * SECOND_NS)
     async with world.cockpit((120, 40), plan=plan) as cockpit:

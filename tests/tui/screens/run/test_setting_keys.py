@@ -106,8 +106,8 @@ async def test_t_goes_around_the_durations(world: Any, size: tuple[int, int]) ->
 
 
 @both_sizes
-async def test_toggles_change_a_run_that_goes_on(world: Any, size: tuple[int, int]) -> None:
-    """Each change reaches the run at once, is acknowledged in the toggles, and marked in the plot."""
+async def test_setting_keys_change_the_current_run(world: Any, size: tuple[int, int]) -> None:
+    """Each change reaches the run at once, and shows in the settings bar and in the plot."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("space")
         world.script.run_for(8, 7.1e9)
@@ -128,8 +128,8 @@ async def test_toggles_change_a_run_that_goes_on(world: Any, size: tuple[int, in
 
 
 @both_sizes
-async def test_p_holds_the_instruments_still_and_lets_them_go_on(world: Any, size: tuple[int, int]) -> None:
-    """What is drawn stays, the stopwatch and the toggles go on, and so does the run; then all is there again."""
+async def test_p_freezes_the_instruments_and_releases_them(world: Any, size: tuple[int, int]) -> None:
+    """The stopwatch, the settings and the run continue; after the pause everything is up to date."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("p")
         assert not cockpit.app.cockpit.state.is_paused
@@ -153,7 +153,7 @@ async def test_p_holds_the_instruments_still_and_lets_them_go_on(world: Any, siz
 
 
 @both_sizes
-async def test_the_preset_keys_open_the_list_which_filters(world: Any, size: tuple[int, int]) -> None:
+async def test_the_preset_keys_open_a_list_with_a_filter(world: Any, size: tuple[int, int]) -> None:
     """Type, go down with the arrow, choose with enter."""
     async with world.cockpit(size) as cockpit:
         for key in ("n", "f", "slash"):
@@ -179,7 +179,7 @@ async def test_escape_leaves_the_list_and_the_preset_alone(world: Any, size: tup
 
 @both_sizes
 async def test_c_connects_to_another_peer(world: Any, size: tuple[int, int]) -> None:
-    """What is no peer is told in the dialog; a peer is asked at once who it is."""
+    """The dialog explains an invalid peer; a valid one is queried at once."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("c")
         field = cockpit.app.screen.query_one(Input)
@@ -281,7 +281,7 @@ async def test_quitting_without_a_run_quits_at_once(world: Any, key: str) -> Non
         assert cockpit.app._exit
 
 
-async def test_every_action_has_a_key_a_method_and_a_place(world: Any) -> None:
+async def test_every_action_has_a_key_a_method_and_a_screen(world: Any) -> None:
     """The registry is complete: keys are unique, methods exist, the palette knows each action by name."""
     screens = (CockpitScreen, HistoryScreen, StoredRunScreen, CompareScreen, EndpointScreen, SweepScreen)
     assert {screen.SCREEN_KIND for screen in screens} == set(ScreenKind)
@@ -306,8 +306,8 @@ async def test_the_palette_does_what_the_key_does(world: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=str)
-async def test_the_footer_and_the_toggles_name_their_keys(world: Any, size: tuple[int, int]) -> None:
-    """Nothing has to be known by heart."""
+async def test_the_footer_and_the_settings_bar_name_their_keys(world: Any, size: tuple[int, int]) -> None:
+    """The footer has the actions, the settings bar those of the settings."""
     async with world.cockpit(size) as cockpit:
         footer = cockpit.text().splitlines()[-1]
         for word in ("space", "pause", "network", "peer", "help", "quit"):
@@ -318,7 +318,7 @@ async def test_the_footer_and_the_toggles_name_their_keys(world: Any, size: tupl
 
 @both_sizes
 async def test_the_workload_is_that_of_the_next_run(world: Any, size: tuple[int, int]) -> None:
-    """Around and around; a run that goes on keeps its own, and what is no stream is named in the toggles."""
+    """The current run keeps its own; the settings bar names every other workload than stream."""
     async with world.cockpit(size) as cockpit:
         seen: list[str] = []
         for _ in range(4):

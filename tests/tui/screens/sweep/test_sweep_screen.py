@@ -67,10 +67,10 @@ async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.timeout(240)
-async def test_a_sweep_is_asked_for_stopped_gone_on_with_and_found_again(
+async def test_a_sweep_is_started_stopped_resumed_and_reopened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With real runs over loopback; what was measured before the stop is not measured again."""
+    """Real runs over loopback: points with a result are not run again."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     async with real_app(tmp_path) as (app, log), app.run_test(size=(80, 24)) as pilot:
         await pilot.press("g")
