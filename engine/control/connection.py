@@ -1,7 +1,8 @@
-"""The control connection on an event loop: a thin adapter between a transport and the protocol machine."""
+"""The control connection on an event loop: a thin adapter between a transport and the state machine."""
 
 import asyncio
 import contextlib
+import logging
 import socket
 import time
 from collections.abc import Callable
@@ -14,16 +15,18 @@ from ..model.plan import End
 from ..protocol.messages import Message, Ping, Pong
 from ..protocol.state_machine import ControlStateMachine
 
-_LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
+_log = logging.getLogger(__name__)
 
+_LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
 _IPV4_PARTS: Final = 2
 
 
 class ControlConnection(asyncio.Protocol):
-    """One end of a control connection. Pings are answered here; all else is the caller's to `receive`.
+    """One end of a control connection. Pings are answered here; all other messages are for `receive`.
 
-    `opening` is what was read of the connection before it got here; `binding` the fingerprint of the far
-    end's certificate, where there is one.
+    `initial_bytes` were read from the socket before it became this connection; `channel_binding` is the fingerprint
+    of the far end's certificate, where there is one. `shared_secret` is set by the handshake, where both ends have
+    a key. Call `aclose` at the end.
     """
 
     def __init__(self, end: End, initial_bytes: bytes = b"", channel_binding: bytes = b"") -> None:
@@ -38,22 +41,20 @@ class ControlConnection(asyncio.Protocol):
         self._bucket: TokenBucket | None = None
         self._most_messages_s = 0
         self.last_received_ns = time.monotonic_ns()
-        self.shared_secret = (
-            b""  # what both ends, and nobody else, know of this conversation, where they have a key
-        )
+        self.shared_secret = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Set the socket up and send what the machine has to say."""
+        """Set the socket up and send the machine's first bytes."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
         sock: socket.socket | None = transport.get_extra_info("socket")
-        if sock is not None:  # ssh has it where the connection goes through that
+        if sock is not None:  # None where ssh carries the connection
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _LOW_DELAY)
         self._flush()
 
     def data_received(self, data: bytes) -> None:
-        """Feed the machine."""
+        """Feed the machine, answer pings, and deliver all other messages."""
         self.last_received_ns = time.monotonic_ns()
         self._machine.receive_data(data)
         for message in self._machine.messages_received():
@@ -62,39 +63,41 @@ class ControlConnection(asyncio.Protocol):
                 self._machine.fail(LimitReached(text, "messages_s", most))
                 break
             if isinstance(message, Ping):
-                if not self._is_choked:  # who asks and does not listen gets no answers piled up
+                if not self._is_choked:  # a peer that does not read gets no queue of answers
                     self.try_send(Pong(message.serial))
             elif not isinstance(message, Pong):
                 self._deliver(message)
         self._flush()
         if self._machine.error is not None:
+            _log.debug("the conversation failed: %s", self._machine.error)
             self._deliver(self._machine.error)
             self.close()
 
     def apply_limits(self, limits: Limits) -> None:
-        """Hold the other end to what an endpoint allows."""
+        """Enforce an endpoint's limits of message length and rate on the other end."""
         self._machine.set_max_message_bytes(limits.message_bytes)
         self._most_messages_s = limits.messages_s
         self._bucket = TokenBucket(limits.messages_s, self.last_received_ns)
 
     def pause_writing(self) -> None:
-        """Take note that the other end does not take what it is sent."""
+        """Stop answering pings: the other end does not read."""
         self._is_choked = True
 
     def resume_writing(self) -> None:
-        """Take note that it does again."""
+        """Answer pings again."""
         self._is_choked = False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever waits for a message that none will come."""
+        """Deliver the error that ended the connection."""
         self._machine.receive_eof()
         reason = "it closed the connection" if exc is None else str(exc)
+        _log.debug("the control connection ended: %s", reason)
         self._deliver(self._machine.error or ConnectionClosed(reason))
         if not self._closed.done():
             self._closed.set_result(None)
 
     def send(self, message: Message) -> None:
-        """Send a message; LocalProtocolError where the conversation does not allow it now."""
+        """Send a message; raise LocalProtocolError where the conversation does not allow it now."""
         self._machine.send(message)
         self._flush()
 
@@ -106,10 +109,10 @@ class ControlConnection(asyncio.Protocol):
         return True
 
     async def receive(self) -> Message:
-        """Return the next message; raise what ended the conversation where there will be none."""
+        """Return the next message; raise the error that ended the conversation once there are no more."""
         item = await self._inbox.get()
         if isinstance(item, LinkgaugeError):
-            self._inbox.put_nowait(item)  # for whoever asks again
+            self._inbox.put_nowait(item)  # for the next call
             raise item
         return item
 
@@ -129,7 +132,7 @@ class ControlConnection(asyncio.Protocol):
 
     @property
     def transcript(self) -> bytes:
-        """What was said before anything had to be proved, to the byte."""
+        """The bytes of both ends before the first proof."""
         return self._machine.transcript
 
     @property
@@ -141,7 +144,7 @@ class ControlConnection(asyncio.Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """What is queued because the other end does not take it."""
+        """The number of bytes queued because the other end does not read them."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     @property
@@ -156,7 +159,7 @@ class ControlConnection(asyncio.Protocol):
 
     @property
     def data_address(self) -> tuple[str | int, ...]:
-        """Where the run's data connections go: to the same port, unless control has a way of its own."""
+        """The address of the run's data connections: the same, unless ssh carries the control connection."""
         return self._extra("data_address") or self.peer_address
 
     @property
@@ -166,7 +169,7 @@ class ControlConnection(asyncio.Protocol):
 
     @property
     def ip_version(self) -> int:
-        """4 or 6, as the packets are."""
+        """The version of the packets, 4 or 6, whatever the family of the socket."""
         return 6 if self.data_address and ":" in unmap_ip_address(str(self.data_address[0])) else 4
 
     def _extra(self, name: str) -> tuple[str | int, ...]:
@@ -174,12 +177,12 @@ class ControlConnection(asyncio.Protocol):
         return self._transport.get_extra_info(name) or ()
 
     def close(self) -> None:
-        """Close once what is queued is sent."""
+        """Close once the queue is sent."""
         if self._transport is not None:
             self._transport.close()
 
     async def aclose(self, deadline_s: float = 1.0) -> None:
-        """Close and wait for it; cut the connection where the peer does not take what is queued."""
+        """Close and wait; abort the connection where the peer does not read the queue in time."""
         self.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(deadline_s):
@@ -190,7 +193,7 @@ class ControlConnection(asyncio.Protocol):
 
     def _flush(self) -> None:
         if self._transport is None:
-            return  # not connected yet: the machine keeps what it has to say
+            return  # not connected yet: the bytes stay in the machine
         data = self._machine.data_to_send()
         if data and not self._transport.is_closing():
             self._transport.write(data)

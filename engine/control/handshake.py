@@ -1,5 +1,6 @@
-"""The first words on a control connection, at both ends: who is there, and whether each has the key."""
+"""The handshake of a control connection, at both ends: introductions, and proofs of the key."""
 
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equa
 from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
 from .connection import ControlConnection
 
+_log = logging.getLogger(__name__)
+
 KEY_VARIABLE: Final = "LINKGAUGE_KEY"
 _GIVE_KEY: Final = f"set {KEY_VARIABLE} to what the endpoint there printed, or give --key-file FILE"
 _NO_DOWNGRADE: Final = (
@@ -25,9 +28,9 @@ _NO_DOWNGRADE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HandshakeResult:
-    """Who is at the two ends of a connection, each with the interface that carries it.
+    """The two ends of a connection, each with the interface that carries it.
 
-    `notes` are what a person should know of the way there; `is_through_ssh` says that ssh carries the data.
+    `notes` are for the person, about the path; `is_data_tunneled` means that ssh carries the data.
     """
 
     near: HostInfo
@@ -37,17 +40,17 @@ class HandshakeResult:
 
 
 async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeResult:
-    """Near: say who is here and hear who is there, each with the key where there is one.
+    """Near: exchange introductions with the far end, and proofs of the key where either has one.
 
-    Raises PeerWantsKey for a key that is missing or another one, PeerUntrusted where the far end has not
-    proved what it has to, PeerRefused where it declines, and what `link.receive` does.
+    Raises PeerKeyRequired for a missing or wrong key, PeerUntrusted where the far end does not prove its own,
+    PeerRefused where it declines, and any error of `link.receive`.
     """
     access = peer.access or NO_ACCESS
     near = await describe_host(link.local_address, link.peer_address)
     key = access.key
-    # Who is here is told to a stranger only by who has nothing to tell him from a friend.
+    # An end with a key introduces itself only to an end that has proved it.
     hello = Hello(near) if key is None else Hello(None, secrets.token_hex(NONCE_BYTES))
-    link.try_send(hello)  # where the far end is foreign, and said so meanwhile, `receive` tells
+    link.try_send(hello)  # where the conversation has failed already, `receive` raises
     message = await link.receive()
     if isinstance(message, Challenge):
         return HandshakeResult(near, (await _prove(link, peer, key, near)).facts)
@@ -81,30 +84,31 @@ def _welcomed(message: Message, peer: Peer) -> Welcome:
 
 
 def _is_this_host(link: ControlConnection) -> bool:
-    """Return whether nobody stands between the ends: an endpoint on loopback needs no key."""
+    """Return whether the far end is on this host: an endpoint on loopback needs no key."""
     return is_loopback_address(str(link.peer_address[0])) if link.peer_address else False
 
 
 async def handshake_as_far(
     link: ControlConnection, key: SharedKey | None, on_authenticated: Callable[[], None]
 ) -> HostInfo:
-    """Far: hear who is there, with the key where there is one, and say who is here, which is returned.
+    """Far: check the near end's key, introduce this host to it, and return that introduction.
 
-    `admit` is called once the near end has proved what it has to. Raises RemoteProtocolError, once the near end
-    has been told, where it has not the key; and what `admit` does.
+    Calls `on_authenticated` before the introduction. Raises RemoteProtocolError for a wrong key, after a refusal
+    was sent, and any error of `link.receive` and `on_authenticated`.
     """
     hello = await link.receive()
     assert isinstance(hello, Hello)  # noqa: S101 - the table allows nothing else
     if key is None:
         on_authenticated()
         facts = await describe_host(link.local_address, link.peer_address)
-        link.try_send(Welcome(facts))  # a client that broke a rule meanwhile is told later
+        link.try_send(Welcome(facts))  # a client that broke a rule meanwhile hears of it later
         return facts
     link.try_send(Challenge(secrets.token_hex(NONCE_BYTES)))
     conversation = AuthContext(link.transcript, link.channel_binding)
     proof = await link.receive()
     assert isinstance(proof, Proof)  # noqa: S101 - the table allows nothing else
     if not hello.nonce or not constant_time_equal(key.prove(NEAR_ROLE, conversation), bytes.fromhex(proof.proof)):
+        _log.debug("refused %s: wrong key", link.peer_address)
         link.try_send(Refuse("this endpoint has another key", "key"))
         raise RemoteProtocolError("it has not the key")
     link.shared_secret = key.derive_shared_secret(conversation)

@@ -1,7 +1,7 @@
-"""Whether the other end is still there, judged by what it says and by what it carries.
+"""Dead peer detection, by control messages and by payload.
 
-Pure: time is an argument. The control connection of a run may be silent for a while because the run's own flood
-fills the queue it waits in; so payload that moves counts as a sign of life as well, for some time.
+Pure: time is an argument. The control connection of a run may be silent because its packets wait in a queue that
+the run's own payload fills; so payload that moves counts as a sign of life as well, for some time.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ _NEWS_NS: Final = 50_000_000  # the kernel tells of the last packet in ticks of 
 
 
 class LivenessProblem(StrEnum):
-    """What is not as it should be at an end that is not lost."""
+    """A problem of an end that is not lost."""
 
-    SILENT = "silent"  # it says nothing, and payload moves
-    STALLED = "still"  # it answers, and no payload moves
+    SILENT = "silent"  # no control messages, and payload moves
+    STALLED = "still"  # control messages, and no payload moves
 
 
 @dataclass(slots=True)
@@ -37,9 +37,9 @@ class Liveness:
     timeout_ns: int = SILENCE_TIMEOUT_NS
 
     def check_timeout(self, now_ns: int, last_received_ns: int, total_bytes: int) -> int | None:
-        """Take in what is known now; return how long the other end has been silent if it is lost, else None.
+        """Return how long the other end has been silent if it is lost, else None.
 
-        `heard_ns` is when the last control bytes came, `total_bytes` all payload that was ever received
+        `last_received_ns` is the time of the last control bytes, `total_bytes` all payload that was ever received
         or acknowledged.
         """
         if total_bytes != self.total_bytes:
@@ -50,7 +50,7 @@ class Liveness:
         return silent_ns if still_ns > self.timeout_ns or silent_ns > MAX_SILENCE_NS else None
 
     def find_problem(self, now_ns: int, last_received_ns: int) -> LivenessProblem | None:
-        """Return what is wrong with an end that `lost_for_ns` has just not called lost."""
+        """Return the problem of an end, if any; call it after `check_timeout` returned None."""
         if now_ns - last_received_ns > SILENCE_TIMEOUT_NS:
             return LivenessProblem.SILENT
         return LivenessProblem.STALLED if now_ns - self.last_progress_ns > SILENCE_TIMEOUT_NS else None
@@ -58,11 +58,11 @@ class Liveness:
 
 @dataclass(slots=True)
 class DeadPeerDetector:
-    """What holds a far end that ssh started to its near end while there is load: gone within two seconds.
+    """Detects within two seconds of load that the near end of a far end started by ssh is gone.
 
-    Anything that comes is a sign of life, on the control connection or on any data connection, acknowledgements
-    among it: where a link is full, a word may be seconds behind, and they are not. A while in which this process
-    did not get to look is not counted: what came meanwhile has not been read either.
+    Anything that arrives is a sign of life, on the control connection or on any data connection, acknowledgements
+    included: on a full link a message may be seconds late, and they are not. Time in which this process did not run
+    is not counted: bytes that arrived meanwhile are still unread.
     """
 
     last_check_ns: int
@@ -71,7 +71,7 @@ class DeadPeerDetector:
     _excused_ns: int = 0
 
     def measure_silence_ns(self, now_ns: int, last_received_ns: int, total_bytes: int) -> int:
-        """Take in what is known now, every TETHER_LOOK_S; return how long there has been no sign of life."""
+        """Return how long there has been no sign of life; call it every `DEAD_PEER_CHECK_S`."""
         since_ns = now_ns - self.last_check_ns
         self.last_check_ns = now_ns
         if since_ns > _LATE_NS:

@@ -1,8 +1,8 @@
 """Several control connections over one pair of byte streams, such as those of a program that ssh runs.
 
-A frame is a channel's number, a length, and so many bytes; no bytes close the channel. The end that dials opens a
-channel by sending its first frame; numbers only rise. Frames of channel 0 say that their sender is alive.
-Each channel is a transport like that of a TCP connection, so that a ControlLink does not know the difference.
+A frame is a channel's number, a length, and so many bytes; a frame without bytes closes the channel. The connecting
+end opens a channel by sending its first frame; numbers only rise. Frames of channel 0 are keepalives. Each channel
+is a transport like that of a TCP connection, so a ControlConnection needs to know no difference.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ ProtocolFactory = Callable[["MuxChannel"], asyncio.Protocol]
 
 
 class MuxChannel(asyncio.Transport):
-    """One of the connections: what is written goes out in frames of its number."""
+    """One of the connections: a transport that writes frames of its number."""
 
     def __init__(self, mux: "Mux", number: int, extra: Mapping[str, Any]) -> None:
         super().__init__(dict(extra))
@@ -30,18 +30,18 @@ class MuxChannel(asyncio.Transport):
         self._closing = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Queue bytes; what is written after the close is dropped."""
+        """Queue bytes; drop them after the close."""
         if not self._closing:
             self._mux.send(self.number, bytes(data))
 
     def close(self) -> None:
-        """Close the channel once what is queued is sent."""
+        """Close the channel once its queue is sent."""
         if not self._closing:
             self._mux.send(self.number, b"")
             self.handle_close(None)
 
     def abort(self) -> None:
-        """Close at once: there is no queue of its own to drop."""
+        """Close at once: a channel has no queue to drop."""
         self.close()
 
     def is_closing(self) -> bool:
@@ -49,11 +49,11 @@ class MuxChannel(asyncio.Transport):
         return self._closing
 
     def get_write_buffer_size(self) -> int:
-        """Return what is queued, of all channels: they share the way."""
+        """Return the queued bytes of all channels: they share the stream."""
         return self._mux.unsent_bytes
 
     def handle_close(self, error: Exception | None) -> None:
-        """Take note that the channel is closed, whoever closed it."""
+        """Mark the channel as closed, by either end, and tell its protocol."""
         if self._closing:
             return
         self._closing = True
@@ -63,10 +63,13 @@ class MuxChannel(asyncio.Transport):
 
 
 class Mux(asyncio.Protocol):
-    """One end of the streams. `accept` gives a protocol to each channel that the other end opens.
+    """One end of the streams.
 
-    `on_lost` is called once when the streams have ended; `why_lost` may tell more than the streams do.
-    `extra` is what every channel's `get_extra_info` answers.
+    Args:
+        accept: returns the protocol of a channel that the other end opens; None refuses them.
+        on_lost: is called once when the streams have ended.
+        extra: the `get_extra_info` of every channel.
+        why_lost: returns a better cause than the streams know, if any.
     """
 
     def __init__(
@@ -91,12 +94,12 @@ class Mux(asyncio.Protocol):
     # The streams
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport that is written to; where reading has one of its own, that one second."""
+        """Keep the first transport: where reading and writing have one each, connect the writing one first."""
         if self._transport is None:
             self._transport = cast("asyncio.WriteTransport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Cut frames out of the bytes, and give each to its channel."""
+        """Pass each complete frame to its channel."""
         self.last_received_ns = time.monotonic_ns()
         self._buffer += data
         while len(self._buffer) >= _HEADER.size:
@@ -118,7 +121,7 @@ class Mux(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell every channel, and whoever has to know that there will be no more of them."""
+        """Close every channel with the cause, then call `on_lost`."""
         if self._lost:
             return
         self._lost = True
@@ -130,13 +133,13 @@ class Mux(asyncio.Protocol):
         self._on_lost()
 
     def pause_writing(self) -> None:
-        """Pass it on to all channels."""
+        """Tell all channels."""
         for channel in self._channels.values():
             if channel.protocol is not None:
                 channel.protocol.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass it on to all channels."""
+        """Tell all channels."""
         for channel in self._channels.values():
             if channel.protocol is not None:
                 channel.protocol.resume_writing()
@@ -150,11 +153,11 @@ class Mux(asyncio.Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """What is queued because the other end does not take it."""
+        """The number of bytes queued because the other end does not read them."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def open(self, protocol: asyncio.Protocol) -> MuxChannel:
-        """Open a channel for a protocol; what the other end hears of it is the protocol's first bytes."""
+        """Open a channel for a protocol; the other end learns of it from the protocol's first bytes."""
         self._newest += 1
         channel = self._add(self._newest)
         channel.protocol = protocol
@@ -162,7 +165,7 @@ class Mux(asyncio.Protocol):
         return channel
 
     def send(self, number: int, data: bytes) -> None:
-        """Send a channel's bytes; none close it."""
+        """Send bytes of a channel; no bytes close it."""
         if self._transport is None or self._transport.is_closing():
             return
         for start in range(0, max(1, len(data)), _MAX_FRAME_BYTES):
@@ -170,15 +173,15 @@ class Mux(asyncio.Protocol):
             self._transport.write(_HEADER.pack(number, len(part)) + part)
 
     def send_keepalive(self) -> None:
-        """Tell the other end that this one is there."""
+        """Send a sign of life."""
         self.send(_ALIVE, b"")
 
     def remove_channel(self, number: int) -> None:
-        """Take a channel off the list: it is closed."""
+        """Forget a closed channel."""
         self._channels.pop(number, None)
 
     def close(self) -> None:
-        """Close the streams once what is queued is sent."""
+        """Close the streams once the queue is sent."""
         if self._transport is not None:
             self._transport.close()
 
@@ -190,7 +193,7 @@ class Mux(asyncio.Protocol):
         channel = self._channels.get(number)
         if channel is None:
             if self._accept is None or number <= self._newest or not body or len(self._channels) >= _MAX_CHANNELS:
-                return  # closed here while more was on its way
+                return  # it was closed here while this frame was on its way
             self._newest = number
             channel = self._add(number)
             channel.protocol = self._accept(channel)

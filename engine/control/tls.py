@@ -1,7 +1,7 @@
-"""TLS for the control connection, where an endpoint has a certificate: the near end knows it by its fingerprint.
+"""TLS for the control connection, for an endpoint with a certificate that the near end knows by its fingerprint.
 
-No authority is asked: a fingerprint that a person carried from one host to the other says more than a name. What
-the certificate is goes into the proofs of the key as well (`binding`, auth.py). Data connections are without.
+There is no certificate authority: a fingerprint that a person carried from host to host says more than a name. It
+is part of the proofs of the key as well (`channel_binding`, auth.py). Data connections do not use TLS.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ TLS_HANDSHAKE_RECORD: Final = b"\x16"  # the first byte of a TLS connection (RFC
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What an endpoint shows: `fingerprint` is the SHA-256 of it, as the near end must know it."""
+    """The certificate of an endpoint; `fingerprint` is its SHA-256, by which the near end knows it."""
 
     context: ssl.SSLContext
     fingerprint: bytes
 
     @classmethod
     def load(cls, certificate: Path, key: Path) -> Self:
-        """Read PEM files; raise TlsProblem where they are none, or do not belong together."""
+        """Read PEM files; raise TlsError where they are invalid, or do not belong together."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         try:
@@ -48,12 +48,12 @@ def _no_password() -> str:
 
 
 def format_fingerprint(fingerprint: bytes) -> str:
-    """Return a fingerprint as it is printed and typed."""
+    """Return a fingerprint in the form in which it is printed and typed."""
     return fingerprint.hex()
 
 
 async def is_client_hello(sock: socket.socket) -> bool:
-    """Wait for the first byte of an accepted connection, leave it there, and return whether it is TLS's."""
+    """Return whether an accepted connection begins with TLS; waits for its first byte and leaves it unread."""
     loop = asyncio.get_running_loop()
     readable: asyncio.Future[None] = loop.create_future()
 
@@ -78,7 +78,7 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # the fingerprint is looked at instead, below
+    context.verify_mode = ssl.CERT_NONE  # the fingerprint is compared instead, below
     try:
         _transport, link = await asyncio.get_running_loop().create_connection(
             lambda: ControlConnection(End.NEAR), sock=sock, ssl=context, server_hostname=""
@@ -88,13 +88,13 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
             f"{peer} does not speak TLS ({getattr(error, 'reason', None) or error}): start its endpoint with "
             "--tls-cert and --tls-key, or leave the fingerprint out"
         ) from error
-    shown = link.certificate
-    found = b"" if shown is None else hashlib.sha256(shown).digest()
-    if not constant_time_equal(fingerprint, found):
+    certificate = link.certificate
+    actual = b"" if certificate is None else hashlib.sha256(certificate).digest()
+    if not constant_time_equal(fingerprint, actual):
         await link.aclose()
         raise PeerUntrusted(
-            f"{peer} cannot be trusted: its certificate's fingerprint is {format_fingerprint(found)}, "
+            f"{peer} cannot be trusted: its certificate's fingerprint is {format_fingerprint(actual)}, "
             "not the one given"
         )
-    link.channel_binding = found
+    link.channel_binding = actual
     return link

@@ -1,9 +1,10 @@
-"""What is carried out to its end, however often it is cancelled."""
+"""Work that is carried out to its end, however often it is cancelled, and reads of an exact length."""
 
 import asyncio
+import socket
 
 import pytest
-from linkgauge.engine.host.event_loop import await_shielded
+from linkgauge.engine.host.event_loop import await_shielded, read_exactly
 
 
 async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -> None:
@@ -40,3 +41,19 @@ async def test_work_that_is_seen_through_gives_what_it_returns_or_raises() -> No
     assert await await_shielded(work(None)) == 5
     with pytest.raises(OSError, match="gone"):
         await await_shielded(work(OSError("gone")))
+
+
+async def test_exactly_so_many_bytes_are_read() -> None:
+    """What follows them stays in the socket; an end before them is an error."""
+    near, far = socket.socketpair()
+    with near, far:
+        far.setblocking(False)
+        near.sendall(b"abc")
+        reading = asyncio.create_task(read_exactly(far, 5))
+        await asyncio.sleep(0)
+        near.sendall(b"defg")
+        assert await reading == b"abcde"
+        assert far.recv(10) == b"fg"
+        near.close()
+        with pytest.raises(EOFError, match="0 of 1"):
+            await read_exactly(far, 1)

@@ -1,0 +1,61 @@
+"""The first bytes of a connection: of fixed size, and never more than a protocol error."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.errors import RemoteProtocolError
+from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, Direction
+from linkgauge.engine.protocol.preamble import (
+    CONTROL_KIND,
+    DATA_HELLO_BYTES,
+    DATA_KIND,
+    PREAMBLE_BYTES,
+    PROTOCOL_VERSION,
+    DataHello,
+    decode_preamble,
+    encode_preamble,
+)
+
+FLOWS = st.sampled_from([Direction.OUT, Direction.IN])
+SESSIONS = st.integers(1, MAX_SESSIONS)
+WINDOWS = st.none() | st.integers(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES)
+TOKENS = st.binary(min_size=16, max_size=16)
+
+
+@pytest.mark.parametrize("kind", [CONTROL_KIND, DATA_KIND])
+def test_a_preamble_says_its_version_and_kind(kind: bytes) -> None:
+    """It has one size for both kinds, so that nothing past it is read."""
+    assert len(encode_preamble(kind)) == PREAMBLE_BYTES
+    assert decode_preamble(encode_preamble(kind)) == (PROTOCOL_VERSION, kind)
+
+
+@given(st.binary(min_size=PREAMBLE_BYTES, max_size=PREAMBLE_BYTES))
+def test_bytes_that_are_no_preamble_are_none(data: bytes) -> None:
+    """Any 12 bytes are a preamble or None, never an exception."""
+    found = decode_preamble(data)
+    assert found is None or data == b"linkgauge" + bytes([found[0]]) + found[1] + b"\n"
+
+
+@given(st.builds(DataHello, TOKENS, TOKENS, FLOWS, SESSIONS, st.integers(0, 2**32 - 1), WINDOWS))
+def test_what_a_data_connection_says_of_itself_arrives(hello: DataHello) -> None:
+    """Always in the same number of bytes."""
+    assert len(hello.pack()) == DATA_HELLO_BYTES
+    assert DataHello.unpack(hello.pack()) == hello
+
+
+@given(st.binary(min_size=DATA_HELLO_BYTES, max_size=DATA_HELLO_BYTES))
+def test_a_data_connections_garbage_is_at_most_a_protocol_error(data: bytes) -> None:
+    """What is accepted is within the limits that every session has."""
+    try:
+        hello = DataHello.unpack(data)
+    except RemoteProtocolError:
+        return
+    assert 1 <= hello.session <= MAX_SESSIONS
+    assert hello.window_bytes is None or MIN_WINDOW_BYTES <= hello.window_bytes <= MAX_WINDOW_BYTES
+
+
+@pytest.mark.parametrize("window", [1, MIN_WINDOW_BYTES - 1, MAX_WINDOW_BYTES + 1, 2**32 - 1])
+def test_a_data_connection_cannot_ask_for_a_window_that_a_plan_cannot(window: int) -> None:
+    """The limits of a plan hold for who comes without one."""
+    with pytest.raises(RemoteProtocolError, match="impossible window"):
+        DataHello.unpack(DataHello(bytes(16), bytes(16), Direction.OUT, 1, 0, window).pack())
