@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from ..host.debug_log import configure_debug_log
 from ..host.event_loop import await_shielded, run
 from ..model.errors import WorkerError
 from ..model.limits import Limits
@@ -85,4 +86,5 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
 
 
 if __name__ == "__main__":
+    configure_debug_log(has_stderr=False)
     run(serve_until_stdin_ends())

@@ -27,6 +27,7 @@ from ..control.keepalive import (
 )
 from ..control.multiplexer import Mux, MuxChannel
 from ..far.endpoint import Endpoint, listen
+from ..host.debug_log import configure_debug_log
 from ..host.event_loop import run
 from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
@@ -67,6 +68,7 @@ class ListenReply:
 def main() -> None:
     """Be the far end of whoever is at the other end of standard input and output."""
     signal.alarm(_TOLD_DEADLINE_S)
+    configure_debug_log(has_stderr=False)
     streams = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)

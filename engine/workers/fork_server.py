@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final, NoReturn
 
+from ..host.debug_log import configure_debug_log
 from ..host.event_loop import loop_factory
 from ..model.errors import DecodeError
 from ..model.serialization import decode
@@ -178,6 +179,7 @@ def _ignore(_number: int, _frame: object) -> None:
 def main() -> None:
     """Serve the socket whose descriptor is the first argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    configure_debug_log(has_stderr=False)
     # Work that each worker would do at its start is done here once: load uvloop, build the decoders of commands.
     loop_factory()
     for kind in COMMANDS:

@@ -1,5 +1,6 @@
-"""Groups of commands with a command that is meant where none is named."""
+"""Groups of commands with a default command, used where none is named."""
 
+from itertools import takewhile
 from typing import Any, ClassVar
 
 from typer.core import TyperGroup
@@ -9,17 +10,19 @@ class DefaultGroup(TyperGroup):
     """`linkgauge runs` is `linkgauge runs list`: what names no command belongs to the default one."""
 
     default: ClassVar[str] = "list"
-    own_options: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
+    own_flags: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default command in front of arguments that start with no command."""
-        if not args or (args[0] not in self.commands and args[0] not in self.own_options):
-            args = [self.default, *args]
-        return super().parse_args(ctx, args)
+        """Insert the default command where the first argument after the group's own flags is no command."""
+        own = list(takewhile(self.own_flags.__contains__, args))
+        rest = args[len(own) :]
+        if not rest or rest[0] not in self.commands:
+            rest = [self.default, *rest]
+        return super().parse_args(ctx, [*own, *rest])
 
 
 class AppGroup(DefaultGroup):
     """`linkgauge [PEER]` is `linkgauge app [PEER]`."""
 
     default = "app"
-    own_options = frozenset({"-h", "--help", "--version"})
+    own_flags = frozenset({"-h", "--help", "--version", "-v", "--verbose"})

@@ -3,11 +3,9 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
@@ -21,8 +19,7 @@ from ..services.config import config_dir
 from ..services.preferences import read_preferences, save_preferences
 from ..state.endpoint import EndpointInfo, EndpointLog
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
-
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from .signals import handle_signals
 
 
 def serve_on_screen(service: EndpointConfig) -> int:
@@ -125,25 +122,12 @@ async def _serve(service: EndpointConfig, entrance: EndpointSetup, journal: Endp
             save=partial(save_preferences, config_dir()),
         )
         ending.on_over = app.exit
-        with _ended_by_signals(app, ending):
+
+        def receive(number: signal.Signals) -> None:
+            ending.begin()
+            if number is signal.SIGHUP:  # to draw on a terminal that has gone would block for good
+                app.exit()
+
+        with handle_signals(receive):
             await app.run_async()
             await ending.finish()  # where the terminal has gone the runs may still end
-
-
-@contextmanager
-def _ended_by_signals(app: EndpointApp, ending: _Ending) -> Generator[None]:
-    """End on a signal as on the key; without the terminal nothing is drawn any more: that would block for good."""
-    loop = asyncio.get_running_loop()
-
-    def receive(number: signal.Signals) -> None:
-        ending.begin()
-        if number is signal.SIGHUP:
-            app.exit()
-
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, receive, number)
-    try:
-        yield
-    finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)

@@ -18,6 +18,7 @@ from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint, listen
 from ...engine.far.event_log import LogEntry, LogSink
 from ...engine.far.systemd import get_inherited_listener, notify_systemd
+from ...engine.host.debug_log import configure_debug_log
 from ...engine.host.event_loop import run
 from ...engine.model.access import SharedKey
 from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError
@@ -26,6 +27,7 @@ from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer
 from ..services.credentials import key_from_environment, read_key_file
 from .output import emit_json, emit_json_line, emit_line, prepare_streams, print_stderr, print_stderr_json
+from .signals import handle_signals
 
 # MERGED FROM tui/cli/service:
 # What a far end is started with, and its start in a process that has nothing else in it.
@@ -189,6 +191,7 @@ def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
 def main() -> int:
     """Serve as this process was told to; return its exit status."""
     prepare_streams()
+    configure_debug_log()
     try:
         return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
     except LinkgaugeError as error:
@@ -229,7 +232,7 @@ def _json_log(line: str) -> None:
 
 
 class _Orders:
-    """What signals tell an endpoint: SIGTERM to end with its runs, SIGINT at once, SIGHUP to read files again."""
+    """Orders by signal: SIGTERM ends the endpoint with its runs, SIGINT at once; SIGHUP reads its files again."""
 
     def __init__(self, reload: Callable[[], None]) -> None:
         self.end = asyncio.Event()
@@ -237,11 +240,9 @@ class _Orders:
         self._reload = reload
         # Without its terminal it would go on unseen; without one it is a service.
         self._has_terminal = sys.stdin.isatty()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._receive, number)
 
-    def _receive(self, number: signal.Signals) -> None:
+    def receive(self, number: signal.Signals) -> None:
+        """Take a signal."""
         if number is signal.SIGHUP and not self._has_terminal:
             self._reload()
             return
@@ -261,12 +262,13 @@ async def _serve(service: EndpointConfig, entrance: EndpointSetup, log: LogSink)
             notify_systemd("READY=1", manager)
 
         orders = _Orders(read_again)
-        _tell(service, endpoint.address, entrance)
-        notify_systemd("READY=1", manager)
-        await orders.end.wait()
-        notify_systemd("STOPPING=1", manager)
-        if not orders.end_now.is_set():
-            await drain(endpoint, orders.end_now, log)
+        with handle_signals(orders.receive):
+            _tell(service, endpoint.address, entrance)
+            notify_systemd("READY=1", manager)
+            await orders.end.wait()
+            notify_systemd("STOPPING=1", manager)
+            if not orders.end_now.is_set():
+                await drain(endpoint, orders.end_now, log)
 
 
 def _tell(service: EndpointConfig, address: tuple[str, int], entrance: EndpointSetup) -> None:

@@ -5,6 +5,7 @@ not be run, or not to its end. This module and the options of the commands load 
 imports what it needs when it runs, so that `--help` answers at once.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Annotated, Final
 
@@ -12,6 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from ... import __version__
+from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log
 from ...engine.model.errors import LinkgaugeError
 from .command_groups import AppGroup
 from .commands import ceiling, lab, presets, runs, sweep
@@ -39,8 +41,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         emit_line(f"{PROGRAM} {__version__}")
         raise typer.Exit
 
@@ -51,11 +53,20 @@ def root(
         bool,
         typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version."),
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", metavar="", help="Log what linkgauge does on stderr; see also LINKGAUGE_LOG."
+        ),
+    ] = False,
 ) -> None:
     """Tell whether a network link delivers what a link of its kind should, and if not, why not.
 
     Without a command, the app opens: linkgauge [PEER]. Without a PEER it tests this machine's loopback.
     """
+    if verbose:
+        os.environ.setdefault(LOG_VARIABLE, "debug")
+    configure_debug_log()
 
 
 app.command("app")(with_options(open_app))

@@ -93,6 +93,14 @@ def print_stderr_json(document: Any) -> None:
         sys.stderr.flush()
 
 
+def keep_log_off_screen() -> None:
+    """Turn a debug log on stderr off before an app draws there, and say where it can go instead."""
+    from ...engine.host.debug_log import LOG_VARIABLE, disable_stderr_log
+
+    if disable_stderr_log():
+        print_stderr(f"the app has the terminal for itself: no log; give {LOG_VARIABLE}=FILE")
+
+
 def stderr_console() -> "Console":
     """Return the Rich console of stderr."""
     from rich.console import Console

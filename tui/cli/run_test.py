@@ -1,11 +1,10 @@
 """A test without the app: carried out, watched, summed up, judged."""
 
 import asyncio
-import contextlib
 import signal
-from collections.abc import Generator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ...engine.host.event_loop import run
@@ -26,6 +25,7 @@ from .live_line import LiveLine
 from .output import emit_json, emit_rich, print_stderr
 from .preset_option import check_link_options, choose_preset
 from .render.summary import summary_parts
+from .signals import RunStopper, handle_signals, interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class TestJob:
 def run_test(test: TestJob) -> int:
     """Carry a test out and print what it found; return the exit status."""
     log = open_run_log(print_stderr)
-    told: list[str] = []
+    printed: list[str] = []
     try:
-        outcome = run(_carry_out(test, log, told))
+        outcome = run(_carry_out(test, log, printed))
     finally:
         if log is not None:
             log.close()  # what is still to be written may fail as well
-            if log.problem is not None and log.problem not in told:
+            if log.problem is not None and log.problem not in printed:
                 print_stderr(log.problem)
     if outcome is None:
         print_stderr("interrupted before anything was measured")
@@ -82,83 +82,55 @@ def run_test(test: TestJob) -> int:
     return verdict_exit_status(outcome.summary, outcome.verdict)
 
 
-async def _carry_out(test: TestJob, log: RunLog | None, told: list[str]) -> Outcome | None:
-    """Return what came out; None where a signal ended it before it had begun. Notices go to `told` as well."""
-    with _stopped_by_signals(test.plan) as signals:
+async def _carry_out(test: TestJob, log: RunLog | None, printed: list[str]) -> Outcome | None:
+    """Return the outcome; None where a signal came before the run began. Notices are added to `printed`."""
+    session: RunSession | None = None
+    stopper = RunStopper(partial(_explain_signal, is_endless=test.plan.duration_ns is None))
+    with handle_signals(stopper.receive):
         try:
             async with ForkServerLease(), AsyncExitStack() as stack:
                 far = None
                 if test.peer.ssh is not None:  # ssh may ask on the terminal, where no line is drawn yet
                     far = await stack.enter_async_context(open_far_end(test.peer))
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-                chosen = await choose_preset(test.preset, test.variant, far or test.peer)
+                choice = await choose_preset(test.preset, test.variant, far or test.peer)
                 async with open_run_session(
                     test.plan,
-                    chosen.preset,
+                    choice.preset,
                     test.peer,
                     log=log,
                     csv=test.csv,
                     pass_percent=test.pass_percent,
                     far_end=far,
-                    notices=chosen.notices,
-                    variant=chosen.variant,
+                    notices=choice.notices,
+                    variant=choice.variant,
                     label=test.label,
                     target_ci_percent=test.target_ci_percent,
-                ) as conducted:
-                    signals.conducted = conducted
-                    await _watch(conducted, live, told, as_json=test.as_json)
-                    return conducted.outcome
+                ) as session:
+                    stopper.run = session
+                    await _show(session, live, printed, as_json=test.as_json)
+                    return session.outcome
         except asyncio.CancelledError:
-            if not signals.received:
+            if not stopper.received:
                 raise
-            return None if signals.conducted is None else signals.conducted.outcome
+            return None if session is None else session.outcome
 
 
-async def _watch(conducted: RunSession, live: LiveLine, told: list[str], *, as_json: bool) -> None:
-    """Show how it goes. Warnings are in the summary too; in JSON a person does not see them there."""
-    async for event in conducted:
-        for interval in conducted.intervals:
-            live.show(interval, conducted.meter)
+async def _show(session: RunSession, live: LiveLine, printed: list[str], *, as_json: bool) -> None:
+    """Show the run's progress. Warnings are in the summary, but a person does not see them in JSON."""
+    async for event in session:
+        for interval in session.intervals:
+            live.show(interval, session.meter)
         if isinstance(event, Warned) and as_json:
             live.print_above(event.text)
-        for notice in conducted.notices[len(told) :]:
+        for notice in session.notices[len(printed) :]:
             live.print_above(notice)
-            told.append(notice)
+            printed.append(notice)
 
 
-class _Signals:
-    """What SIGINT, SIGTERM and SIGHUP do to a test: the first one ends it in order, a second one at once."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.conducted: RunSession | None = None
-        self.received = 0
-        self._until_stopped = plan.duration_ns is None
-        self._task = asyncio.current_task()
-
-    def receive(self, number: signal.Signals) -> None:
-        """Take a signal in."""
-        self.received += 1
-        if self.conducted is not None and self.received == 1:
-            self.conducted.stop(*self._why(number))
-        elif self._task is not None:
-            self._task.cancel()
-
-    def _why(self, number: signal.Signals) -> tuple[Reason, str]:
-        if number is signal.SIGINT and self._until_stopped:
-            return Reason.STOPPED, "stopped with Ctrl-C, as it was to run until then"
-        name = "Ctrl-C (SIGINT)" if number is signal.SIGINT else number.name
-        return Reason.INTERRUPTED, f"interrupted by {name}"
-
-
-@contextlib.contextmanager
-def _stopped_by_signals(plan: Plan) -> Generator[_Signals]:
-    loop = asyncio.get_running_loop()
-    signals = _Signals(plan)
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
-        loop.add_signal_handler(number, signals.receive, number)
-    try:
-        yield signals
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+def _explain_signal(number: signal.Signals, *, is_endless: bool) -> tuple[Reason, str]:
+    if number is not signal.SIGINT:
+        return interruption(number)
+    if is_endless:
+        return Reason.STOPPED, "stopped with Ctrl-C, as it was to run until then"
+    return Reason.INTERRUPTED, "interrupted by Ctrl-C (SIGINT)"

@@ -1,18 +1,15 @@
 """`linkgauge sweep`, once its command line is read: the runs one after the other, and what they come to."""
 
 import asyncio
-import contextlib
 import csv
-import signal
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...engine.host.event_loop import run
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.events import Reason
 from ...engine.model.peer import Peer
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.results.run_log import RunLog
@@ -23,7 +20,6 @@ from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
 from ..services.run_log_access import open_run_log
-from ..services.run_session import RunSession
 from ..services.sweeps import SweepRunner, load_results, result_from_run, save_sweep
 from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_json
@@ -31,6 +27,7 @@ from .exit_status import INCOMPLETE, PASS
 from .live_line import LiveLine
 from .output import PROGRAM, emit_json, emit_rich, print_stderr
 from .preset_option import choose_preset
+from .signals import RunStopper, handle_signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,8 @@ class _Progress:
 
 async def _carry_out(asked: SweepJob, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
     base = asked.sweep.base
-    with _stopped_by_signals() as stop:
+    stopper = RunStopper()
+    with handle_signals(stopper.receive):
         try:
             async with ForkServerLease(), open_far_end(with_access(asked.peer)) as far, AsyncExitStack() as stack:
                 # Only now: ssh may have asked something on the terminal.
@@ -118,12 +116,12 @@ async def _carry_out(asked: SweepJob, log: RunLog | None, todo: Sequence[SweepPo
                 sweeper = await _sweeper(asked, log, far, live)
                 progress.sweep = sweeper.sweep
                 for point in todo:
-                    cell = await _run_point(sweeper, point, stop, live)
+                    cell = await _run_point(sweeper, point, stopper, live)
                     if cell is None:
                         return
                     live.print_above(progress.add(cell))
         except asyncio.CancelledError:
-            if not stop.received:
+            if not stopper.received:
                 raise
 
 
@@ -138,51 +136,23 @@ async def _sweeper(asked: SweepJob, log: RunLog | None, far: FarEnd, live: LiveL
     return SweepRunner(sweep, chosen.preset, asked.peer, log, far, chosen.variant)
 
 
-async def _run_point(sweeper: SweepRunner, point: SweepPoint, stop: "_Stop", live: LiveLine) -> SweepResult | None:
+async def _run_point(
+    sweeper: SweepRunner, point: SweepPoint, stopper: RunStopper, live: LiveLine
+) -> SweepResult | None:
     """Run one point; None where the sweep is to end."""
-    if stop.received:
+    if stopper.received:
         return None
-    async with sweeper.run_point(point) as conducted:
-        stop.conducted = conducted
-        async for _event in conducted:
-            for interval in conducted.intervals:
-                live.show(interval, conducted.meter)
-        stop.conducted = None
-    outcome = conducted.outcome
+    async with sweeper.run_point(point) as session:
+        stopper.run = session
+        async for _event in session:
+            for interval in session.intervals:
+                live.show(interval, session.meter)
+        stopper.run = None
+    outcome = session.outcome
     cell = None if outcome is None else result_from_run(point, outcome.run_id, outcome.summary)
-    if cell is None and not stop.received and outcome is not None:
+    if cell is None and not stopper.received and outcome is not None:
         live.print_above(f"{point_words(point)}: {outcome.summary.end.detail}")
     return cell
-
-
-class _Stop:
-    """Ctrl-C ends the run that goes on, and the sweep with it; a second one ends all at once."""
-
-    def __init__(self) -> None:
-        self.conducted: RunSession | None = None
-        self.received = 0
-        self._task = asyncio.current_task()
-
-    def receive(self, number: signal.Signals) -> None:
-        """Take a signal in."""
-        self.received += 1
-        if self.conducted is not None and self.received == 1:
-            self.conducted.stop(Reason.INTERRUPTED, f"interrupted by {number.name}")
-        elif self._task is not None:
-            self._task.cancel()
-
-
-@contextlib.contextmanager
-def _stopped_by_signals() -> Generator[_Stop]:
-    loop, stop = asyncio.get_running_loop(), _Stop()
-    watched = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in watched:
-        loop.add_signal_handler(number, stop.receive, number)
-    try:
-        yield stop
-    finally:
-        for number in watched:
-            loop.remove_signal_handler(number)
 
 
 def _tell(asked: SweepJob, cells: Sequence[SweepResult]) -> None:

@@ -10,7 +10,6 @@ from typing import Final, Protocol
 
 from ...engine.host.event_loop import run
 from ...engine.model.errors import PlanError, RunLogError
-from ...engine.model.events import Reason
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
@@ -35,8 +34,8 @@ from ..services.run_session import RunSession, open_run_session
 from ..services.sweeps import find_sweep, load_results, save_sweep
 from ..services.user_presets import load_presets, problem_lines
 from .output import print_stderr
+from .signals import handle_signals, interruption
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _END_DEADLINE_S: Final = 5.0
 _REST_DEADLINE_S: Final = 10.0
 
@@ -90,7 +89,7 @@ class AppBackend:
         """Begin to end the run that goes on, and have the log say why; return whether there is one."""
         if self._run is None:
             return False
-        self._run.stop(Reason.INTERRUPTED, f"interrupted by {number.name}")
+        self._run.stop(*interruption(number))
         return True
 
     async def wait_until_idle(self, within_s: float) -> None:
@@ -167,7 +166,7 @@ async def _run_app(
             loaded=read_preferences(config_dir()),
             save=partial(save_preferences, config_dir()),
         )
-        with _left_on_signals(app, world):
+        with _leave_on_signal(app, world):
             await app.run_async()
             await world.wait_until_idle(
                 _REST_DEADLINE_S
@@ -176,9 +175,8 @@ async def _run_app(
 
 
 @contextmanager
-def _left_on_signals(app: LinkgaugeApp, world: AppBackend) -> Generator[None]:
-    """Leave the app on a signal: the run ends in order, and the terminal is given back as it was."""
-    loop = asyncio.get_running_loop()
+def _leave_on_signal(app: LinkgaugeApp, world: AppBackend) -> Generator[None]:
+    """Leave the app on a signal: the run ends in order, and the terminal is restored."""
     leaving: set[asyncio.Task[None]] = set()
 
     async def leave(number: signal.Signals) -> None:
@@ -188,17 +186,14 @@ def _left_on_signals(app: LinkgaugeApp, world: AppBackend) -> Generator[None]:
         app.exit(return_code=128 + number)
 
     def receive(number: signal.Signals) -> None:
-        leaving.add(loop.create_task(leave(number)))
+        leaving.add(asyncio.create_task(leave(number)))
 
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, receive, number)
-    try:
-        yield
-    finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
-        for task in leaving:
-            task.cancel()
+    with handle_signals(receive):
+        try:
+            yield
+        finally:
+            for task in leaving:
+                task.cancel()
 
 
 # MERGED FROM tui/cli/app_sweeps:

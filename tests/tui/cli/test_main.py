@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from linkgauge.tui.cli.main import run_command_line
 
 DEADLINE_S = 30.0
 
@@ -230,3 +231,22 @@ def test_closed_standard_streams_are_no_reason_to_fail() -> None:
     command = f"exec {sys.executable} -m linkgauge presets list <&- >&- 2>&-"
     done = subprocess.run(["/bin/sh", "-c", command], timeout=DEADLINE_S, check=False)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("flag", ["-v", "--verbose"])
+def test_verbose_stands_before_a_command_and_before_a_peer(
+    flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The default command is still the app, and a log that is chosen by the variable stays chosen."""
+    configured: list[str] = []
+    monkeypatch.setattr(
+        "linkgauge.tui.cli.main.configure_debug_log", lambda: configured.append(os.environ["LINKGAUGE_LOG"])
+    )
+    monkeypatch.setenv("LINKGAUGE_LOG", "")
+    monkeypatch.delenv("LINKGAUGE_LOG")
+    assert run_command_line([flag, "presets", "list"]) == 0
+    assert run_command_line([flag, "db-02"]) == 2
+    assert "the app needs a terminal" in capsys.readouterr().err
+    monkeypatch.setenv("LINKGAUGE_LOG", "/tmp/log")
+    assert run_command_line([flag, "presets", "list"]) == 0
+    assert configured == ["debug", "debug", "/tmp/log"]

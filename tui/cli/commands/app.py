@@ -10,6 +10,7 @@ from ....engine.model.peer import LOOPBACK
 from ...text.language import resolve_language
 from .. import options as given
 from ..options import SshOptions
+from ..output import keep_log_off_screen
 
 _APP_TEST_S: Final = "30"
 _LOOPBACK_TEST_S: Final = "5"
@@ -39,6 +40,7 @@ def open_app(
     if is_app:
         from ..terminal_app import run_app
 
+        keep_log_off_screen()
         return run_app(wanted, preset, named_in, plan)
     if peer is not None:
         raise UsageError(

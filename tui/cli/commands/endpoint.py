@@ -130,7 +130,9 @@ def endpoint(
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("--ui needs a terminal for its screen; without one: linkgauge endpoint")
     from ..endpoint_screen import serve_on_screen
+    from ..output import keep_log_off_screen
 
+    keep_log_off_screen()
     return serve_on_screen(service)
 
 
