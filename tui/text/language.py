@@ -1,4 +1,4 @@
-"""Which language presets are named in: the one asked for, else the locale's, as far as there are names."""
+"""The language of the presets' names: the requested one, else that of the locale, else English."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set coun
 
 
 def resolve_language(requested: str | None, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the language's code; raise PlanError where another was asked for than there is."""
+    """Return the code of the language. Raises PlanError for a requested language without names."""
     if requested is not None:
         if requested.lower() not in LANGUAGES:
             raise PlanError("language", repr(requested), f"give {' or '.join(LANGUAGES)}")

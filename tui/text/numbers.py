@@ -1,4 +1,4 @@
-"""All text for people: numbers, units and words, made in this one place.
+"""Numbers, rates, times, sizes and settings as text: the one place where they are formatted.
 
 Pure. Values come in base units (bytes, nanoseconds, microseconds, bits per second) and leave as text.
 `None` is unknown and is written as a dash; `0` is measured and is written as 0. Digits are grouped with
@@ -44,28 +44,28 @@ def count(value: int | None) -> str:
 
 
 def rate_decimals(bit_s: float | None) -> int:
-    """Return how many decimals a rate of this size wants in Mb/s, for four significant digits.
+    """Return the number of decimals of a rate in Mb/s, for four significant digits.
 
-    A gauge asks once, with the rate it expects or the highest it saw, so that its number keeps its width.
+    A gauge calls this once, with its expected or its highest rate, so that its number keeps its width.
     """
     mbit_s = abs(bit_s or 0) / 1e6
     return 0 if mbit_s >= 1_000 else 1 if mbit_s >= 100 else 2
 
 
 class RateUnit(StrEnum):
-    """What rates are counted in."""
+    """The unit of rates."""
 
     MBIT = "Mb/s"
     MIB = "MiB/s"
 
     @property
     def bit_s(self) -> int:
-        """How many bits a second one of it is."""
+        """The unit in bits per second."""
         return 1_000_000 if self is RateUnit.MBIT else 8 * MIB
 
     @property
     def other(self) -> "RateUnit":
-        """The one that stands below it."""
+        """The unit for the second line of a gauge."""
         return RateUnit.MIB if self is RateUnit.MBIT else RateUnit.MBIT
 
 
@@ -95,7 +95,7 @@ def rate(bit_s: float | None, width: int = 0, places: int | None = None) -> str:
 def percent(value: float | None, places: int = 1, width: int = 0, mark: float | None = None) -> str:
     """Return percents, right-aligned in `width` cells: `99.7 %`.
 
-    What is short of `mark` by little is cut rather than rounded: 94.96 must not read as a mark of 95.0.
+    A value just short of `mark` is truncated instead of rounded: 94.96 must not read as a mark of 95.0.
     """
     if value is not None and mark is not None and value < mark <= round(value, places):
         value = floor(value * 10**places) / 10**places
@@ -108,7 +108,7 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 
 def margin_of_error(percent_: float | None) -> str:
-    """Return half of an interval in percent of its middle: `±0.31 %`; empty where it is not known."""
+    """Return half the width of a confidence interval in percent of the mean: `±0.31 %`; empty if unknown."""
     if percent_ is None:
         return ""
     if percent_ > 100:
@@ -118,7 +118,7 @@ def margin_of_error(percent_: float | None) -> str:
 
 
 def share_of_gap(value: float | None) -> str:
-    """Return how much of what is missing something explains: `93 % of the gap`; nothing where it is unknown."""
+    """Return a share of the missing rate, 0 to 1, as text: `93 % of the gap`; empty if unknown."""
     return "" if value is None else f"{100 * value:.0f}{NBSP}% of the gap"
 
 
@@ -184,12 +184,12 @@ def milliseconds(value_us: int | None) -> str:
 
 
 def cpu_cost(msec_per_mib: float | None) -> str:
-    """Return what a MiB of payload cost in CPU time: `0.31 ms/MiB`."""
+    """Return the CPU time for a MiB of payload: `0.31 ms/MiB`."""
     return f"{number(msec_per_mib, 2)}{NBSP}ms/MiB"
 
 
 def transaction_cpu_cost(msec: float | None) -> str:
-    """Return what a transaction cost in CPU time: `0.012 ms/trans`."""
+    """Return the CPU time for a transaction: `0.012 ms/trans`."""
     places = 3 if msec is not None and msec < 0.9995 else 2
     return f"{number(msec, places)}{NBSP}ms/trans"
 
@@ -205,14 +205,14 @@ def transaction_number(per_s: float | None) -> str:
 
 
 def rate_number(bit_s: float | None, response_bits: int | None) -> str:
-    """Return a rate without its unit: in Mb/s; of transactions with answers of so many bits, how many a second."""
+    """Return a rate without its unit: in Mb/s, or in transactions per second if their response size is given."""
     if response_bits is None or bit_s is None:
         return mbit(bit_s)
     return transaction_number(bit_s / response_bits)
 
 
 def latency(value_ns: int | None) -> str:
-    """Return how long a transaction took, to three digits: `17.8 µs`, `1.25 ms`, `2.00 s`."""
+    """Return the time of a transaction to three digits: `17.8 µs`, `1.25 ms`, `2.00 s`."""
     if value_ns is None:
         return UNKNOWN
     value, unit = value_ns / 1e3, "µs"
@@ -225,12 +225,12 @@ def latency(value_ns: int | None) -> str:
 
 
 def times(factor: float) -> str:
-    """Return how many times as much something is, to two or three digits: `×1.1`, `×24`, `×310`."""
+    """Return a factor to two or three digits: `×1.1`, `×24`, `×310`."""
     return f"×{number(factor, 1 if factor < 9.95 else 0)}"
 
 
 def workload(plan: Plan) -> str:
-    """Return what a plan's sessions carry, in words: `rr 200/1 000 bytes, 4 in flight`."""
+    """Return a plan's workload in words: `rr 200/1 000 bytes, 4 in flight`."""
     if not plan.workload.is_transactional:
         return f"{plan.workload} with a latency probe" if plan.probe else str(plan.workload)
     request, response = plan.transaction_sizes
@@ -250,7 +250,7 @@ def settings(value: Settings) -> str:
 
 
 def settings_change(before: Settings, after: Settings) -> str:
-    """Return what a change of settings changed, in words: `5 sessions, window 56K`; empty for nothing."""
+    """Return the changed settings in words: `5 sessions, window 56K`; empty for nothing."""
     words: list[str] = []
     if before.direction is not after.direction:
         words.append(str(after.direction))
@@ -262,7 +262,7 @@ def settings_change(before: Settings, after: Settings) -> str:
 
 
 def gain(before: float | None, after: float | None) -> str:
-    """Return how much more a rate is than another, to stand beside them: ` (+36 %)`; empty for unknown."""
+    """Return the gain from one rate to another, to follow them: ` (+36 %)`; empty if unknown."""
     if not before or after is None:
         return ""
     percent_ = round(100 * (after / before - 1))  # an integer: there is no -0 of it
@@ -270,7 +270,7 @@ def gain(before: float | None, after: float | None) -> str:
 
 
 def expected_rate(value: ExpectedRate | None) -> str:
-    """Return an expected rate with where it comes from: `9 415 Mb/s (documented: AIX table 1)`."""
+    """Return an expected rate with its source: `9 415 Mb/s (documented: AIX table 1)`."""
     if value is None:
         return "nothing to expect"
     rates = rate(value.bit_s) if value.transactions_s is None else transactions(value.transactions_s)
@@ -293,7 +293,7 @@ def verdict(word: str) -> str:
 
 
 def sanitize(text: str) -> str:
-    """Return text of a peer or of a file as one harmless line: no control or invisible characters."""
+    """Return untrusted text as one harmless line, without control or invisible characters."""
     return "".join(c if c.isprintable() else NBSP if c == NBSP else " " for c in text).strip()
 
 

@@ -1,4 +1,4 @@
-"""How a plan has its payload carried, where that is not as always, in words."""
+"""A plan's options that differ from the default, in words: socket options, workers, cores, warm-up."""
 
 from typing import Final
 
@@ -10,23 +10,23 @@ _INTERVAL_NS: Final = Plan().interval_ns
 
 
 def socket_words(options: SocketOptions) -> list[str]:
-    """Return what is asked of every data connection: `cubic`, `MSS 1400`, `DSCP 46`, `from 10.0.0.2`, `nodelay`."""
-    named = {
+    """Return the socket options: `cubic`, `MSS 1400`, `DSCP 46`, `from 10.0.0.2`, `on eth0`, `nodelay`."""
+    values = {
         "": options.congestion,
         "MSS ": options.mss_bytes,
         "DSCP ": options.dscp,
         "from ": options.source,
         "on ": options.device,
     }
-    asked = [f"{before}{sanitize(str(value))}" for before, value in named.items() if value is not None]
-    return [*asked, *(["nodelay"] if options.nodelay else [])]
+    words = [f"{prefix}{sanitize(str(value))}" for prefix, value in values.items() if value is not None]
+    return [*words, *(["nodelay"] if options.nodelay else [])]
 
 
 def non_default_options_text(plan: Plan) -> str:
-    """Return what of a plan is not as always and has no other place on the screen; empty where all of it is."""
+    """Return the options that differ from the default and have no other place on the screen; empty for none."""
     workers = f"{plan.workers}{NBSP}worker{'' if plan.workers == 1 else 's'}" if plan.workers else ""
     is_block_used = plan.workload is Workload.STREAM and plan.block_bytes != MIB
-    told = [
+    parts = [
         str(plan.mode or ""),
         f"blocks of {window(plan.block_bytes)}" if is_block_used else "",
         *socket_words(plan.socket),
@@ -35,7 +35,7 @@ def non_default_options_text(plan: Plan) -> str:
         f"a sample every {plan.interval_ns / SECOND_NS:g}{NBSP}s" if plan.interval_ns != _INTERVAL_NS else "",
         _warm_up(plan),
     ]
-    return ", ".join(filter(None, told))
+    return ", ".join(filter(None, parts))
 
 
 def _warm_up(plan: Plan) -> str:
@@ -44,23 +44,18 @@ def _warm_up(plan: Plan) -> str:
     return "" if plan.warmup_ns is None else f"warm-up {plan.warmup_ns / SECOND_NS:g}{NBSP}s"
 
 
-# MERGED FROM tui/cores_text:
-# On which cores a plan's workers keep, in words.
-
-
 def core_affinity_text(plan: Plan) -> str:
-    """Return on which cores a plan's workers keep: `cores 0-1 at both ends`; empty where the kernel may choose."""
-    near, far = _ascending(plan.near_cores), _ascending(plan.far_cores)
+    """Return the cores that workers are pinned to: `cores 0-1 at both ends`; empty if the kernel may choose."""
+    near, far = sorted(set(plan.near_cores or ())), sorted(set(plan.far_cores or ()))
     if near and near == far:
-        return f"{_listed(near)} at both ends"
-    return ", ".join(f"{_listed(each)} at the {end} end" for end, each in (("near", near), ("far", far)) if each)
+        return f"{_core_list(near)} at both ends"
+    return ", ".join(
+        f"{_core_list(cores)} at the {end} end" for end, cores in (("near", near), ("far", far)) if cores
+    )
 
 
-def _ascending(cores_: tuple[int, ...] | None) -> list[int]:
-    return sorted(set(cores_ or ()))
-
-
-def _listed(ascending: list[int]) -> str:
-    is_row = len(ascending) > 1 and ascending[-1] - ascending[0] == len(ascending) - 1
-    named = f"{ascending[0]}-{ascending[-1]}" if is_row else ", ".join(map(str, ascending))
-    return f"core{'' if len(ascending) == 1 else 's'}{NBSP}{named}"
+def _core_list(cores: list[int]) -> str:
+    """Return ascending core numbers in words, consecutive ones as a range."""
+    is_range = len(cores) > 1 and cores[-1] - cores[0] == len(cores) - 1
+    text = f"{cores[0]}-{cores[-1]}" if is_range else ", ".join(map(str, cores))
+    return f"core{'' if len(cores) == 1 else 's'}{NBSP}{text}"

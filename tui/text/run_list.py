@@ -1,4 +1,4 @@
-"""Runs of the log as lines of a table: what is shown of each, and by what they are sorted. Pure."""
+"""The list of runs: the cells of each run, the order of the list, and its filters. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from typing import Any, Final, cast
 from ...engine.results.run_log import RunRecord
 from . import numbers
 
-_WORDS_OF_DIRECTION: Final = {"out": "→", "in": "←", "duplex": "⇄"}
-_BADNESS: Final = {"fail": 0, "short": 1, "none": 2, "pass": 3}
+_ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
+_SEARCH_FIELDS: Final = ("preset", "peer", "verdict", "label", "note", "group")
+_VERDICT_ORDER: Final = {"fail": 0, "short": 1, "none": 2, "pass": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A run as a list shows it: values, no connection to the log. `transactions_s` is None for streams."""
+    """The cells of a run in a list. `transactions_s` is None for streams."""
 
     run_id: str
     started_utc: str | None
@@ -32,7 +33,7 @@ class RunLine:
 
     @property
     def when(self) -> str:
-        """The moment it began, in UTC, to the minute: `2026-11-21 01:46`."""
+        """The start of the run in UTC, to the minute: `2026-11-21 01:46`."""
         return (
             numbers.UNKNOWN
             if self.started_utc is None
@@ -41,20 +42,20 @@ class RunLine:
 
     @property
     def rate(self) -> str:
-        """What was measured, without a unit for Mb/s: `9 389`, `17 714/s`."""
+        """The measured rate; Mb/s have no unit: `9 389`, `17 714/s`."""
         if self.transactions_s is not None:
             return f"{numbers.transaction_number(self.transactions_s)}/s"
         return numbers.mbit(self.bit_s)
 
     @property
     def verdict_words(self) -> str:
-        """The verdict with its mark; of a run without one, how it ended."""
-        return numbers.verdict(self.verdict) if self.verdict in _BADNESS else self.end_words
+        """The verdict with its mark; for a run without one, the reason of its end."""
+        return numbers.verdict(self.verdict) if self.verdict in _VERDICT_ORDER else self.end_words
 
 
 SortKey = Callable[[RunLine], Any]
 
-# What a column is called, and what it sorts by; what is unknown comes last in either order.
+# Each column's sort key. Unknown values come last in either order.
 SORT_KEYS: Final[dict[str, SortKey]] = {
     "when": lambda line: line.run_id,
     "preset": lambda line: line.preset or None,
@@ -62,13 +63,13 @@ SORT_KEYS: Final[dict[str, SortKey]] = {
     "test": lambda line: line.test,
     "rate": lambda line: line.bit_s if line.transactions_s is None else line.transactions_s,
     "%": lambda line: line.percent,
-    "verdict": lambda line: _BADNESS.get(line.verdict or ""),
+    "verdict": lambda line: _VERDICT_ORDER.get(line.verdict or ""),
     "label": lambda line: line.label.casefold() or None,
 }
 
 
 def sort_lines(lines: Sequence[RunLine], column: str, *, descending: bool) -> list[RunLine]:
-    """Return the lines in the order of a column; equals stay as they were, what is unknown comes last."""
+    """Return the lines in the order of a column. The order is stable, and unknown values come last."""
     key = SORT_KEYS[column]
     known = [line for line in lines if key(line) is not None]
     unknown = [line for line in lines if key(line) is None]
@@ -76,7 +77,7 @@ def sort_lines(lines: Sequence[RunLine], column: str, *, descending: bool) -> li
 
 
 def run_line(row: RunRecord) -> RunLine:
-    """Return the line of a run; what its document does not tell is unknown: a log is a file, and files change."""
+    """Return the line of a run. Values that are missing in its document, or of a wrong type, are unknown."""
     document: Any = row.document
     mbit_s = number_in(document, "measured", "total", "mbit_s")
     return RunLine(
@@ -98,14 +99,14 @@ def run_line(row: RunRecord) -> RunLine:
 
 
 def run_end_text(row: RunRecord) -> str:
-    """Return how a run ended; one that did not may still go on, or its process may have died."""
+    """Return the reason of a run's end. A run without an end goes on, or its process died."""
     if row.reason is not None:
         return numbers.reason(row.reason)
     return "goes on" if row.is_running else "cut off"
 
 
 def number_in(document: Any, *keys: str) -> float | None:
-    """Return a number of a run's document; None where there is none."""
+    """Return a number of a run's document; None if there is none."""
     value = _value_in(document, *keys)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
@@ -117,8 +118,8 @@ def _value_in(document: Any, *keys: str) -> Any:
 
 
 def _test(document: Any) -> str:
-    """Return what was tested, in a few cells: `→5`, `⇄2`, `rr→10`."""
-    direction = _WORDS_OF_DIRECTION.get(str(_value_in(document, "plan", "direction")))
+    """Return workload, direction and sessions in a few cells: `→5`, `⇄2`, `rr→10`."""
+    direction = _ARROWS.get(str(_value_in(document, "plan", "direction")))
     sessions = number_in(document, "plan", "sessions")
     if direction is None or sessions is None:
         return numbers.UNKNOWN
@@ -126,15 +127,9 @@ def _test(document: Any) -> str:
     return f"{'' if workload == 'stream' else workload}{direction}{sessions:.0f}"
 
 
-# MERGED FROM tui/kept_rows:
-# Which of the kept runs a person means: the filters of the command line, and words typed in the app. Pure.
-
-_FIELDS: Final = ("preset", "peer", "verdict", "label", "note", "group")
-
-
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """What is asked for, each part by itself; None asks for nothing. Texts are parts of a text, in any letters."""
+    """The filters of the command line; None matches every run. Texts match as parts, in upper or lower case."""
 
     preset: str | None = None
     peer: str | None = None
@@ -142,10 +137,10 @@ class RunFilter:
     label: str | None = None
 
     def apply(self, rows: Iterable[RunRecord]) -> list[RunRecord]:
-        """Return the rows that have all of it, in their order."""
-        return [row for row in rows if self._has(row)]
+        """Return the rows that match every filter, in their order."""
+        return [row for row in rows if self._matches(row)]
 
-    def _has(self, row: RunRecord) -> bool:
+    def _matches(self, row: RunRecord) -> bool:
         return (
             _is_part(self.preset, row.preset)
             and _is_part(self.peer, row.peer)
@@ -155,25 +150,25 @@ class RunFilter:
 
 
 class SearchableRun:
-    """A run of the log with its line, and its words, made ready to be looked through at each letter."""
+    """A run with its line and its texts in lower case, for a search at each key that is pressed."""
 
-    __slots__ = ("_everything", "_words", "line", "row")
+    __slots__ = ("_all_text", "_texts", "line", "row")
 
     def __init__(self, row: RunRecord) -> None:
         self.row = row
         self.line = run_line(row)
-        self._words = {name: (getattr(row, name) or "").casefold() for name in _FIELDS}
-        self._everything = " ".join((*self._words.values(), row.run_id, row.started_utc or ""))
+        self._texts = {name: (getattr(row, name) or "").casefold() for name in _SEARCH_FIELDS}
+        self._all_text = " ".join((*self._texts.values(), row.run_id, row.started_utc or ""))
 
     def matches(self, text: str) -> bool:
-        """Return whether every word of a text is in them; `peer:db` looks for `db` in the peer alone."""
-        for wanted in text.casefold().split():
-            name, colon, part = wanted.partition(":")
-            is_field = colon and name in self._words
-            if part not in self._words[name] if is_field else wanted not in self._everything:
+        """Return whether the run has every word of a text. `peer:db` looks for `db` in the peer alone."""
+        for word in text.casefold().split():
+            name, colon, part = word.partition(":")
+            is_field = colon and name in self._texts
+            if part not in self._texts[name] if is_field else word not in self._all_text:
                 return False
         return True
 
 
-def _is_part(wanted: str | None, text: str | None) -> bool:
-    return wanted is None or wanted.casefold() in (text or "").casefold()
+def _is_part(part: str | None, text: str | None) -> bool:
+    return part is None or part.casefold() in (text or "").casefold()

@@ -1,9 +1,9 @@
-"""How payload is carried, in words: only what is not as always."""
+"""A plan's options in words: only those that differ from the default, and the cores of each end."""
 
 import pytest
 from linkgauge.engine.model.plan import Mode, Plan, SocketOptions
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.text.plan import non_default_options_text
+from linkgauge.tui.text.plan import core_affinity_text, non_default_options_text
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,20 @@ def test_what_is_not_as_always_is_said(plan: Plan, said: str) -> None:
         non_default_options_text(plan).replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
         == said
     )
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "words"),
+    [
+        (None, None, ""),
+        ((1, 0), (1, 0), "cores 0-1 at both ends"),
+        ((3,), (3,), "core 3 at both ends"),
+        ((0, 2), None, "cores 0, 2 at the near end"),
+        ((0,), (5, 6, 7), "core 0 at the near end, cores 5-7 at the far end"),
+    ],
+)
+def test_cores_are_named_for_each_end(
+    near: tuple[int, ...] | None, far: tuple[int, ...] | None, words: str
+) -> None:
+    """They ascend, consecutive ones as a range; the text is empty if the kernel chooses."""
+    assert core_affinity_text(Plan(near_cores=near, far_cores=far)).replace("\N{NO-BREAK SPACE}", " ") == words
