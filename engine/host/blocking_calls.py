@@ -1,7 +1,7 @@
-"""Calls that block, in a thread of their own that nobody has to wait for.
+"""Blocking calls in a thread that can be abandoned.
 
-The loop's own executor waits at exit for what it has begun; a resolver or a driver may take far longer
-than a person waits. A thread that is given up ends when its call does, or with the process.
+The loop's own executor waits for its threads at exit, and a resolver or a driver may block far longer than a person
+waits. An abandoned thread ends when its call does, or with the process.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: float | None = None) -> T:
-    """Return what `function` returns, or raise what it raises; TimeoutError where it takes too long."""
+    """Return the result of `function`, or raise its error; raise TimeoutError after the deadline."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -26,11 +26,11 @@ async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: fl
     def call() -> None:
         try:
             result = function()
-        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+        except Exception as error:  # noqa: BLE001 - raised in the waiting task
             outcome = partial(future.set_exception, error)
         else:
             outcome = partial(future.set_result, result)
-        with contextlib.suppress(RuntimeError):  # nobody waits any more: the loop is closed
+        with contextlib.suppress(RuntimeError):  # the loop is closed: there is no waiting task
             loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=call, name=name, daemon=True).start()

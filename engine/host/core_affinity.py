@@ -1,4 +1,4 @@
-"""On which cores the workers of a run keep that has both its ends on one host.
+"""CPU cores for the workers of a run with both ends on one host.
 
 A transaction is the work of one end at a time. Where its two ends are on two cores of one host, each message wakes
 a core that has gone to sleep, and on loopback that is most of what a transaction costs: one pair of `rr` made
@@ -13,23 +13,23 @@ from ..model.plan import MAX_WORKERS, Plan
 
 
 def usable_cores() -> list[int]:
-    """Return the cores that this process may use, ascending; all there are where the system does not tell."""
+    """Return the cores that this process may use, ascending; all cores where the system does not say."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def are_same_host(near: HostInfo, far: HostInfo) -> bool:
-    """Return whether the ends talk over one host's loopback interface, and not over what ssh forwards there."""
+    """Return whether both ends are on one host, connected over loopback and not through an ssh forward."""
     is_loopback = all(end.nic is not None and end.nic.sort == "loopback" for end in (near, far))
     return is_loopback and near.hostname == far.hostname
 
 
 def assign_core_affinity(plan: Plan, near: HostInfo, far: HostInfo) -> Plan:
-    """Return a plan that names the cores of its transactions' workers, where both ends are on one host.
+    """Return the plan with cores for the workers of its transactions, where both ends are on one host.
 
-    Both ends of a session then share a core, and sessions go round as many cores as there are sessions at first.
-    One that says itself how many workers it wants, or on which cores, is left as it is.
+    Both ends of a session then share a core, and sessions are spread over as many cores as there are sessions at
+    the start. A plan with a number of workers, or with cores, is returned unchanged.
     """
     is_free = plan.workers is None and plan.near_cores is None and plan.far_cores is None
     cores = tuple(reversed(usable_cores()))  # the first is the busiest: most systems take their interrupts there
@@ -40,5 +40,5 @@ def assign_core_affinity(plan: Plan, near: HostInfo, far: HostInfo) -> Plan:
 
 
 def shares_cores(plan: Plan) -> bool:
-    """Return whether the two ends of each of a plan's transactions keep to one core."""
+    """Return whether both ends of each transaction of a plan share a core."""
     return not plan.workload.is_bulk and plan.near_cores is not None and plan.near_cores == plan.far_cores

@@ -1,4 +1,4 @@
-"""What the cores of this host do: cumulative times from /proc/stat, from psutil where there is no /proc."""
+"""CPU times of the cores of this host, from /proc/stat, or from psutil where there is no /proc."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def parse_proc_stat(text: str, tick_ns: int) -> tuple[CoreTimes, ...]:
 
 
 def read_core_times() -> tuple[CoreTimes, ...] | None:
-    """Return the time of each core of this host since boot; None where nothing tells."""
+    """Return the time of each core of this host since boot; None where unknown."""
     try:
         text = _STAT.read_text(encoding="ascii")
     except OSError:
@@ -56,7 +56,7 @@ def _read_psutil() -> tuple[CoreTimes, ...] | None:
 def subtract_core_times(
     before: tuple[CoreTimes, ...] | None, after: tuple[CoreTimes, ...] | None
 ) -> tuple[CoreTimes, ...] | None:
-    """Return what each core did between two readings; None where unknown or a core came or went."""
+    """Return the time of each core between two readings; None where unknown, or the number of cores changed."""
     if before is None or after is None or len(before) != len(after):
         return None
     # Idle and iowait may step back a little on Linux (proc(5)): never below nothing.

@@ -1,4 +1,4 @@
-"""Who this host is, as its endpoint introduces itself."""
+"""The description of this host that an end sends in its handshake."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from .tcp_sysctls import read_tcp_sysctls
 
 
 async def describe_host(local: AddressPort, peer: AddressPort) -> HostInfo:
-    """Return the facts of this host, kernel and process, and of the interface between two addresses."""
+    """Return host, kernel, process, and the interface of the connection between two addresses."""
     return HostInfo(
         hostname=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",

@@ -1,4 +1,4 @@
-"""What an interface has counted since it came up: /proc/net/dev, which shows this process's network namespace.
+"""The counters of a network interface, from /proc/net/dev, which shows this process's network namespace.
 
 Linux; unknown elsewhere. A few microseconds for each interface: netlink would take a socket and a millisecond.
 """
@@ -19,8 +19,8 @@ def parse_net_dev(text: str, name: str) -> NicCounts | None:
     carrier compressed, sent. What fifo, frame and carrier count is in errs already (dev_seq_printf_stats of Linux).
     """
     for line in text.splitlines():
-        found, colon, rest = line.partition(":")
-        if not colon or found.strip() != name:
+        interface, colon, rest = line.partition(":")
+        if not colon or interface.strip() != name:
             continue
         counts = [int(word) for word in rest.split() if word.isdecimal()]
         if len(counts) < _COLUMNS:
@@ -36,7 +36,7 @@ def parse_net_dev(text: str, name: str) -> NicCounts | None:
 
 
 def read_nic_counts(name: str | None) -> NicCounts | None:
-    """Return what an interface of this namespace has counted; None where there is none of that name."""
+    """Return the counters of an interface of this namespace; None where there is none of that name."""
     if name is None:
         return None
     try:
@@ -46,7 +46,7 @@ def read_nic_counts(name: str | None) -> NicCounts | None:
 
 
 def subtract_nic_counts(before: NicCounts | None, after: NicCounts | None) -> NicCounts | None:
-    """Return what was counted between two readings; an interface that was taken down starts anew."""
+    """Return the difference of two readings, never below zero: an interface restarts its counters."""
     if before is None or after is None:
         return None
     return NicCounts(

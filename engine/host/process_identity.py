@@ -1,4 +1,4 @@
-"""Which process writes a run: tells a run that goes on from one whose process died."""
+"""Identities of processes, to tell a run in progress from one whose process died."""
 
 import os
 import platform
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 def process_identity() -> str:
-    """Return what names this process on this host, and no other one after it."""
+    """Return a text that identifies this process on this host; no later process has the same."""
     pid = os.getpid()
     return f"{platform.node()}/{pid}/{_start_of(pid) or ''}"
 
 
 def is_process_alive(identity: str) -> bool:
-    """Return whether the process that was named so still runs; one on another host does not count."""
+    """Return whether the process with this identity still runs; False for one of another host."""
     host, _, rest = identity.rpartition("/")[0].rpartition("/")
     start = identity.rpartition("/")[2]
     if host != platform.node() or not rest.isdecimal():
@@ -21,14 +21,14 @@ def is_process_alive(identity: str) -> bool:
     try:
         os.kill(pid, 0)
     except PermissionError:
-        pass  # it is there, and somebody else's
+        pass  # it exists, and belongs to another user
     except (OSError, OverflowError):
         return False
     return (_start_of(pid) or "") == start
 
 
 def _start_of(pid: int) -> str | None:
-    """Return when a process started, in ticks since boot (proc(5)); None where nothing tells, or it is dead."""
+    """Return when a process started, in ticks since boot (proc(5)); None where unknown, or it is dead."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

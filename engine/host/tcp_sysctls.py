@@ -1,4 +1,4 @@
-"""What this kernel lets TCP have: the sysctls that bound windows and options. Linux; unknown elsewhere.
+"""The kernel's limits of TCP: the sysctls that bound windows and options. Linux; unknown elsewhere.
 
 /proc/sys/net shows the network namespace of the process that reads it; where a namespace lacks an entry, as
 net.core.rmem_max once did, that one is unknown.
@@ -13,8 +13,8 @@ _NET: Final = Path("/proc/sys/net")
 
 
 def read_tcp_sysctls(root: Path = _NET) -> TcpSysctls | None:
-    """Return the limits in force; None where nothing tells."""
-    facts = TcpSysctls(
+    """Return the limits in force; None where none is known."""
+    sysctls = TcpSysctls(
         rmem_max_bytes=_number(root / "core/rmem_max"),
         wmem_max_bytes=_number(root / "core/wmem_max"),
         tcp_rmem_max_bytes=_number(root / "ipv4/tcp_rmem"),
@@ -23,11 +23,11 @@ def read_tcp_sysctls(root: Path = _NET) -> TcpSysctls | None:
         timestamps=_switch(root / "ipv4/tcp_timestamps"),
         congestion=_word(root / "ipv4/tcp_congestion_control"),
     )
-    return None if facts == TcpSysctls() else facts
+    return None if sysctls == TcpSysctls() else sysctls
 
 
 def _word(path: Path) -> str | None:
-    """Return the last word of an entry: of least, default and most that is the most."""
+    """Return the last word of an entry: the maximum, where it lists minimum, default and maximum."""
     try:
         words = path.read_text(encoding="ascii", errors="replace").split()
     except OSError:
