@@ -1,10 +1,10 @@
-"""Themes of our own, beside Textual's."""
+"""Themes in addition to Textual's."""
 
 from typing import Final
 
 from textual.theme import Theme
 
-# Greys alone: everything that colour says is said by a mark and a word as well.
+# Greys only: wherever colour has a meaning, a mark and a word have it too.
 MONOCHROME: Final = Theme(
     name="monochrome",
     primary="#c6c6c6",

@@ -1,4 +1,4 @@
-"""A horizontal bar in eighths of a cell, with ticks; text only, so that it also reads without colour."""
+"""A horizontal bar in eighths of a cell, with ticks that read without colour."""
 
 from typing import Final
 
@@ -30,5 +30,5 @@ def bar(
 
 
 def tick_cell(fraction: float, width: int) -> int:
-    """Return the cell of a bar that a tick stands in."""
+    """Return the cell of a tick in a bar."""
     return min(max(round(fraction * width), 1), width) - 1

@@ -1,7 +1,6 @@
-"""Figures that are read from across a room: digits of half blocks, in as many rows as there is room for.
+"""Large digits of half blocks, to be read from across a room, in several sizes.
 
-Pure. A figure is drawn from seven segments like the display of an instrument, so that every digit takes the
-same room and a number that changes moves nothing beside it.
+Pure. Digits have seven segments, as on an instrument: all are equally wide, so a changing number moves nothing.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from ..text import numbers
 
 @dataclass(frozen=True, slots=True)
 class DigitFont:
-    """How large figures are: rows, cells of a digit, cells of an upright stroke, cells between digits."""
+    """A size of digits: rows, cells of a digit, cells of an upright stroke, cells between digits."""
 
     rows: int
     digit: int
@@ -26,11 +25,11 @@ class DigitFont:
 
     @property
     def group(self) -> int:
-        """The cells more between groups of three digits."""
+        """The extra cells between groups of three digits."""
         return max(self.stroke, 2)
 
     def width(self, text: str) -> int:
-        """Return the cells that a text takes."""
+        """Return the width of a text in cells."""
         return sum(self._advance(c) for c in text) - self.gap if text else 0
 
     def _advance(self, character: str) -> int:
@@ -39,7 +38,7 @@ class DigitFont:
         return (self.stroke if character == "." else self.digit) + self.gap
 
 
-# Smallest first; a gauge takes the largest that it has room for.
+# Smallest first; a gauge takes the largest for which it has room.
 DIGIT_FONTS: Final = (
     DigitFont(3, 3, 1),
     DigitFont(3, 4, 1),
@@ -65,25 +64,25 @@ _HALVES: Final = {(False, False): " ", (True, False): "▀", (False, True): "▄
 
 
 def largest_font(text: str, width: int, rows: int) -> DigitFont | None:
-    """Return the largest face in which a text fits; None where there is no room for any."""
-    fitting = [face for face in DIGIT_FONTS if face.rows <= rows and face.width(text) <= width]
+    """Return the largest font in which a text fits, or None."""
+    fitting = [font for font in DIGIT_FONTS if font.rows <= rows and font.width(text) <= width]
     return fitting[-1] if fitting else None
 
 
-def big_digits(text: str, face: DigitFont) -> list[str]:
-    """Return the rows of a number: digits, `.`, `-`, spaces as wide as a digit, and groups' narrow ones."""
-    rows = [""] * face.rows
+def big_digits(text: str, font: DigitFont) -> list[str]:
+    """Return the rows of a number: digits, `.`, `-`, spaces as wide as a digit, and narrow ones between groups."""
+    rows = [""] * font.rows
     for number, character in enumerate(text):
-        gap = "" if number == len(text) - 1 else " " * face.gap
+        gap = "" if number == len(text) - 1 else " " * font.gap
         if character == numbers.NBSP:
-            gap = " " * face.group
-        glyph = _glyph(character, face)
+            gap = " " * font.group
+        glyph = _glyph(character, font)
         rows = [row + part + gap for row, part in zip(rows, glyph, strict=True)]
     return rows
 
 
 def align_right(text: str, like: str) -> str:
-    """Return a number with as many digits and groups as `like` has, so that it takes the same room."""
+    """Return a number padded to the digits and groups of `like`, so that both are equally wide."""
     text = text.replace(numbers.UNKNOWN, "-")
     digits = sum(_is_wide(c) for c in like) - sum(_is_wide(c) for c in text)
     groups = like.count(numbers.NBSP) - text.count(numbers.NBSP)
@@ -92,7 +91,7 @@ def align_right(text: str, like: str) -> str:
 
 
 def style_digits(row: str, colour: str) -> Content:
-    """Return a row of figures in a colour. Full blocks have it as their ground too, so that none shows a seam."""
+    """Return a row of digits in a colour. Full blocks have it as background too, so that no seam shows."""
     parts = (
         ("".join(run), f"{colour} on {colour}" if is_block else colour)
         for is_block, run in groupby(row, key="█".__eq__)
@@ -105,36 +104,36 @@ def _is_wide(character: str) -> bool:
 
 
 @lru_cache(maxsize=128)
-def _glyph(character: str, face: DigitFont) -> Sequence[str]:
-    """Return the rows of one character; one that figures do not know is as wide as a digit, and empty."""
+def _glyph(character: str, font: DigitFont) -> Sequence[str]:
+    """Return the rows of a character; an unknown one is as wide as a digit, and empty."""
     if character == numbers.NBSP:
-        return [""] * face.rows
+        return [""] * font.rows
     if character in "._":
-        dot = ("▄" if face.rows < DIGIT_FONTS[2].rows else "█") * face.stroke
-        return [*[" " * face.stroke] * (face.rows - 1), dot if character == "." else " " * face.stroke]
-    lit = _one(face) if character == "1" else _lit(_SEGMENTS.get(character, "0000000"), face)
-    return ["".join(_HALVES[above, below] for above, below in zip(*lit[y : y + 2], strict=True)) for y in _ys(face)]
+        dot = ("▄" if font.rows < DIGIT_FONTS[2].rows else "█") * font.stroke
+        return [*[" " * font.stroke] * (font.rows - 1), dot if character == "." else " " * font.stroke]
+    lit = _digit_one(font) if character == "1" else _lit(_SEGMENTS.get(character, "0000000"), font)
+    return ["".join(_HALVES[above, below] for above, below in zip(*lit[y : y + 2], strict=True)) for y in _ys(font)]
 
 
-def _ys(face: DigitFont) -> range:
-    return range(0, 2 * face.rows, 2)
+def _ys(font: DigitFont) -> range:
+    return range(0, 2 * font.rows, 2)
 
 
-def _lit(segments: str, face: DigitFont) -> list[list[bool]]:
-    """Return which halves of cells are lit: a bar is one half high in the small faces, else two."""
-    high = 2 * face.rows
-    thick = 1 if face.rows < DIGIT_FONTS[2].rows else 2
+def _lit(segments: str, font: DigitFont) -> list[list[bool]]:
+    """Return the lit half cells: a horizontal segment is one half high in the small fonts, else two."""
+    high = 2 * font.rows
+    thick = 1 if font.rows < DIGIT_FONTS[2].rows else 2
     top, upper_left, upper_right, middle, lower_left, lower_right, bottom = (s == "1" for s in segments)
     at_middle = (high - thick) // 2 // thick * thick
-    lit = [[False] * face.digit for _ in range(high)]
+    lit = [[False] * font.digit for _ in range(high)]
 
     def fill(ys: range, xs: range) -> None:
         for y in ys:
             for x in xs:
                 lit[y][x] = True
 
-    whole, left = range(face.digit), range(face.stroke)
-    right = range(face.digit - face.stroke, face.digit)
+    whole, left = range(font.digit), range(font.stroke)
+    right = range(font.digit - font.stroke, font.digit)
     upper, lower = range(at_middle + thick), range(at_middle, high)
     for is_lit, ys, xs in (
         (top, range(thick), whole),
@@ -150,13 +149,13 @@ def _lit(segments: str, face: DigitFont) -> list[list[bool]]:
     return lit
 
 
-def _one(face: DigitFont) -> list[list[bool]]:
-    """Return a 1 with a flag and a foot: two upright strokes alone would not say which digit it is."""
-    high = 2 * face.rows
-    thick = 1 if face.rows < DIGIT_FONTS[2].rows else 2
-    start = (face.digit - face.stroke) // 2
-    upright = range(start, start + face.stroke)
+def _digit_one(font: DigitFont) -> list[list[bool]]:
+    """Return a 1 with a flag and a foot: an upright stroke alone could be part of another digit."""
+    high = 2 * font.rows
+    thick = 1 if font.rows < DIGIT_FONTS[2].rows else 2
+    start = (font.digit - font.stroke) // 2
+    upright = range(start, start + font.stroke)
     return [
-        [x in upright or (y < thick and x < start) or y >= high - thick for x in range(face.digit)]
+        [x in upright or (y < thick and x < start) or y >= high - thick for x in range(font.digit)]
         for y in range(high)
     ]

@@ -1,7 +1,7 @@
-"""Characters for terminals that cannot show those of the screen: each becomes one that they can.
+"""Substitute characters for terminals without UTF-8, and for the font of the Linux console.
 
-Blocks, lines and marks keep their place and their meaning, one cell each. The Linux console's font has those of
-code page 437; a terminal that is not told to take UTF-8 gets ASCII.
+Blocks, lines and marks keep their place and their meaning, one cell each. The console's font has the characters of
+code page 437; a terminal whose locale is not UTF-8 gets ASCII.
 """
 
 from collections.abc import Mapping
@@ -43,16 +43,16 @@ _CONSOLE: Final = {
 
 
 def translation_table(environment: Mapping[str, str]) -> dict[int, str] | None:
-    """Return what to change for the terminal of an environment; None where it can show everything."""
+    """Return the substitutes for the terminal of an environment, or None if it can show every character."""
     if environment.get("TERM") == "linux":
         return str.maketrans(_CONSOLE)
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
-    is_told = "." in locale  # a locale without a character set leaves it to the system, which means UTF-8 today
-    return str.maketrans(_ASCII) if is_told and "utf" not in locale.lower() else None
+    has_charset = "." in locale  # a locale without a character set leaves it to the system, which means UTF-8 today
+    return str.maketrans(_ASCII) if has_charset and "utf" not in locale.lower() else None
 
 
 class CharacterFilter(LineFilter):
-    """Changes characters by a table; what is not in it, and not ASCII where nothing else is, becomes `?`."""
+    """Substitutes characters by a table. For an ASCII terminal, characters missing from it become `?`."""
 
     def __init__(self, table: dict[int, str]) -> None:
         super().__init__()
@@ -60,17 +60,17 @@ class CharacterFilter(LineFilter):
         self._ascii_only = ord("█") in table
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments with their characters changed."""
+        """Return the segments with substitute characters."""
         del background
         return [
             segment
             if segment.text.isascii()
-            else Segment(self._plain(segment.text), segment.style, segment.control)
+            else Segment(self._substitute(segment.text), segment.style, segment.control)
             for segment in segments
         ]
 
-    def _plain(self, text: str) -> str:
-        changed = text.translate(self._table)
+    def _substitute(self, text: str) -> str:
+        text = text.translate(self._table)
         if not self._ascii_only:
-            return changed
-        return "".join(c if c.isascii() else "?" * get_character_cell_size(c) for c in changed)
+            return text
+        return "".join(c if c.isascii() else "?" * get_character_cell_size(c) for c in text)

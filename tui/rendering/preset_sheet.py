@@ -1,4 +1,4 @@
-"""A preset's sheet as text with columns: what `presets show` prints, and the app shows beside its list."""
+"""A preset's sheet as text in columns, for `presets show` and for the app's list of presets."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -21,7 +21,7 @@ _GAP: Final = 2
 
 
 def sheet_parts(sheet: Sheet) -> Iterator[RenderableType]:
-    """Give the parts of a sheet, in order. Colour never speaks alone: a slip has its mark, and says so."""
+    """Yield the parts of a sheet in order. A slip of its document has a mark and a word, besides its colour."""
     yield Text.assemble((sheet.id, "bold"), "  ", sanitize(sheet.name))
     for section in sheet.sections:
         yield Text()
@@ -30,16 +30,16 @@ def sheet_parts(sheet: Sheet) -> Iterator[RenderableType]:
 
 
 def _section(section: Section) -> Iterator[Padding]:
-    """Give a section's lines, its cells in columns; a line without cells stands between them as text.
+    """Yield a section's lines with their cells in columns; a line without cells is text between them.
 
-    Where no line names the columns, cells after the first say what they are: they go below, as one text.
+    Without a heading line, cells after the first are explanations: they go below, as one text.
     """
     labels = max((cell_len(_label(line)) for line in section.lines if line.cells), default=0)
     if any(line.kind == "head" for line in section.lines):
         yield _indented(_PrintedTable(section.lines, labels))
         return
     if any(len(line.cells) > 1 for line in section.lines):
-        yield from _told_below(section.lines, labels)
+        yield from _explained_below(section.lines, labels)
         return
     for has_cells, lines in groupby(section.lines, key=lambda line: bool(line.cells)):
         if has_cells:
@@ -49,14 +49,14 @@ def _section(section: Section) -> Iterator[Padding]:
                 yield _indented(Text(_label(line), _STYLES[line.kind]))
 
 
-def _told_below(lines: Sequence[SheetLine], labels: int) -> Iterator[Padding]:
+def _explained_below(lines: Sequence[SheetLine], labels: int) -> Iterator[Padding]:
     values = max(cell_len(sanitize(line.cells[0])) for line in lines if line.cells)
     for line in lines:
         if not line.cells:
             yield _indented(Text(_label(line), _STYLES[line.kind]), _BELOW)
             continue
         row = Table.grid(padding=(0, _GAP, 0, 0))
-        row.add_column(overflow="fold")  # it alone gives way where there is little room: values stay in line
+        row.add_column(overflow="fold")  # in a narrow space only this column shrinks: values stay aligned
         row.add_column(min_width=values, no_wrap=True, style="bold")
         row.add_row(_padded(_label(line), labels), sanitize(line.cells[0]), style=_STYLES[line.kind])
         yield _indented(row)
@@ -74,14 +74,14 @@ def _columns(lines: Sequence[SheetLine], labels: int) -> Table:
 
 
 class _PrintedTable:
-    """A document's table. Its numbers are never broken: columns that have no room beside others go below them."""
+    """A document's table. Numbers are never broken: columns for which there is no room go below the others."""
 
     def __init__(self, lines: Sequence[SheetLine], labels: int) -> None:
         self._lines = lines
         self._labels = labels
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the table in as many parts as the width asks for."""
+        """Yield the table in as many parts as the width needs."""
         for number, columns in enumerate(self._parts(options.max_width)):
             if number:
                 yield Text()
@@ -101,7 +101,7 @@ class _PrintedTable:
         yield part
 
     def _narrowest(self, column: int) -> int:
-        """Return the cells that a column cannot do without: a heading may be broken between words."""
+        """Return the least width of a column: a heading may be broken between words."""
         parts = (
             part
             for line in self._lines

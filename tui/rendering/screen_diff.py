@@ -1,8 +1,8 @@
-"""What stands on the terminal and what should: a frame is only the cells in which the two differ.
+"""The difference between a terminal's cells as they are and as they should be, as text to write to it.
 
-Pure. Textual sends a widget's whole line where one digit of it has changed. Over SSH that is most of what the app
-would write, so what it renders is taken in here, held against what the terminal shows already, and sent as runs
-of changed cells. Nothing is lost where a frame is skipped: the next one has what both would have changed.
+Pure. Textual writes a whole line of a widget when one digit of it has changed: over SSH that is most of the app's
+output. Here rendered lines are compared with the terminal's cells, and only runs of changed cells are written. A
+skipped frame loses nothing: the next one has the changes of both.
 """
 
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 
-# A gap between two runs is written again rather than leapt over, where that takes no more bytes than `ESC [ 100 G`.
-_LEAP: Final = 6
+# A gap between two runs is written again if that takes no more bytes than the move `ESC [ 100 G` over it.
+_LONGEST_GAP: Final = 6
 _NO_STYLE: Final = Style()
 _UNKNOWN: Final = "\0"
 _FLAGS: Final = (
@@ -27,14 +27,14 @@ _FLAGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SgrStyle:
-    """What a terminal is told before it draws a cell: attributes, colour, ground."""
+    """The look of a cell as parameters of SGR (Select Graphic Rendition): attributes, colour, background."""
 
     flags: str
     foreground: str
     background: str
 
     def sgr_from(self, before: "SgrStyle | None") -> str:
-        """Return the sequence that leads from another pen to this one; from an unknown one, all of it."""
+        """Return the shortest sequence from another style to this one; None is an unknown style."""
         if before is None or before.flags != self.flags:
             return f"\x1b[0{self.flags}{self.foreground}{self.background}m"
         parts = [
@@ -47,9 +47,9 @@ class SgrStyle:
 
 @lru_cache(maxsize=1024)
 def sgr_style(style: Style | None, system: ColorSystem | None) -> SgrStyle:
-    """Return the pen of a style on a terminal that has so many colours; None has none.
+    """Return a style as SGR parameters for a colour system; None is a terminal without colours.
 
-    There is one pen for all styles that look the same, so that pens are told apart by being the same.
+    Styles that look the same share one object, so that they can be compared by identity.
     """
     style = style or _NO_STYLE
     flags = "".join(f";{code}" for name, code in _FLAGS if getattr(style, name))
@@ -69,10 +69,10 @@ def _pen(flags: str, colour: str, ground: str) -> SgrStyle:
 
 
 class ScreenDiff:
-    """The cells of a terminal, as they should be and as they are known to be.
+    """The cells of a terminal as they should be, and as they are known to be.
 
-    You must `put` what is rendered, then write what `changes` returns; `forget` where the terminal was used by
-    somebody else. A cell whose left neighbour is a wide character is empty text.
+    Call `resize` first, `put` for each rendered line, then write the text that `render_changes` returns. Call
+    `invalidate` after another program has used the terminal. The cell right of a wide character has empty text.
     """
 
     def __init__(self, system: ColorSystem | None) -> None:
@@ -86,7 +86,7 @@ class ScreenDiff:
         self._dirty: set[int] = set()
 
     def resize(self, width: int, height: int) -> None:
-        """Take the terminal's size; with a new one nothing is known of what it shows."""
+        """Set the terminal's size; after a change, the contents of the terminal count as unknown."""
         if (width, height) != (self.width, self.height):
             self.width, self.height = width, height
             self._texts = [[" "] * width for _ in range(height)]
@@ -94,13 +94,13 @@ class ScreenDiff:
             self.invalidate()
 
     def invalidate(self) -> None:
-        """Know nothing of what the terminal shows; the next changes are all of it."""
+        """Count the contents of the terminal as unknown; the next changes are the whole screen."""
         self._shown_texts = [[_UNKNOWN] * self.width for _ in range(self.height)]
         self._shown_pens = [[self._blank] * self.width for _ in range(self.height)]
         self._dirty = set(range(self.height))
 
     def put(self, x: int, y: int, segments: Iterable[Segment], columns: tuple[int, int]) -> None:
-        """Take the segments of a line that begins in column `x`; only columns `within` are taken."""
+        """Put the segments of line `y` from column `x` on, only those within `columns` (from, until)."""
         if not 0 <= y < self.height:
             return
         start, stop = max(columns[0], 0), min(columns[1], self.width)
@@ -118,7 +118,7 @@ class ScreenDiff:
         self._dirty.add(y)
 
     def render_changes(self) -> str:
-        """Return what brings the terminal up to date, and count it as shown; empty where it is."""
+        """Return the text that updates the terminal, and count it as written; empty if nothing has changed."""
         parts: list[str] = []
         pen: SgrStyle | None = None
         for y in sorted(self._dirty):
@@ -133,7 +133,7 @@ class ScreenDiff:
         return "".join(parts)
 
     def _runs(self, y: int) -> list[tuple[int, int]]:
-        """Return where a line differs from what is shown: from, until."""
+        """Return the columns (from, until) in which a line differs from the terminal's."""
         texts, pens = self._texts[y], self._pens[y]
         old_texts, old_pens = self._shown_texts[y], self._shown_pens[y]
         if texts == old_texts and pens == old_pens:
@@ -142,15 +142,15 @@ class ScreenDiff:
         for x, (text, pen, old_text, old_pen) in enumerate(zip(texts, pens, old_texts, old_pens, strict=True)):
             if text == old_text and pen is old_pen:
                 continue
-            if runs and x - runs[-1][1] <= _LEAP and self._is_plain(y, runs[-1][1], x):
+            if runs and x - runs[-1][1] <= _LONGEST_GAP and self._is_plain(y, runs[-1][1], x):
                 runs[-1][1] = x + 1
             else:
-                start = x - 1 if not text and x else x  # never with the second half of a wide character
+                start = x - 1 if not text and x else x  # never begin with the second half of a wide character
                 runs.append([start, x + 1])
         return [(start, stop) for start, stop in runs]
 
     def _is_plain(self, y: int, start: int, stop: int) -> bool:
-        """Tell whether a gap has the pen of what is before it, so that writing it takes no colours."""
+        """Return whether a gap has the style of the cell before it, so that writing it takes no sequence."""
         pens = self._pens[y]
         return all(pens[x] is pens[start - 1] for x in range(start, stop))
 
@@ -165,7 +165,7 @@ class ScreenDiff:
 
 
 def _mend(texts: list[str], start: int, stop: int) -> None:
-    """Blank the halves of wide characters that were cut in two where a piece begins or ends."""
+    """Blank the halves of wide characters that a piece has cut in two at its begin or end."""
     for x in (start, stop):
         if x < len(texts) and not texts[x]:
             before = texts[x - 1] if x else ""
@@ -177,7 +177,7 @@ def _mend(texts: list[str], start: int, stop: int) -> None:
 
 @lru_cache(maxsize=4096)
 def _cells(text: str) -> list[str]:
-    """Return text cell by cell; a wide character takes two, a combining one none of its own."""
+    """Return text cell by cell: a wide character takes two, a combining one joins the cell before it."""
     if text.isascii() or (cell_len(text) == len(text) and all(map(_is_single, text))):
         return list(text)
     cells: list[str] = []

@@ -1,4 +1,4 @@
-"""A list of lines with a cursor: only those in sight are made, however many there are."""
+"""A scrolling list with a cursor that draws only its visible rows, however many there are."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,10 +17,10 @@ _CURSOR = "cursor-list--cursor"
 
 
 class CursorList(StyledWidget, ScrollView, can_focus=True):
-    """A list of `count` lines, below a head that stays where it is; `at` is the line of the cursor, if any.
+    """A list of `row_count` rows below a fixed header; `highlighted` is the row of the cursor, if any.
 
-    Whoever makes one says what its lines are (`draw`) and on which of them the cursor may stand (`can_stand`), and
-    calls `fill` once that has changed.
+    A subclass returns rows from `draw`, says by `is_selectable` which of them can have the cursor, and calls
+    `set_rows` after each change of them.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {_CURSOR}
@@ -47,13 +47,13 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
 
     @dataclass
     class Moved(Message):
-        """The cursor stands on another line."""
+        """The cursor has moved to another row."""
 
         highlighted: int | None
 
     @dataclass
     class Selected(Message):
-        """The line of the cursor was clicked on."""
+        """The row of the cursor was clicked."""
 
         row: int
 
@@ -61,94 +61,94 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
         super().__init__(id=widget_id)
         self.row_count = 0
         self.highlighted: int | None = None
-        self._head_rows = header_rows
+        self._header_rows = header_rows
 
     def draw(self, number: int, width: int) -> Content:
-        """Return a line for `width` cells."""
+        """Return a row for `width` cells."""
         raise NotImplementedError
 
     def draw_header(self, width: int) -> Content:
-        """Return the line above the list."""
+        """Return the line above the rows."""
         del width
         return Content("")
 
     def is_selectable(self, number: int) -> bool:
-        """Tell whether the cursor may stand on a line."""
+        """Return whether a row can have the cursor."""
         del number
         return True
 
     @property
     def visible_rows(self) -> int:
-        """How many lines are in sight."""
-        return max(self.scrollable_content_region.height - self._head_rows, 1)
+        """The number of rows in view."""
+        return max(self.scrollable_content_region.height - self._header_rows, 1)
 
     def set_rows(self, count: int, highlighted: int | None) -> None:
-        """Show so many lines, with the cursor on one of them, or on the next that it may stand on."""
+        """Show `count` rows, with the cursor on `highlighted` or the next selectable row."""
         self.row_count = count
         self.highlighted = None if highlighted is None else self._next(min(max(highlighted, 0), count - 1), 1)
         if self.highlighted is None:
             self.highlighted = self._next(0, 1)
         self._fit()
-        self._see()
+        self._scroll_to_cursor()
         self.refresh()
 
     def move_to(self, at: int | None) -> None:
-        """Put the cursor on a line, and have that in sight."""
+        """Move the cursor to a row, and scroll to it."""
         if at is None or at == self.highlighted:
             return
         before, self.highlighted = self.highlighted, at
-        self._see()
+        self._scroll_to_cursor()
         for number in (before, at):
             if number is not None:
-                self.refresh(Region(0, self._head_rows + number - self._above, self.size.width, 1))
+                self.refresh(Region(0, self._header_rows + number - self._above, self.size.width, 1))
         self.post_message(self.Moved(at))
 
     def action_cursor_up(self) -> None:
-        """Go to the line above; from the first one to the last."""
+        """Go to the row above; from the first to the last."""
         at = None if self.highlighted is None else self._next(self.highlighted - 1, -1)
         self.move_to(self._next(self.row_count - 1, -1) if at is None else at)
 
     def action_cursor_down(self) -> None:
-        """Go to the line below; from the last one to the first."""
+        """Go to the row below; from the last to the first."""
         at = None if self.highlighted is None else self._next(self.highlighted + 1, 1)
         self.move_to(self._next(0, 1) if at is None else at)
 
     def action_page_up(self) -> None:
-        """Go up by what is in sight."""
+        """Go up by a page."""
         self.move_to(self._next(max((self.highlighted or 0) - self.visible_rows, 0), 1))
 
     def action_page_down(self) -> None:
-        """Go down by what is in sight."""
+        """Go down by a page."""
         self.move_to(self._next(min((self.highlighted or 0) + self.visible_rows, self.row_count - 1), -1))
 
     def action_first(self) -> None:
-        """Go to the first line."""
+        """Go to the first row."""
         self.move_to(self._next(0, 1))
 
     def action_last(self) -> None:
-        """Go to the last line."""
+        """Go to the last row."""
         self.move_to(self._next(self.row_count - 1, -1))
 
     def render_line(self, y: int) -> Strip:
-        """Draw the head, or a line that is scrolled to."""
+        """Return the header, or a row in view."""
         width = self.scrollable_content_region.width
-        if y < self._head_rows:
+        if y < self._header_rows:
             return self.to_strip(self.draw_header(width), width)
-        number = y - self._head_rows + self._above
+        number = y - self._header_rows + self._above
         if number >= self.row_count:
             return self.to_strip(None, width)
         base = self.get_visual_style(_CURSOR) if number == self.highlighted else None
         return self.to_strip(self.draw(number, width), width, base)
 
     def on_resize(self, _event: Resize) -> None:
-        """Have the cursor in sight in the new height."""
+        """Scroll to the cursor in the new height."""
         self._fit()
-        self._see()
+        self._scroll_to_cursor()
 
     def on_click(self, event: Click) -> None:
-        """Go to the line that was clicked on; on that of the cursor, choose it."""
+        """Move to a clicked row; select it if it has the cursor already."""
         offset = event.get_content_offset(self)
-        number = -1 if offset is None else offset.y - self._head_rows + self._above
+        number = -1 if offset is None else offset.y - self._header_rows + self._above
         if not 0 <= number < self.row_count or not self.is_selectable(number):
             return
         if number == self.highlighted:
@@ -161,7 +161,7 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
         return round(self.scroll_y)
 
     def _next(self, number: int, by: int) -> int | None:
-        """Return a line, or the next in a direction, that the cursor may stand on."""
+        """Return a row or the next selectable one in a direction, or None."""
         while 0 <= number < self.row_count:
             if self.is_selectable(number):
                 return number
@@ -169,10 +169,10 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
         return None
 
     def _fit(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count + self._head_rows)
+        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count + self._header_rows)
 
-    def _see(self) -> None:
-        """Scroll to the cursor; at the first line that it may stand on, up to what is above that."""
+    def _scroll_to_cursor(self) -> None:
+        """Scroll to the cursor; at the first selectable row, up to the headings above it."""
         if not self.size.height:
             return
         if self.highlighted is None or self.highlighted == self._next(0, 1):

@@ -1,4 +1,4 @@
-"""The presets as a list: families with their presets below them, and what each of those expects."""
+"""The list of presets: by family, each with the rate it expects."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _HEADING: Final = "bold $text-primary"
 
 @dataclass(frozen=True, slots=True)
 class PresetRow:
-    """A line of the list: a heading, where it has no `id`; else a preset, or a problem, and what finds it."""
+    """A row of the list: a preset, a problem with a person's own preset, or, without `id`, a heading."""
 
     text: str
     rate: str = ""
@@ -36,12 +36,12 @@ class PresetRow:
 
     @property
     def problem(self) -> int | None:
-        """The number of the problem that it tells; None where it is no problem."""
+        """The number of the problem, or None for other rows."""
         return int(self.id.removeprefix(_PROBLEM)) if self.id.startswith(_PROBLEM) else None
 
 
 class PresetList(CursorList):
-    """Shows those rows that a filter leaves, and a heading only above what it leaves."""
+    """Shows the rows that match a filter, below their headings."""
 
     def __init__(self, sections: Sequence[tuple[str, Sequence[PresetRow]]]) -> None:
         super().__init__()
@@ -50,22 +50,22 @@ class PresetList(CursorList):
 
     @property
     def selected_row(self) -> PresetRow | None:
-        """The row that the cursor stands on."""
+        """The row of the cursor."""
         return None if self.highlighted is None else self.rows[self.highlighted]
 
     def filter(self, text: str, wanted: str) -> int:
-        """Leave what has all words of a text, the cursor where it is `wanted`; return how many presets are left."""
-        self.rows = tuple(_left(self._sections, text))
+        """Show the rows with all words of a text, the cursor on id `wanted`; return the number of presets."""
+        self.rows = tuple(_matching_rows(self._sections, text))
         at = next((number for number, row in enumerate(self.rows) if row.id == wanted), None)
         self.set_rows(len(self.rows), at)
         return sum(bool(row.id) and row.problem is None for row in self.rows)
 
     def is_selectable(self, number: int) -> bool:
-        """Headings are not to be chosen."""
+        """Return whether a row is no heading."""
         return bool(self.rows[number].id)
 
     def draw(self, number: int, width: int) -> Content:
-        """Return a row: its name, and what it expects at the right."""
+        """Return a row: its name, and at the right the expected rate."""
         row = self.rows[number]
         if not row.id:
             return Content.styled(row.text, _HEADING)
@@ -79,25 +79,25 @@ class PresetList(CursorList):
         )
 
 
-def _left(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: str) -> Iterable[PresetRow]:
+def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: str) -> Iterable[PresetRow]:
     for heading, rows in sections:
-        left = [row for row in rows if matches_words(row.search_text, text)]
-        if left:
+        matches = [row for row in rows if matches_words(row.search_text, text)]
+        if matches:
             yield PresetRow(heading)
-            yield from left
+            yield from matches
 
 
 def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[PresetRow]]]:
-    """Return all there is to list: presets by family, then what is wrong with a person's own."""
-    found: list[tuple[str, Sequence[PresetRow]]] = [
+    """Return the sections of the list: presets by family, then the problems of a person's own presets."""
+    sections: list[tuple[str, Sequence[PresetRow]]] = [
         (numbers.sanitize(family), [_row(preset, settings, language) for preset in presets])
         for family, presets in by_family(catalog.presets).items()
     ]
     problems: list[PresetRow] = []
     for number, problem in enumerate(catalog.problems):
-        told = numbers.sanitize(f"{Path(problem.path).name}: {problem.key or problem.expected}")
-        problems.append(PresetRow(told, id=f"{_PROBLEM}{number}", search_text=_folded(told)))
-    return [*found, ("not usable", problems)] if problems else found
+        text = numbers.sanitize(f"{Path(problem.path).name}: {problem.key or problem.expected}")
+        problems.append(PresetRow(text, id=f"{_PROBLEM}{number}", search_text=_folded(text)))
+    return [*sections, ("not usable", problems)] if problems else sections
 
 
 def _row(preset: Preset, settings: Settings, language: str) -> PresetRow:
@@ -112,7 +112,7 @@ def _row(preset: Preset, settings: Settings, language: str) -> PresetRow:
 
 
 def by_family(presets: Sequence[Preset]) -> dict[str, list[Preset]]:
-    """Return presets by family, whichever document they are of; families in the order of their first preset."""
+    """Return presets by family, across documents; families in the order of their first preset."""
     families: dict[str, list[Preset]] = {}
     for preset in presets:
         families.setdefault(preset.family, []).append(preset)
@@ -121,7 +121,7 @@ def by_family(presets: Sequence[Preset]) -> dict[str, list[Preset]]:
 
 @lru_cache(maxsize=1024)
 def shorten_middle(name: str, width: int) -> str:
-    """Return a name in just so many cells. Names differ at their ends, so it is the middle that goes."""
+    """Return a name in exactly `width` cells. Names differ at their ends, so the middle is cut."""
     if cell_len(name) <= width:
         return set_cell_size(name, width)
     end = name
@@ -131,15 +131,15 @@ def shorten_middle(name: str, width: int) -> str:
 
 
 def preset_search_text(preset: Preset, language: str = "en") -> str:
-    """Return by what a preset is found: what is shown of it, its id, its English name, its document."""
+    """Return the text that a search looks in: a preset's names, id, family and document."""
     return _folded(" ".join((preset.id, preset.name, preset.name_in(language), preset.family, preset.source.title)))
 
 
 def matches_words(known: str, text: str) -> bool:
-    """Tell whether every word of a text is in what something is found by."""
+    """Return whether every word of a text is in a search text."""
     return all(word in known for word in _folded(text).split())
 
 
 def _folded(text: str) -> str:
-    """Return text as it is compared: `ＭＴＵ` is `mtu`."""
+    """Return text in the form for comparison: `ＭＴＵ` is `mtu`."""
     return normalize("NFKC", text).casefold()

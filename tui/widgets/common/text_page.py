@@ -1,4 +1,4 @@
-"""A long text to scroll in: it is laid out once, and only what is in sight is painted."""
+"""A long text to scroll: it is laid out once for a width, and only visible lines are painted."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ LineLayout = Callable[[int], Sequence[Content]]
 
 
 class TextPage(StyledWidget, ScrollView):
-    """Shows what Rich can lay out, or the lines that a function makes for a width."""
+    """Shows a Rich renderable, or the lines that a function returns for a width."""
 
     DEFAULT_CSS = """
     TextPage {
@@ -44,7 +44,7 @@ class TextPage(StyledWidget, ScrollView):
         self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        """Return a line that is scrolled to."""
+        """Return a line in view."""
         number, width = y + round(self.scroll_y), self.scrollable_content_region.width
         ground = self.visual_style.rich_style
         if number >= len(self._strips):

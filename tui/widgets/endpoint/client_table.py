@@ -1,4 +1,4 @@
-"""The clients of an endpoint: one line for each, in columns for which there is room."""
+"""The table of an endpoint's clients, with as many columns as there is room for."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ...text.numbers import RateUnit
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column: its head, how wide it is, from which width of the table on it is there, and what it says."""
+    """A column: its title, its width, the least width of a table that has it, and its text for a client."""
 
     name: str
     width: int
@@ -36,7 +36,7 @@ def _time(run: RunStatus) -> str:
 
 
 def _of_run(text: Callable[[RunStatus], str]) -> Callable[[ClientReading, RateUnit], str]:
-    """Return what says something of a client's run, and nothing of a client without one."""
+    """Return a column's text function for the run of a client; empty for a client without one."""
     return lambda client, _units: "" if client.run is None else text(client.run)
 
 
@@ -58,7 +58,7 @@ _WIDEST: Final = 30
 
 
 class ClientTable(DataTable[Text]):
-    """Shows readings of clients, in the order in which they came."""
+    """Shows readings of clients in the order of their arrival."""
 
     DEFAULT_CSS = """
     ClientTable {
@@ -74,27 +74,27 @@ class ClientTable(DataTable[Text]):
 
     def __init__(self) -> None:
         super().__init__(cursor_type="none", cell_padding=0, zebra_stripes=False)
-        self._shown: list[tuple[str, ...]] = []
+        self._cells: list[tuple[str, ...]] = []
         self._names: tuple[str, ...] = ()
         self._clients: Sequence[ClientReading] = ()
         self._units = RateUnit.MBIT
 
     def show(self, clients: Sequence[ClientReading], units: RateUnit) -> None:
-        """Show these lines; cells that say the same stay as they are."""
+        """Show these clients; unchanged cells are not repainted."""
         self._clients, self._units = clients, units
         columns = _columns(self.size.width)
         names = tuple(column.name for column, _ in columns)
         rows = [tuple(column.text(client, units) for column, _ in columns) for client in clients]
         self.border_title = f"clients {len(clients)}"
         self.border_subtitle = f"receives and sends are this end's, in {units.value}"
-        if names != self._names or len(rows) != len(self._shown):
+        if names != self._names or len(rows) != len(self._cells):
             self._fill(columns, names, rows)
         else:
-            for y, (row, before) in enumerate(zip(rows, self._shown, strict=True)):
+            for y, (row, before) in enumerate(zip(rows, self._cells, strict=True)):
                 for x, (text, old) in enumerate(zip(row, before, strict=True)):
                     if text != old:
                         self.update_cell_at((y, x), _cell(text, *columns[x]))  # pyright: ignore[reportArgumentType]
-        self._names, self._shown = names, rows
+        self._names, self._cells = names, rows
 
     def _fill(
         self, columns: list[tuple[_Column, int]], names: tuple[str, ...], rows: list[tuple[str, ...]]
@@ -106,13 +106,13 @@ class ClientTable(DataTable[Text]):
             self.add_row(*(_cell(text, *column) for text, column in zip(row, columns, strict=True)))
 
     def on_resize(self, _event: Resize) -> None:
-        """Share the new width."""
+        """Choose the columns for the new width."""
         self._names = ()
         self.show(self._clients, self._units)
 
 
 def _columns(width: int) -> list[tuple[_Column, int]]:
-    """Return the columns for which there is room, with their widths; the client's own takes what is left."""
+    """Return the columns for which there is room, with their widths; the first takes the rest."""
     there = [column for column in _COLUMNS if width >= column.from_width]
     rest = width - 4 - sum(column.width + _GAP for column in there)
     wider = {_COLUMNS[0].name: max(min(rest, _WIDEST), 0)}

@@ -1,4 +1,4 @@
-"""The first lines of the endpoint's screen: where it listens, who may come, and whether it is open."""
+"""The first lines of the endpoint's screen: its address, access policy, state and totals."""
 
 from textual.content import Content
 
@@ -9,7 +9,7 @@ from ...text import numbers
 
 
 class EndpointHeader(LineWidget):
-    """Shows where an endpoint listens on the left, its state and how long it has been there on the right."""
+    """Shows address and access policy on the left, state, uptime and totals on the right."""
 
     DEFAULT_CSS = """
     EndpointHeader { height: 2; padding: 0 1; }
@@ -17,19 +17,22 @@ class EndpointHeader(LineWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._served: EndpointSnapshot | None = None
+        self._snapshot: EndpointSnapshot | None = None
 
-    def show(self, served: EndpointSnapshot) -> None:
-        """Show these values from the next frame on."""
-        self._served = served
+    def show(self, snapshot: EndpointSnapshot) -> None:
+        """Show these values."""
+        self._snapshot = snapshot
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Lay both lines out over the width there is; what stands on the right is never cut."""
+        """Return both lines; the right side is never cut."""
         del height
-        if self._served is None:
+        if self._snapshot is None:
             return []
-        lines = ((_where(self._served), _state(self._served)), (_who(self._served), _so_far(self._served, width)))
+        lines = (
+            (_address(self._snapshot), _state(self._snapshot)),
+            (_access(self._snapshot), _totals(self._snapshot, width)),
+        )
         return [_both(left, right, width) for left, right in lines]
 
 
@@ -38,8 +41,8 @@ def _both(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
 
 
-def _where(served: EndpointSnapshot) -> Content:
-    facts = served.info
+def _address(snapshot: EndpointSnapshot) -> Content:
+    facts = snapshot.info
     return Content.assemble(
         ("linkgauge ", KEY),
         (" endpoint ", MUTED),
@@ -49,21 +52,21 @@ def _where(served: EndpointSnapshot) -> Content:
     )
 
 
-def _who(served: EndpointSnapshot) -> Content:
-    tls = "" if served.info.tls is None else "   control is TLS"
-    return Content.assemble((numbers.sanitize(served.info.access_policy), ""), (tls, MUTED))
+def _access(snapshot: EndpointSnapshot) -> Content:
+    tls = "" if snapshot.info.tls is None else "   control is TLS"
+    return Content.assemble((numbers.sanitize(snapshot.info.access_policy), ""), (tls, MUTED))
 
 
-def _state(served: EndpointSnapshot) -> Content:
-    if served.drain_left_ns is not None:
+def _state(snapshot: EndpointSnapshot) -> Content:
+    if snapshot.drain_left_ns is not None:
         return Content.assemble(
-            ("◌ DRAINING", "bold $text-warning"), f" {numbers.clock(served.drain_left_ns)} left"
+            ("◌ DRAINING", "bold $text-warning"), f" {numbers.clock(snapshot.drain_left_ns)} left"
         )
-    return Content.assemble(("● SERVING", "bold $text-success"), (f" {numbers.clock(served.uptime_ns)}", "bold"))
+    return Content.assemble(("● SERVING", "bold $text-success"), (f" {numbers.clock(snapshot.uptime_ns)}", "bold"))
 
 
-def _so_far(served: EndpointSnapshot, width: int) -> Content:
-    totals = served.totals
+def _totals(snapshot: EndpointSnapshot, width: int) -> Content:
+    totals = snapshot.totals
     if not (totals.clients or totals.refused):
         return Content("")
     parts = [numbers.quantity(totals.runs, "run"), numbers.payload(totals.bytes)]

@@ -25,7 +25,7 @@ _MARKS: Final = {
 
 
 class EndpointLogView(RichLog):
-    """Shows the newest lines; it is scrolled back with the keyboard, and follows again at its end."""
+    """Shows the newest lines; it can be scrolled back, and follows again at its end."""
 
     DEFAULT_CSS = """
     EndpointLogView {
@@ -44,14 +44,14 @@ class EndpointLogView(RichLog):
         self._written = 0
 
     def show(self, lines: Collection[EndpointLogLine], written: int) -> None:
-        """Show these lines, `written` having been the number of the last one."""
+        """Show these lines; `written` is the number of the last one."""
         new = min(written - self._written, len(lines))
         self._lines, self._written = lines, written
         for line in islice(lines, len(lines) - new, None):
             self._add(line)
 
     def on_resize(self, event: Resize) -> None:
-        """Break the lines anew; Textual then does what a log of its own does."""
+        """Wrap the lines anew."""
         del event
         self.clear()
         for line in self._lines:
@@ -60,5 +60,5 @@ class EndpointLogView(RichLog):
     def _add(self, line: EndpointLogLine) -> None:
         mark = _MARKS.get(line.event, "·")
         text = Text.assemble((f"{line.time:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), numbers.sanitize(line.text))
-        # Without a width it would measure the text by a terminal of its own, of 80 cells.
+        # Without a width, RichLog wraps the text at 80 cells.
         self.write(text, self.scrollable_content_region.width or None, scroll_end=self.is_vertical_scroll_end)

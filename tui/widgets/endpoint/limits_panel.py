@@ -1,4 +1,4 @@
-"""What an endpoint allows, and how much of it is used now."""
+"""The limits of an endpoint, and how much of each is in use."""
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -13,7 +13,7 @@ from ...text import numbers
 
 
 class LimitsPanel(VerticalScroll):
-    """Shows every limit by its name: what is used of it, where that can be said, and what it is."""
+    """Shows every limit by name: its value, and its present use if that is known."""
 
     DEFAULT_CSS = """
     LimitsPanel { padding: 0 1; scrollbar-size-vertical: 1; & > Static { height: auto; } }
@@ -21,25 +21,25 @@ class LimitsPanel(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="limits")
-        self._said = Content("")
+        self._text = Content("")
         self.border_title = "limits"
 
     def compose(self) -> ComposeResult:
         """Lay out the lines."""
         yield Static(markup=False)
 
-    def show(self, served: EndpointSnapshot) -> None:
-        """Show these values from the next frame on."""
-        said = Content("\n").join(_lines(served))
-        if not said.is_same(self._said):
-            self.query_one(Static).update(said, layout=said.plain.count("\n") != self._said.plain.count("\n"))
-            self._said = said
+    def show(self, snapshot: EndpointSnapshot) -> None:
+        """Show these values."""
+        text = Content("\n").join(_lines(snapshot))
+        if not text.is_same(self._text):
+            self.query_one(Static).update(text, layout=text.plain.count("\n") != self._text.plain.count("\n"))
+            self._text = text
 
 
-def _lines(served: EndpointSnapshot) -> list[Content]:
-    used = _used(served)
+def _lines(snapshot: EndpointSnapshot) -> list[Content]:
+    used = _used(snapshot)
     lines: list[Content] = []
-    for name, value in served.limits.values().items():
+    for name, value in snapshot.limits.values().items():
         now = used.get(name, "")
         shown = ", ".join(value) if isinstance(value, list) else _value(name, value)
         lines.append(
@@ -57,17 +57,17 @@ def _value(name: str, value: int) -> str:
     return f"{numbers.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
 
 
-def _used(served: EndpointSnapshot) -> dict[str, str]:
-    """Return how much of a limit is used now, of those of which that can be said."""
+def _used(snapshot: EndpointSnapshot) -> dict[str, str]:
+    """Return the present use of those limits for which it is known."""
     by_address: dict[str, int] = {}
-    for client in served.clients:
+    for client in snapshot.clients:
         by_address[client.address] = by_address.get(client.address, 0) + 1
-    runs = [client.run for client in served.clients if client.run is not None]
-    rate = (served.received_bit_s or 0) + (served.sent_bit_s or 0)
+    runs = [client.run for client in snapshot.clients if client.run is not None]
+    rate = (snapshot.received_bit_s or 0) + (snapshot.sent_bit_s or 0)
     return {
-        "clients": str(len(served.clients)),
+        "clients": str(len(snapshot.clients)),
         "clients_per_address": str(max(by_address.values(), default=0)),
-        "pending": str(served.pending),
+        "pending": str(snapshot.pending),
         "sessions": str(max((run.settings.sessions for run in runs), default=0)),
         "duration_s": str(max((run.elapsed_ns for run in runs), default=0) // SECOND_NS),
         "rate_bit_s": f"{rate / 1e9:.3g}",

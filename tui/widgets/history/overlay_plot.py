@@ -41,13 +41,13 @@ class OverlayPlot(LineWidget):
         self._names: Sequence[str] = ()
 
     def show(self, lines: Sequence[OverlayLine], names: Sequence[str] = ()) -> None:
-        """Show these lines from the next frame on."""
+        """Show these lines."""
         self._series = [line for line in lines if line.at_s]
         self._names = names
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Draw into the room there is."""
+        """Return the plot, or nothing if there is no room or no line."""
         if width < _NARROWEST or height < _LOWEST or not self._series:
             return []
         return overlay_plot(self._series, self._names, width, height)
@@ -97,7 +97,7 @@ def _name_labels(names: Sequence[str], span: float, room: int) -> list[tuple[int
 
 
 def _draw_letters(canvas: Canvas, series: Sequence[OverlayLine], paths: Sequence[Mapping[int, int]]) -> None:
-    """Put its letter on each line now and then, each line at other columns, and none upon another."""
+    """Put letters on each line at regular intervals: lines at different columns, no letter over another."""
     taken: set[tuple[int, int]] = set()
     for number, (line, path) in enumerate(zip(series, paths, strict=True)):
         first = round(_LETTER_EVERY * (0.3 + number / len(series)))

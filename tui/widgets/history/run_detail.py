@@ -1,4 +1,4 @@
-"""What is known of the run that the cursor stands on, and the line to write its label or its note into."""
+"""The details of the run under the cursor, and a field for its label or note."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from ..common.typed_input import TextField
 
 
 class RunDetail(Vertical):
-    """Shows a RunLine, `brief` its label and note alone; `edit` puts a line to type into below them."""
+    """Shows a RunLine, with `brief` only its label and note; `edit` opens a field below them."""
 
     DEFAULT_CSS = """
     RunDetail {
@@ -33,38 +33,42 @@ class RunDetail(Vertical):
 
     @dataclass
     class Edited(Message):
-        """A person has written a run's label, or its note."""
+        """A person has entered a run's label or note."""
 
         run_id: str
         field_name: str
         text: str
 
         def save(self, history: History) -> None:
-            """Keep it in the log; raise LinkgaugeError where that cannot be done."""
+            """Store it in the run log.
+
+            Raises:
+                LinkgaugeError: The run log cannot be written.
+            """
             (history.set_label if self.field_name == "label" else history.set_note)(self.run_id, self.text)
 
     @dataclass
     class EditingClosed(Message):
-        """Nothing more is written."""
+        """The field was closed."""
 
     def __init__(self, *, brief: bool = False) -> None:
         super().__init__(id="detail")
         self._brief = brief
         self._line: RunLine | None = None
-        self._what = ""
+        self._field_name = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the words, and the line to write into."""
+        """Lay out the text and the field."""
         yield Static(markup=False)
         yield TextField(compact=True)
 
     @property
     def is_editing(self) -> bool:
-        """Whether a person writes."""
+        """Whether the field is open."""
         return self.has_class("-editing")
 
     def show(self, line: RunLine | None) -> None:
-        """Show this run from the next frame on; one that is written to stays until that is done."""
+        """Show this run, unless the field of another is open."""
         if self.is_editing:
             return
         self._line = line
@@ -72,10 +76,10 @@ class RunDetail(Vertical):
         self.query_one(Static).update(Content("") if line is None else _words(line, brief=self._brief))
 
     def edit(self, field_name: str) -> None:
-        """Let a person write the run's `label` or `note`."""
+        """Open the field for the run's `label` or `note`."""
         if self._line is None:
             return
-        self._what = field_name
+        self._field_name = field_name
         field = self.query_one(TextField)
         field.value = self._line.label if field_name == "label" else self._line.note
         self.border_title = Content(f"{field_name} of {self._line.run_id}: enter keeps it, esc goes back")
@@ -83,16 +87,16 @@ class RunDetail(Vertical):
         field.focus()
 
     def close(self) -> None:
-        """Show the run again."""
+        """Close the field, and show the run again."""
         self.remove_class("-editing")
         self.show(self._line)
         self.post_message(self.EditingClosed())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Tell what was written."""
+        """Post the entered text."""
         event.stop()
         if self._line is not None:
-            self.post_message(self.Edited(self._line.run_id, self._what, event.value))
+            self.post_message(self.Edited(self._line.run_id, self._field_name, event.value))
         self.close()
 
 

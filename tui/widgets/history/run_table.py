@@ -1,4 +1,4 @@
-"""The table of the runs that are kept: one line for each, in columns that share the width there is."""
+"""The table of stored runs: a line for each, in columns that share the width."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _GAP: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    """What the table shows: the lines in their order, which are marked, and what the order is."""
+    """The contents of the table: lines in order, ids of marked runs, and the column they are sorted by."""
 
     lines: Sequence[RunLine] = ()
     marked: Collection[str] = ()
@@ -42,7 +42,7 @@ class RunTable(CursorList):
 
     @dataclass
     class HeaderClicked(Message):
-        """The head of a column was clicked on: what it sorts by."""
+        """The header of a column was clicked."""
 
         name: str
 
@@ -52,18 +52,18 @@ class RunTable(CursorList):
 
     @property
     def run_id(self) -> str | None:
-        """The id of the run that the cursor stands on."""
+        """The id of the run under the cursor."""
         return None if self.highlighted is None else self._list.lines[self.highlighted].run_id
 
     def show(self, shown: RunList) -> None:
-        """Show these lines; the cursor stays with its run where that is still there, else near its place."""
+        """Show these lines; the cursor stays on its run, or near its place if the run is gone."""
         run_id = self.run_id
         self._list = shown
-        kept = next((number for number, line in enumerate(shown.lines) if line.run_id == run_id), None)
-        self.set_rows(len(shown.lines), self.highlighted if kept is None else kept)
+        at = next((number for number, line in enumerate(shown.lines) if line.run_id == run_id), None)
+        self.set_rows(len(shown.lines), self.highlighted if at is None else at)
 
     def draw_header(self, width: int) -> Content:
-        """Return what each column is called, and by which of them the order is."""
+        """Return the titles of the columns, with an arrow at the one they are sorted by."""
         arrow = "▼" if self._list.descending else "▲"
         cells = (
             _cell(_TITLES.get(name, name) + (arrow if name == self._list.sort else ""), name, room)
@@ -83,7 +83,7 @@ class RunTable(CursorList):
         )
 
     def on_click(self, event: Click) -> None:
-        """Tell whose head was clicked on; lines are the list's own."""
+        """Post the column of a clicked header; CursorList handles the rows."""
         offset = event.get_content_offset(self)
         if offset is not None and offset.y == 0:
             widths = _widths(self.scrollable_content_region.width)
@@ -94,7 +94,7 @@ class RunTable(CursorList):
 
 
 def _cell(text: str, name: str, width: int) -> str:
-    """Return a text in its column's width, the gap to the next included."""
+    """Return a text in its column's width, including the gap to the next column."""
     room = width - (_GAP if name else 1)
     cut = text if cell_len(text) <= room else f"{set_cell_size(text, max(room - 1, 0))}…"
     return set_cell_size(f"{cut:>{room}}" if name in _RIGHT else cut, width)
@@ -129,7 +129,7 @@ def _style(line: RunLine, name: str) -> str:
 
 
 def _verdict(line: RunLine) -> str:
-    """Return the verdict in a few cells; of a run that was not judged, how it ended."""
+    """Return the verdict in a few cells; for a run without one, its end."""
     if line.verdict != "none":
         return line.verdict_words
     return "• none" if line.end_words in {"completed", "stopped"} else line.end_words
@@ -137,7 +137,7 @@ def _verdict(line: RunLine) -> str:
 
 @lru_cache(maxsize=8)
 def _widths(width: int) -> dict[str, int]:
-    """Return how wide each column is, its gap included; what is left over goes to the words."""
+    """Return the width of each column, including its gap; the text columns share the rest."""
     roomy = width >= _ROOMY
     fixed = {"": 2, "when": 18, "test": 11, "rate": 11, "%": 8, "verdict": 14}
     if not roomy:

@@ -1,4 +1,4 @@
-"""A sweep's rates as a map of shades with their numbers, and what they say together. From values alone."""
+"""The results of a sweep as lines: a map of rates in shades, the best settings, and saturation points. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ _DEEPEST_PERCENT: Final = 56
 
 
 def best_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
-    """Return the fastest settings, and the most modest that are as fast; nothing of a single run."""
+    """Return the fastest settings, and the most modest that are as fast; nothing for a single run."""
     lines: list[Content] = []
     if len(cells) < 2:
         return lines
@@ -29,7 +29,7 @@ def best_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
 
 
 def knee_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
-    """Return from where on more brings nothing, and whether some rates are too little known to tell."""
+    """Return the saturation points, and the number of rates that are too uncertain to count."""
     lines = [
         Content.assemble(("└ ", "bold $text-warning"), saturation_words(sweep, knee))
         for knee in find_saturation_points(cells)
@@ -43,7 +43,7 @@ def knee_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
 
 
 def map_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
-    """Return a map for each table of a sweep: a dash was not run yet, a star may be the fastest."""
+    """Return a map for each table of a sweep: `–` was not run yet, `*` may be the fastest."""
     found = {cell.point: cell for cell in cells}
     alike = (
         {cell.point for one in best_by_direction(sweep, cells) for cell in one.equivalent}
@@ -92,7 +92,7 @@ def _text(cell: SweepResult | None, *, is_alike: bool) -> str:
 
 
 def _shade(cell: SweepResult | None, highest: float, *, is_alike: bool) -> str:
-    """Return the style of a cell: the faster, the deeper its ground."""
+    """Return the style of a cell: the faster, the deeper its background."""
     if cell is None or cell.bit_s is None or highest <= 0:
         return MUTED
     step = round(cell.bit_s / highest * _SHADES)
@@ -102,9 +102,9 @@ def _shade(cell: SweepResult | None, highest: float, *, is_alike: bool) -> str:
 def overlay_lines(
     sweep: Sweep, cells: Sequence[SweepResult], letters: str
 ) -> tuple[list[OverlayLine], list[str], list[str]]:
-    """Return the first table as lines, one for each column: the lines, the words below the axis, and who is who.
+    """Return the first table as lines for a plot, the labels of its x axis, and the name of each line.
 
-    What there are no letters for is in the map alone.
+    A line is a column of the table. Columns without a letter are in the map only.
     """
     _, row_axis, column_axis, points = next(grids(sweep))
     rows = list(sweep.values(row_axis))

@@ -29,7 +29,7 @@ class CpuPanel(LineWidget):
         self.set_titles("cpu")
 
     def show(self, near: CpuReading, far: CpuReading, *, shared_host: bool) -> None:
-        """Show these values from the next frame on; `shared_host` says that both ends are one machine."""
+        """Show these values; `shared_host` says that both ends are one machine."""
         self._readings = (near, far)
         self._shared_host = shared_host
         self.redraw()

@@ -1,4 +1,4 @@
-"""The gauge of a direction: one big number, its percentage of the expected rate, a word, and a bar with ticks."""
+"""The gauge of a direction: the rate in large digits, its percentage of the expected rate, and a bar."""
 
 from collections.abc import Sequence
 from math import floor, log10
@@ -17,20 +17,20 @@ from ...rendering.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RAT
 from ...state.instrument_values import FlowReading
 from ...text import numbers
 
-# The higher tick stands at nine tenths of the bar, so that a rate above it has room to show.
+# The higher tick is at nine tenths of the bar: a rate above it still has room.
 _TICK: Final = 0.9
 _RATE_SIDE, _PERCENT_SIDE, _BETWEEN = 12, 10, 2  # cells beside the figures, and between the two
-_ROOM_FOR_TICKS: Final = 60  # cells of a gauge whose title tells what the ticks stand for
+_ROOM_FOR_TICKS: Final = 60  # from this width on, the title explains the ticks
 _SMALL_ROWS: Final = 3
 _SCALED_FROM: Final = 6  # rows
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
 _SENDERS: Final = {Direction.OUT: "near sends", Direction.IN: "far sends", Direction.DUPLEX: "both send"}
 _ASKERS: Final = {Direction.OUT: "near asks", Direction.IN: "far asks", Direction.DUPLEX: "both ask"}
-_SAID: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off", "other": "≠ other"}
+_RATING_WORDS: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off", "other": "≠ other"}
 
 
 class FlowGauge(LineWidget):
-    """Shows a FlowReading; how large its figures are follows from its own size."""
+    """Shows a FlowReading, in digits as large as fit."""
 
     DEFAULT_CSS = """
     FlowGauge { padding: 0 1; }
@@ -42,27 +42,27 @@ class FlowGauge(LineWidget):
         self.pass_percent = pass_percent
 
     def show(self, reading: FlowReading) -> None:
-        """Show these values from the next frame on."""
+        """Show these values."""
         self._reading = reading
         self.redraw()
 
     def draw(self, width: int, height: int) -> Sequence[Content]:
-        """Lay the numbers out over the room there is, and below them the bar and its scale."""
+        """Return the numbers, and below them the bar and its scale."""
         reading = self._reading
         is_scaled = height >= _SCALED_FROM
         rows = max(height - 1 - is_scaled, 1)
-        face = _face_of_both(reading, width, rows)
+        font = _font_of_both(reading, width, rows)
         self.set_titles(
-            self._heading(width, is_wide=face is not None, is_scaled=is_scaled), _source(reading.expected)
+            self._heading(width, is_wide=font is not None, is_scaled=is_scaled), _source(reading.expected)
         )
-        lines = self._narrow(width, rows) if face is None else self._wide(face, rows)
+        lines = self._narrow(width, rows) if font is None else self._wide(font, rows)
         full = _full_scale(reading)
         return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
 
     def rating(self) -> str:
-        """Return what is to be said of the rate: pass, short or fail; empty where nothing is expected.
+        """Return the rating of the rate: pass, short or fail; empty if no rate is expected.
 
-        What no such link can carry is another's.
+        A rate that no link of this kind can carry is `other`: the preset is the wrong one.
         """
         percent, expected = self._reading.percent, self._reading.expected
         if percent is None or expected is None:
@@ -72,7 +72,7 @@ class FlowGauge(LineWidget):
         return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
     def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:
-        """Return the title: whose rate it is, and what has no room elsewhere."""
+        """Return the title: the direction and its sender, and whatever has no room elsewhere."""
         reading = self._reading
         name = _NAMES[reading.direction]
         by = _SENDERS if reading.response_bits is None else _ASKERS
@@ -86,17 +86,19 @@ class FlowGauge(LineWidget):
             ticks += f"   {PEAK_TICK} peak {reading.number(reading.peak_above_expected.bit_s)}"
         return Content.assemble(said, (ticks, MUTED))
 
-    def _wide(self, face: DigitFont, rows: int) -> list[Content]:
-        """Return the rate and its percentage side by side, each with its unit and what belongs to it."""
+    def _wide(self, font: DigitFont, rows: int) -> list[Content]:
+        """Return the rate and its percentage side by side, each with its unit and details."""
         reading = self._reading
-        rate = big_digits(align_right(_number(reading), _widest(reading)), face)
+        rate = big_digits(align_right(_number(reading), _widest(reading)), font)
         judged = self.rating()
         percent, beside = [""] * rows, [Content("")] * rows
         if reading.expected is not None:
-            percent = big_digits(align_right(self._percent(), "99.9"), face)
-            chip = Content.styled(f" {_SAID[judged]} ", RATING_CHIP_STYLES[judged]) if judged else Content("")
+            percent = big_digits(align_right(self._percent(), "99.9"), font)
+            chip = (
+                Content.styled(f" {_RATING_WORDS[judged]} ", RATING_CHIP_STYLES[judged]) if judged else Content("")
+            )
             of = Content.styled(f"of {reading.number(reading.expected.bit_s)}", MUTED)
-            beside = _spread([Content.styled("%", "bold"), of, chip], face.rows)
+            beside = _spread([Content.styled("%", "bold"), of, chip], font.rows)
         lines = [
             Content.assemble(
                 style_digits(left, "$foreground"),
@@ -108,19 +110,19 @@ class FlowGauge(LineWidget):
                 word,
             )
             for left, unit, right, word in zip(
-                rate, _spread(self._units(), face.rows), percent, beside, strict=False
+                rate, _spread(self._units(), font.rows), percent, beside, strict=False
             )
         ]
         return [*lines, *[Content("")] * (rows - len(lines))]
 
     def _narrow(self, width: int, rows: int) -> list[Content]:
-        """Return the rate alone in large figures, and below it, with room for that, all else in words."""
+        """Return the rate alone in large digits, and below it, as far as there is room, the rest as text."""
         reading = self._reading
-        face = largest_font(_widest(reading), width, rows if rows <= _SMALL_ROWS else rows - 2)
-        if face is None:
+        font = largest_font(_widest(reading), width, rows if rows <= _SMALL_ROWS else rows - 2)
+        if font is None:
             lines = [Content.styled(_number(reading), "bold")]
         else:
-            shown = big_digits(align_right(_number(reading), _widest(reading)), face)
+            shown = big_digits(align_right(_number(reading), _widest(reading)), font)
             lines = [style_digits(row, "$foreground") for row in shown]
         unit, *details = self._units()
         below = [Content.assemble(unit, "  ", details[0])]
@@ -132,22 +134,22 @@ class FlowGauge(LineWidget):
         return [*lines, *[Content("")] * (rows - len(lines))]
 
     def _judged_percent(self) -> Content:
-        """Return the percentage in words: `▼ 78.0 %`; nothing where nothing is expected."""
+        """Return the percentage with its mark: `▼ 78.0 %`; empty if no rate is expected."""
         if self._reading.expected is None:
             return Content("")
         judged = self.rating()
-        mark = f"{_SAID[judged][0]} " if judged else ""
+        mark = f"{_RATING_WORDS[judged][0]} " if judged else ""
         return Content.styled(f"{mark}{self._percent()}{numbers.NBSP}%", f"bold {RATING_STYLES[judged]}")
 
     def _percent(self) -> str:
-        """Return the percentage without its sign: three figures, so that it keeps its room."""
+        """Return the percentage without its sign, in three digits: it keeps its width."""
         percent = self._reading.percent
         if percent is None:
             return numbers.UNKNOWN
         return numbers.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
 
     def _units(self) -> list[Content]:
-        """Return what stands beside the rate: its unit first."""
+        """Return the texts beside the rate: its unit first."""
         reading = self._reading
         lines = [Content.styled(_unit(reading), "bold")]
         if reading.response_bits is not None:
@@ -173,7 +175,7 @@ def _unit(reading: FlowReading) -> str:
 
 
 def _places(reading: FlowReading, bit_s: float) -> int:
-    """Return the decimals that this gauge's rates want, where the highest of them is this."""
+    """Return the decimals for the rates of this gauge, given the highest of them."""
     return numbers.rate_decimals(bit_s * numbers.RateUnit.MBIT.bit_s / reading.units.bit_s)
 
 
@@ -187,13 +189,13 @@ def _number(reading: FlowReading) -> str:
 
 
 def _widest(reading: FlowReading) -> str:
-    """Return the widest number that is to be shown, so that the others can keep its room."""
+    """Return the widest number of this gauge: all others are padded to it."""
     top = _top(reading)
     return reading.number(top, _places(reading, top)) if top else "000"
 
 
-def _face_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
-    """Return the largest face in which the rate and its percentage have room side by side."""
+def _font_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
+    """Return the largest font in which the rate and its percentage have room side by side."""
     room = width - 2 - _RATE_SIDE - _BETWEEN - _PERCENT_SIDE
     both = _widest(reading) + ("99.9" if reading.expected else "")
     return largest_font(both, room, rows)
@@ -212,7 +214,7 @@ def _filled(content: Content, width: int) -> Content:
 
 
 def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
-    """Return how long half of the transactions took at most, and how long all but a hundredth."""
+    """Return the median and the 99th percentile of latency."""
     p50, p99 = (latency.p50_ns, latency.p99_ns) if latency else (None, None)
     return f"p50 {numbers.latency(p50)}", f"p99 {numbers.latency(p99)}"
 
@@ -230,7 +232,7 @@ def _full_scale(reading: FlowReading) -> float:
 
 
 def _scale(reading: FlowReading, full: float, width: int) -> Content:
-    """Return the line below the bar: zero, and the rate that each tick stands for."""
+    """Return the line below the bar: zero, and the rate of each tick."""
     line = list("0".ljust(width))
     free_from = 2
     ticks = [
@@ -252,7 +254,7 @@ def _scale(reading: FlowReading, full: float, width: int) -> Content:
 
 
 def _round_up(value: float) -> float:
-    """Return the next of 1, 2, 5, 10, … above a value: a scale that does not follow every flutter."""
+    """Return the next of 1, 2, 5, 10, … above a value, so that the scale seldom changes."""
     if value <= 0:
         return 0.0
     power = 10.0 ** floor(log10(value))

@@ -35,7 +35,7 @@ class Instruments(Container):
             yield VerdictPanel()
 
     def show(self, view: CockpitSnapshot) -> None:
-        """Show these values from the next frame on."""
+        """Show these values."""
         board = view.readings
         direction = (board.settings if board else view.plan.settings).direction
         for gauge_of in Direction:

@@ -1,4 +1,4 @@
-"""Percentiles of latency as bars on a logarithmic axis that holds still, with the idle ones as ticks on them."""
+"""Percentiles of latency as bars on a logarithmic axis, with those of the idle path as ticks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class LogAxis:
 
     @classmethod
     def covering(cls, values_ns: Iterable[int], before: "LogAxis | None" = None) -> "LogAxis | None":
-        """Return an axis with room for values, and for all that one before it had; None where there is none."""
+        """Return an axis that covers the values and the axis before it, or None if there are neither."""
         values = [value for value in values_ns if value > 0]
         if not values:
             return before
@@ -40,11 +40,11 @@ class LogAxis:
         return cls(low, max(high, low + _LEAST_DECADES))
 
     def fraction(self, value_ns: int) -> float:
-        """Return where a value stands, from 0 to 1."""
+        """Return the place of a value on the axis, from 0 to 1."""
         return min(max((log10(max(value_ns, 1)) - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def scale_line(self, width: int) -> str:
-        """Return the scale: the powers of ten where they stand, both ends before those between them."""
+        """Return the scale: powers of ten in their places. If room is short, the ends are shown first."""
         cells = [" "] * width
         powers = [self.low, self.high, *range(self.low + 1, self.high)]
         for power in powers:
@@ -81,7 +81,7 @@ class LatencyBars(LineWidget):
         self._run: object = None
 
     def show(self, reading: LatencyReading, run: object) -> None:
-        """Show these values from the next frame on; another `run` begins with another axis."""
+        """Show these values; another `run` begins with another axis."""
         if run is not self._run:
             self._run, self._axis = run, None
         known = [one for one in (reading.latency, reading.idle) if one is not None]
@@ -98,7 +98,7 @@ class LatencyBars(LineWidget):
 
 
 def percentiles(latency: LatencySummary) -> list[tuple[str, int]]:
-    """Return what is drawn of a latency, by name."""
+    """Return the percentiles that are drawn, by name."""
     return [
         ("p50", latency.p50_ns),
         ("p90", latency.p90_ns),
@@ -109,7 +109,7 @@ def percentiles(latency: LatencySummary) -> list[tuple[str, int]]:
 
 
 def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height: int) -> list[Content]:
-    """Return a line for each percentile, the scale, and what TCP and the time without load say."""
+    """Return a line for each percentile, the scale, and notes on the idle path and TCP's own RTT."""
     room = width - _LABEL_CELLS - _VALUE_CELLS
     latency = percentiles(reading.latency) if reading.latency else []
     idle = dict(percentiles(reading.idle)) if reading.idle else {}
@@ -135,7 +135,7 @@ def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height:
 
 
 def _notes(reading: LatencyReading, width: int) -> list[Content]:
-    """Say what TCP thinks of the path, and what the ticks are."""
+    """Return the RTT as TCP measures it, and an explanation of the ticks."""
     rtt_ns = None if reading.rtt_us is None else reading.rtt_us * 1_000
     tcp = f"TCP's own RTT {numbers.latency(rtt_ns)}"
     if reading.idle is None:

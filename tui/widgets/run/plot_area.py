@@ -50,7 +50,7 @@ class PlotArea(Container):
             yield Static(markup=False)
 
     def show(self, view: CockpitSnapshot) -> None:
-        """Show these values from the next frame on."""
+        """Show these values."""
         plot, notice = self.query_one(RatePlot), self.query_one("#notice", VerticalScroll)
         plot.display = view.readings is not None and view.problem is None
         notice.display = not plot.display

@@ -1,4 +1,4 @@
-"""The table of sessions: up to 128 of them in each direction, and only those in sight are drawn."""
+"""The table of sessions: up to 128 in each direction, of which only visible rows are drawn."""
 
 from typing import ClassVar, Final
 
@@ -19,7 +19,7 @@ _BAR_FROM: Final = len(_HEAD) + 4
 
 
 class SessionTable(ScrollView, can_focus=True):
-    """One line for each session: the receiver's rate, the sender's round trip, retransmits and cwnd."""
+    """One line for each session: the receiver's rate; the sender's RTT, retransmits and cwnd."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "session-table--head",
@@ -42,30 +42,30 @@ class SessionTable(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id="sessions")
         self._rows: tuple[SessionRow, ...] = ()
-        self._said = ""
-        self._answer_bits: int | None = None
+        self._subtitle_text = ""
+        self._response_bits: int | None = None
         self._base: Style | None = None
         self._best_bit_s = 0.0
         self._looks: tuple[object, list[tuple[SessionRow, int]]] = (None, [])
         self.border_title = "sessions"
 
     def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, response_bits: int | None = None) -> None:
-        """Show these values from the next frame on; `answer_bits` where transactions of so many are what counts."""
-        said = "" if retransmits is None else f"{numbers.count(retransmits)} retransmits since the start"
-        if (rows, said, response_bits) == (self._rows, self._said, self._answer_bits):
+        """Show these values. With `response_bits`, rates are transactions a second."""
+        subtitle = "" if retransmits is None else f"{numbers.count(retransmits)} retransmits since the start"
+        if (rows, subtitle, response_bits) == (self._rows, self._subtitle_text, self._response_bits):
             return
-        self._answer_bits = response_bits
-        if len(rows) != len(self._rows) or said != self._said:
+        self._response_bits = response_bits
+        if len(rows) != len(self._rows) or subtitle != self._subtitle_text:
             self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
-            self.border_subtitle = Content(said)
-        self._rows, self._said = rows, said
+            self.border_subtitle = Content(subtitle)
+        self._rows, self._subtitle_text = rows, subtitle
         self._best_bit_s = max((row.bit_s or 0.0 for row in rows), default=0.0)
         self._fit()
         self._refresh_changed()
 
     def _refresh_changed(self) -> None:
-        """Have those lines drawn that differ from what stands there: a frame changes few of many sessions."""
-        head = (self._answer_bits, len(self._rows), self.size)
+        """Repaint the lines that have changed: few of many sessions do so in one frame."""
+        head = (self._response_bits, len(self._rows), self.size)
         looks = [(row, self._bar_cells(row)) for row in self._rows]
         before, self._looks = self._looks, (head, looks)
         if before[0] != head:
@@ -91,13 +91,13 @@ class SessionTable(ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows) + 1)
 
     def render_line(self, y: int) -> Strip:
-        """Draw the head on the first line, and below it the rows that are scrolled to."""
+        """Return the header for the first line, and below it the rows in view."""
         width = self.scrollable_content_region.width
         base = self.rich_style if y == 0 or self._base is None else self._base
         if y == 0:
-            self._base = base  # looked up once a frame: it takes as long as the line
+            self._base = base  # looked up once a frame: that takes as long as drawing the line
             head = base + self.get_component_rich_style("session-table--head", partial=True)
-            names = _HEAD if self._answer_bits is None else _HEAD_OF_TRANSACTIONS
+            names = _HEAD if self._response_bits is None else _HEAD_OF_TRANSACTIONS
             return Strip([Segment(names, head)]).adjust_cell_length(width, base)
         number = y - 1 + round(self.scroll_y)
         if number >= len(self._rows):
@@ -109,7 +109,7 @@ class SessionTable(ScrollView, can_focus=True):
         quiet = base + self.get_component_rich_style("session-table--quiet", partial=True)
         segments = [
             Segment(f"{numbers.arrow(row.direction)}{row.session:>3} ", quiet),
-            Segment(f"{numbers.rate_number(row.bit_s, self._answer_bits):>8} ", base + Style(bold=True)),
+            Segment(f"{numbers.rate_number(row.bit_s, self._response_bits):>8} ", base + Style(bold=True)),
             Segment(f"{numbers.milliseconds(row.rtt_us):>9} ", base),
             Segment(f"{numbers.count(row.retransmits):>6} ", base),
             Segment(f"{numbers.size(row.cwnd_bytes):>6}", base),

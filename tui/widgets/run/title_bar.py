@@ -37,7 +37,7 @@ class TitleBar(LineWidget):
         self._view: CockpitSnapshot | None = None
 
     def show(self, view: CockpitSnapshot) -> None:
-        """Show these values from the next frame on."""
+        """Show these values."""
         self._view = view
         self.redraw()
 

@@ -38,7 +38,7 @@ class VerdictPanel(VerticalScroll):
         yield Static(markup=False, classes="rest")
 
     def show(self, view: CockpitSnapshot) -> None:
-        """Show these values from the next frame on."""
+        """Show these values."""
         self.query_one(FindingsPanel).show(view.findings)
         self.set_class(bool(view.findings), "-explained")
         lines = _lines(view)
