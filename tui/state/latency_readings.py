@@ -1,7 +1,7 @@
-"""What the latency bars show, and a probe's readings while a run goes on.
+"""The readings of the latency bars, and those of the latency probe during a run.
 
-Pure. Transactions are those of the last second; of a probe, which makes 100 a second at most, those of the last
-ten seconds since the latest change, for a percentile of fewer says little. At the end it is the whole run.
+Pure. Transactions are those of the last second. A probe makes at most 100 a second, too few for percentiles, so its
+readings are of the last ten seconds since the latest change. At the end, both are of the whole run.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ _PROBE_WINDOW_NS: Final = 10 * SECOND_NS
 
 @dataclass(frozen=True, slots=True)
 class LatencyReading:
-    """How long things took, `idle` how long before there was any load, and what TCP itself thinks of the path."""
+    """The latency under load, the latency before the load (`idle`), and TCP's own round trip."""
 
     title: str
     latency: LatencySummary | None = None
@@ -28,7 +28,7 @@ class LatencyReading:
 
     @property
     def load_ratio(self) -> float | None:
-        """How many times longer half of the transactions take under load; None where one is unknown."""
+        """The median latency under load divided by the idle one; None if either is unknown."""
         if self.latency is None or self.idle is None:
             return None
         return self.latency.p50_ns / self.idle.p50_ns

@@ -1,7 +1,7 @@
-"""What the plot draws in each of its columns: the rate of each direction at that time, stacked.
+"""The columns of the rate plot: the rate of each direction at a time, stacked.
 
-Pure. A point stands for the interval that ends with it. Where several fall into one column their mean is
-drawn, and where one lasts for several columns it is drawn in all of them.
+Pure. A point stands for the interval that ends with it. A column with several points has their mean, and a point
+that lasts for several columns is in all of them.
 """
 
 from bisect import bisect_left
@@ -14,14 +14,14 @@ from .instrument_values import PlotPeriod, PlotPoint
 
 @dataclass(frozen=True, slots=True)
 class PlotColumn:
-    """The rates of a moment, of each direction that carries something then, and whether they count."""
+    """The rates of each direction that carries payload at a time, and whether it is warm-up."""
 
     rates: tuple[tuple[Direction, float], ...]
     warmup: bool
 
 
 def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> list[PlotColumn | None]:
-    """Return what is known of each column of a plot that is `span_s` long; None where nothing is."""
+    """Return the columns of a plot that is `span_s` long; None for a column without data."""
     found: list[PlotColumn | None] = [None] * width
     step_s = span_s / max(width, 1)
     for leg in periods:

@@ -1,4 +1,4 @@
-"""How often the screen is drawn: often enough to be followed, seldom enough for a slow line and a busy machine."""
+"""The pace of the screen's frames, lower while the host is busy."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,35 +6,35 @@ from typing import Final
 from ...engine.model.plan import SECOND_NS
 from ..text.parsing import DEFAULT_REFRESH_HZ
 
-_FULL_PERCENT: Final = 90.0
-_SELDOM: Final = 4
+_BUSY_PERCENT: Final = 90.0
+_BUSY_FACTOR: Final = 4
 
 
 class RefreshPacer:
-    """Bounds the frames: you must ask `due_in` before one, and tell `drawn` of each.
+    """Limits the frame rate. You must call `seconds_until_due` before a frame and `frame_drawn` after it.
 
-    `clock` counts nanoseconds. Where all cores of this host are busy, what is drawn is taken from what is measured:
-    then frames are four times as far apart.
+    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement: then frames
+    are four times as far apart.
     """
 
     def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
         self.clock = clock
         self._drawn_ns: int | None = None
         self.refresh_hz = refresh_hz
-        self._is_full = False
+        self._is_busy = False
 
     @property
     def frame_ns(self) -> int:
-        """The least time between two frames."""
-        return round(SECOND_NS / self.refresh_hz) * (_SELDOM if self._is_full else 1)
+        """The minimum time between two frames."""
+        return round(SECOND_NS / self.refresh_hz) * (_BUSY_FACTOR if self._is_busy else 1)
 
     def seconds_until_due(self) -> float:
-        """Return in how many seconds the next frame may be drawn; 0 for now."""
+        """Return the time until the next frame may be drawn; 0 for now."""
         if self._drawn_ns is None:
             return 0.0
         return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS
 
     def frame_drawn(self, host_percent: float | None = None) -> None:
-        """Count from now, with this host's cores as busy as that all together."""
+        """Start the wait for the next frame; `host_percent` is the load of all cores together."""
         self._drawn_ns = self.clock()
-        self._is_full = host_percent is not None and host_percent >= _FULL_PERCENT
+        self._is_busy = host_percent is not None and host_percent >= _BUSY_PERCENT

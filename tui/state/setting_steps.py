@@ -1,6 +1,6 @@
-"""The steps that keys go through: sessions, windows, durations, directions.
+"""The values that keys step through: sessions, windows, durations, directions, workloads.
 
-Pure. A value that is no step of its own (from the command line) goes to the next one above or below it.
+Pure. A value between two steps, from the command line, goes to the next step above or below it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ DURATION_STEPS: Final = (*(s * SECOND_NS for s in (5, 10, 30, 60, 300)), None)
 
 
 def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | None:
-    """Return the step next above (`by` 1) or below (`by` -1) a value; the value where there is none.
+    """Return the next step above (`by` 1) or below (`by` -1) a value; the value itself at the end.
 
     None sorts below every number.
     """
@@ -36,12 +36,12 @@ def next_duration(value: int | None) -> int | None:
 
 
 def next_direction(value: Direction) -> Direction:
-    """Return the next direction, around and around."""
+    """Return the next direction; after the last, the first."""
     order = list(Direction)
     return order[(order.index(value) + 1) % len(order)]
 
 
 def next_workload(value: Workload) -> Workload:
-    """Return the next workload, around and around."""
+    """Return the next workload; after the last, the first."""
     order = all_workloads()
     return order[(order.index(value) + 1) % len(order)]
