@@ -1,4 +1,8 @@
-"""`linkgauge endpoint`: the far end as a command, and as a service, until a signal ends it."""
+"""`linkgauge endpoint`: its configuration, its set-up, and the service, which a signal ends.
+
+Reading a command line loads 12 MiB more than serving needs. So the command replaces itself (execv(2)) with this
+module, which keeps the process id, the descriptors and the environment.
+"""
 
 import asyncio
 import json
@@ -28,12 +32,6 @@ from ...engine.model.peer import DEFAULT_PORT, Peer
 from ..services.credentials import key_from_environment, read_key_file
 from .output import emit_json, emit_json_line, emit_line, prepare_streams, print_stderr, print_stderr_json
 from .signals import handle_signals
-
-# MERGED FROM tui/cli/service:
-# What a far end is started with, and its start in a process that has nothing else in it.
-#
-# Reading a command line loads more than serving does: 12 MiB that a far end would hold as long as it runs. So it is
-# started anew in the same process (execv(2)): its id, its descriptors and its environment are what they were.
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class LimitSources:
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """What a far end is started with."""
+    """The configuration of an endpoint."""
 
     bind: str | None
     port: int
@@ -83,7 +81,7 @@ class EndpointConfig:
     log_as_json: bool = False
 
     def exec_endpoint(self) -> NoReturn:
-        """Be that far end, and nothing else."""
+        """Replace this process with an endpoint of this configuration."""
         sys.stdout.flush()
         sys.stderr.flush()
         module = f"{__package__}.endpoint_service"
@@ -91,17 +89,13 @@ class EndpointConfig:
 
     @classmethod
     def from_json(cls, text: str) -> "EndpointConfig":
-        """Return what `start_anew` was told."""
+        """Return the configuration that `exec_endpoint` passed on."""
         given: dict[str, Any] = json.loads(text)
         limits: dict[str, Any] = given.pop("limits")
         file = limits.pop("file")
         choice = LimitSources(file, **{name: tuple(texts) for name, texts in limits.items()})
         tls: list[str] | None = given.pop("tls")
         return cls(**given, tls=None if tls is None else (tls[0], tls[1]), limits=choice)
-
-
-# MERGED FROM tui/cli/entrance:
-# How a far end is got into: its listening socket, the key, the certificate, and the words for a near end.
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +183,7 @@ def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
 
 
 def main() -> int:
-    """Serve as this process was told to; return its exit status."""
+    """Serve with the configuration in the first argument; return the exit status."""
     prepare_streams()
     configure_debug_log()
     try:

@@ -14,9 +14,6 @@ from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
 
-# MERGED FROM tui/cli/ssh_options:
-# The options of a far end that ssh starts, as Typer wants them.
-
 _PANEL: Final = "Where PEER is ssh://[USER@]HOST[:PORT]"
 
 

@@ -196,10 +196,6 @@ def _leave_on_signal(app: LinkgaugeApp, world: AppBackend) -> Generator[None]:
                 task.cancel()
 
 
-# MERGED FROM tui/cli/app_sweeps:
-# The app's sweeps, for real: kept beside the run log, with the app's own far end.
-
-
 class StartGroupedRun(Protocol):
     """Opens a run that is one of a group."""
 
