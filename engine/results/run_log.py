@@ -58,11 +58,6 @@ class RunRecord:
     note: str | None = None
     group: str | None = None
 
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether the process that wrote it died before the run's end, or could keep it no further."""
-        return self.reason is None and not self.is_running
-
 
 class RunLog:
     """One log. Close it, or use it as a context: what is queued is then written and the thread ended."""

@@ -34,11 +34,6 @@ class SaturationPoint:
     max_gain_percent: float | None
     is_first: bool
 
-    @property
-    def is_last(self) -> bool:
-        """Whether the largest value that was tried is still better than those before."""
-        return self.max_gain_percent is None and not self.is_first
-
 
 @dataclass(frozen=True, slots=True)
 class BestSettings:

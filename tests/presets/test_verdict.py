@@ -106,7 +106,7 @@ def test_a_run_that_did_not_run_to_its_end_is_told_and_not_judged(reason: Reason
     """What it measured until then may be of the very trouble that ended it."""
     verdict = judge(run(Expectation(out=GIGABIT), reason, out=rate(94.15e6)))
     assert verdict.word == "none"
-    assert verdict.text == ("NONE: the run did not run to its end: the far end vanished. Measured: out 94.2 Mb/s.")
+    assert verdict.text == ("NONE: the run did not run to its end: the far end vanished. Measured: out 94.15 Mb/s.")
 
 
 def test_a_slip_of_the_source_is_warned_of_with_the_rate() -> None:
@@ -123,7 +123,7 @@ def test_a_rate_that_no_such_link_carries_is_another_links_and_no_pass() -> None
     line = ExpectedRate(94_149_090, "documented", "AIX table 1", most_bit_s=94_928_000)
     verdict = judge(run(Expectation(out=line), out=rate(11.35e9)))
     assert verdict.word == "none"
-    assert "no such link carries more than 94.9 Mb/s" in verdict.text
+    assert "no such link carries more than 94.93 Mb/s" in verdict.text
     assert "check auto" in verdict.text
     assert judge(run(Expectation(out=line), out=rate(98e6))).word == "pass"
 
@@ -138,7 +138,7 @@ def test_a_rate_well_above_the_expected_one_is_asked_about() -> None:
     [
         (940, "0 Mb/s"),
         (9.48e6, "9.48 Mb/s"),
-        (94.15e6, "94.2 Mb/s"),
+        (94.15e6, "94.15 Mb/s"),
         (999.95e6, "1000 Mb/s"),
         (9.4148e9, "9415 Mb/s"),
     ],

@@ -12,6 +12,7 @@ from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
 from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
+from ...presets.number_text import significant_decimals
 
 UNKNOWN: Final = "–"
 NBSP: Final = "\u00a0"
@@ -48,8 +49,7 @@ def rate_decimals(bit_s: float | None) -> int:
 
     A gauge calls this once, with its expected or its highest rate, so that its number keeps its width.
     """
-    mbit_s = abs(bit_s or 0) / 1e6
-    return 0 if mbit_s >= 1_000 else 1 if mbit_s >= 100 else 2
+    return significant_decimals((bit_s or 0) / 1e6)
 
 
 class RateUnit(StrEnum):
@@ -201,7 +201,7 @@ def transactions(per_s: float | None, width: int = 0) -> str:
 
 def transaction_number(per_s: float | None) -> str:
     """Return transactions a second without the unit, with four significant digits below a thousand."""
-    return number(per_s, 0 if per_s is None or per_s >= 1_000 else 1 if per_s >= 100 else 2)
+    return number(per_s, significant_decimals(per_s or 0))
 
 
 def rate_number(bit_s: float | None, response_bits: int | None) -> str:

@@ -89,7 +89,6 @@ def test_what_was_told_is_read_back_as_it_was(log: RunLog) -> None:
     assert (row.reason, row.detail, row.verdict) == (Reason.COMPLETED, "the time is up", "pass")
     assert (row.started_utc, row.document) == ("2026-11-21T01:15:30Z", {"schema": 1, "run_id": "r1"})
     assert not row.is_running
-    assert not row.is_interrupted
 
 
 def test_a_log_that_is_opened_again_still_has_its_runs(tmp_path: Path) -> None:
@@ -373,7 +372,8 @@ def test_a_disk_that_fills_up_ends_the_keeping_and_not_the_run(tmp_path: Path) -
         kept = [int(event.text) for event in log.events("r1") if isinstance(event, Warned)]
         assert 10 < len(kept) < 200
         assert kept == list(range(len(kept)))
-        assert log.find("r1").is_interrupted
+        row = log.find("r1")
+        assert (row.reason, row.is_running) == (None, False)
 
 
 _WRITER = """
@@ -412,7 +412,7 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
             child.send_signal(signal.SIGKILL)
             assert child.wait(DEADLINE_S) == -signal.SIGKILL
             row = log.find("r1")
-            assert row.is_interrupted
+            assert not row.is_running
             assert (row.reason, row.verdict, row.document) == (None, None, None)
             summary = replay(log.events("r1")).summary()
             log.delete("r1")
