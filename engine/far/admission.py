@@ -1,8 +1,9 @@
-"""Who is let in: an endpoint's limits, held against the clients and runs that it has.
+"""Admission of clients and runs to an endpoint, by its limits.
 
 Pure: it counts, and knows neither sockets nor clocks.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,87 +14,95 @@ from ..model.limits import Limits, is_in_networks
 from ..model.plan import SECOND_NS, Plan, Settings
 from .status import ClientStatus, RunStatus
 
+_log = logging.getLogger(__name__)
+
 
 class AdmittedClient:
-    """A client that was let in; `look` says how its run is, while it has one."""
+    """A client that the endpoint serves. `get_run_status` is set while the client has a run."""
 
     def __init__(self, number: int, address: str, since_ns: int) -> None:
-        self.address = address  # empty where it came by no network
+        self.address = address  # empty without a network connection
         self._number, self._since_ns = number, since_ns
         self.hostname: str | None = None
         self.get_run_status: Callable[[], RunStatus] | None = None
 
     def get_status(self) -> ClientStatus:
-        """Return what there is to say of it."""
+        """Return what the client does at this moment."""
         run = None if self.get_run_status is None else self.get_run_status()
         return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run)
 
 
 class Admission:
-    """The clients of an endpoint, and how many there are of an address.
+    """Counts the clients of an endpoint, in all and for each address, and refuses those over a limit.
 
-    `limits` may be changed at any time, for who comes then.
+    `limits` may be replaced at any time. New limits apply to later clients and runs.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._closed: str | None = None
-        self._clients: Counter[str] = Counter()
-        self._guests: dict[int, AdmittedClient] = {}
+        self._close_reason: str | None = None
+        self._address_counts: Counter[str] = Counter()
+        self._clients: dict[int, AdmittedClient] = {}
         self._numbers = count(1)
 
     @property
     def client_count(self) -> int:
-        """How many clients there are."""
-        return len(self._guests)
+        """The number of clients."""
+        return len(self._clients)
 
     @property
     def admitted_clients(self) -> tuple[AdmittedClient, ...]:
-        """The clients, in the order in which they came."""
-        return tuple(self._guests.values())
+        """The clients, in order of their admission."""
+        return tuple(self._clients.values())
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody is let in any more."""
-        return self._closed is not None
+        """Whether `close` was called."""
+        return self._close_reason is not None
 
     def close(self, reason: str) -> None:
-        """Let nobody in from here on."""
-        self._closed = reason
+        """Refuse all later clients and runs with this reason."""
+        _log.debug("admission is closed: %s", reason)
+        self._close_reason = reason
 
     def check_address(self, address: str) -> None:
-        """Raise LimitReached for an address that is not served."""
+        """Raise LimitReached if the lists of denied and allowed networks exclude an address."""
         if is_in_networks(address, self.limits.deny):
             raise LimitReached(f"{address} is not served", "deny", ", ".join(self.limits.deny))
         if self.limits.allow and not is_in_networks(address, self.limits.allow):
             raise LimitReached(f"{address} is not served", "allow", ", ".join(self.limits.allow))
 
     def _check_open(self) -> None:
-        if self._closed is not None:
-            raise RequestDeclined(self._closed)
+        if self._close_reason is not None:
+            raise RequestDeclined(self._close_reason)
 
     @contextmanager
     def admit(self, address: str, now_ns: int = 0) -> Generator[AdmittedClient]:
-        """Count a client while the block lasts; raise LimitReached where there are too many."""
+        """Admit a client while the block lasts; raise RequestDeclined if the endpoint is full or closed."""
         self._check_open()
-        if len(self._guests) >= self.limits.clients:
+        if len(self._clients) >= self.limits.clients:
             raise LimitReached("the endpoint has as many clients as it takes", "clients", self.limits.clients)
-        if self._clients[address] >= self.limits.clients_per_address:
+        if self._address_counts[address] >= self.limits.clients_per_address:
             text = f"the endpoint has as many clients of {address} as it takes"
             raise LimitReached(text, "clients_per_address", self.limits.clients_per_address)
-        self._clients[address] += 1
+        self._address_counts[address] += 1
         number = next(self._numbers)
-        guest = self._guests[number] = AdmittedClient(number, address, now_ns)
+        client = self._clients[number] = AdmittedClient(number, address, now_ns)
+        _log.debug("client %d of %s is admitted; %d clients", number, address or "stdin", len(self._clients))
         try:
-            yield guest
+            yield client
         finally:
-            del self._guests[number]
-            self._clients[address] -= 1
-            if not self._clients[address]:
-                del self._clients[address]
+            del self._clients[number]
+            self._address_counts[address] -= 1
+            if not self._address_counts[address]:
+                del self._address_counts[address]
+            _log.debug("client %d has left; %d clients", number, len(self._clients))
 
     def check_plan(self, plan: Plan, carried_bit_s: int) -> None:
-        """Raise LimitReached for a run that is too much, alone or beside those that go on."""
+        """Raise RequestDeclined if a run exceeds a limit, by itself or together with the current runs.
+
+        `carried_bit_s` is the rate of all current runs.
+        """
         self._check_open()
         self.check_settings(plan.settings)
         limit_s = self.limits.duration_s
@@ -104,6 +113,6 @@ class Admission:
             raise LimitReached(text, "rate_bit_s", self.limits.rate_bit_s)
 
     def check_settings(self, settings: Settings) -> None:
-        """Raise LimitReached for more sessions than a run may have."""
+        """Raise LimitReached if settings have more sessions than a run may have."""
         if settings.sessions > self.limits.sessions:
             raise LimitReached(f"{settings.sessions} sessions are too many", "sessions", self.limits.sessions)

@@ -1,11 +1,12 @@
-"""The far end on this machine, for a run on loopback: an endpoint in a process of its own.
+"""`python -m linkgauge.engine.far.loopback [ADDRESS]`: an endpoint as a child process, for loopback and for labs.
 
-A process of its own, so that what the far end costs is not mixed with what drawing costs, and so that loopback runs
-take the same path as any other. The child ends when its standard input does: it cannot outlive its parent.
+It has its own process so that its cost is not mixed with the cost of drawing, and so that a loopback run takes the
+same path as any other. The child ends when its standard input ends, so it cannot outlive its parent.
 """
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,11 +21,12 @@ from .endpoint import serve_endpoint
 
 _START_DEADLINE_S: Final = 10.0
 _END_DEADLINE_S: Final = 5.0
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def embedded_endpoint() -> AsyncGenerator[Peer]:
-    """Give a peer on 127.0.0.1 that lasts as long as the block; raise WorkerError where it does not start."""
+    """Run an endpoint on 127.0.0.1 and yield its address; raise WorkerError if it does not start."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",
@@ -44,6 +46,7 @@ async def embedded_endpoint() -> AsyncGenerator[Peer]:
             port = int(line)
         except (TimeoutError, ValueError) as error:
             raise WorkerError("the embedded endpoint did not start; try `linkgauge endpoint`") from error
+        _log.debug("embedded endpoint %d listens on port %d", process.pid, port)
         yield Peer("127.0.0.1", port)
     finally:
         process.stdin.close()
@@ -51,7 +54,7 @@ async def embedded_endpoint() -> AsyncGenerator[Peer]:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Wait for a process whose standard input has ended; kill it where it does not end by itself."""
+    """Wait for a process whose standard input has ended; kill it at the deadline."""
     try:
         async with asyncio.timeout(_END_DEADLINE_S):
             await process.communicate()
@@ -62,7 +65,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
-    """Serve on a free port of an address, and print its number, until standard input ends."""
+    """Serve on a free port of an address until standard input ends; print the port first."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     reader = asyncio.StreamReader()
@@ -72,7 +75,7 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
         await reader.read()
         stop.set()
 
-    watching = asyncio.create_task(watch())
+    watch_task = asyncio.create_task(watch())
 
     def announce(address: tuple[str, int]) -> None:
         sys.stdout.write(f"{address[1]}\n")
@@ -81,10 +84,10 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
     try:
         await serve_endpoint(bind, 0, stop=stop, limits=Limits.widest(), on_listening=announce)
     finally:
-        watching.cancel()
+        watch_task.cancel()
         transport.close()
 
 
 if __name__ == "__main__":
     configure_debug_log(has_stderr=False)
-    run(serve_until_stdin_ends())
+    run(serve_until_stdin_ends(*sys.argv[1:]))

@@ -1,8 +1,12 @@
-"""The far end of one control connection: greets, prepares one run, carries it out, reports, finishes."""
+"""The far end of a run: handshake, preparation, samples to the near end, end.
+
+`serve_client` serves one control connection, which carries at most one run.
+"""
 
 import asyncio
 import contextlib
 import errno
+import logging
 import secrets
 import socket
 import time
@@ -21,6 +25,7 @@ from ..model.ip_address import unmap_ip_address
 from ..model.limits import Limits
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
+from ..model.wording import EndText
 from ..protocol.auth import TOKEN_BYTES, RunSecret, TicketCheck
 from ..protocol.messages import (
     Begun,
@@ -46,56 +51,63 @@ from .event_log import LogEntry, LogSink
 from .status import RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
-_OVERTIME_NS: Final = 30 * SECOND_NS  # a near end that never says stop is cut off this long after its duration
-_MOST_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
+_OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it
+_MAX_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
+_log = logging.getLogger(__name__)
 
 RunRegistry = dict[bytes, "FarRun"]
 
 
 async def serve_client(
-    link: ControlConnection,
+    control: ControlConnection,
     registry: RunRegistry,
     log: LogSink,
     key: SharedKey | None = None,
     admission: Admission | None = None,
     on_admitted: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve one near end from its greeting to the end of its run; never raises at what it does.
+    """Serve one near end from its handshake to the end of its run. Never raises because of what it sends.
 
-    Without the key, where there is one, it gets no further than the greeting; `on_let_in` is called where it does.
+    Args:
+        control: the connection to the near end, before the handshake.
+        registry: the endpoint's current runs by their tag, for data connections.
+        log: receives the entries of the event log.
+        key: the key that the near end must prove; None serves everybody.
+        admission: the endpoint's clients and limits; None admits this client by the default limits.
+        on_admitted: called once the near end has proved the key and is admitted.
     """
     admission = admission or Admission()
     limits = admission.limits
-    client = unmap_ip_address(str(link.peer_address[0])) if link.peer_address else None
-    guests: list[AdmittedClient] = []
+    address = unmap_ip_address(str(control.peer_address[0])) if control.peer_address else None
+    clients: list[AdmittedClient] = []
     with contextlib.ExitStack() as stack:
 
         def admit() -> None:
-            guests.append(stack.enter_context(admission.admit(client or "", time.monotonic_ns())))
+            clients.append(stack.enter_context(admission.admit(address or "", time.monotonic_ns())))
             on_admitted()
 
         try:
-            if client is not None:
-                admission.check_address(client)
+            if address is not None:
+                admission.check_address(address)
             async with _deadline(limits.handshake_s, "handshake_s"):
-                facts = await handshake_as_far(link, key, admit)
-            guests[0].hostname = facts.hostname
-            log(LogEntry("client", "let in", client=client))
+                host_info = await handshake_as_far(control, key, admit)
+            clients[0].hostname = host_info.hostname
+            log(LogEntry("client", "let in", client=address))
             async with _deadline(limits.idle_s, "idle_s"):
-                message = await link.receive()
+                message = await control.receive()
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
-                await _serve_run(link, message.plan, facts.nic, admission.limits, registry, log, guests[0])
+                await _serve_run(control, message.plan, host_info.nic, admission.limits, registry, log, clients[0])
         except RequestDeclined as error:
             limit = error.limit if isinstance(error, LimitReached) else None
-            link.try_send(Refuse(str(error), "limit" if limit else "other"))
-            log(LogEntry("refused", f"refused: {error}", client=client, limit=limit))
+            control.try_send(Refuse(str(error), "limit" if limit else "other"))
+            log(LogEntry("refused", f"refused: {error}", client=address, limit=limit))
         except ConnectionClosed:
-            pass  # it came to look, or has seen enough
+            pass  # a near end that only asked for the host's facts
         except LinkgaugeError as error:
-            log(LogEntry("dropped", f"dropped: {error}", client=client))
+            log(LogEntry("dropped", f"dropped: {error}", client=address))
         finally:
-            await link.aclose()
+            await control.aclose()
 
 
 @contextlib.asynccontextmanager
@@ -108,57 +120,61 @@ async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
 
 
 async def _serve_run(
-    link: ControlConnection,
+    control: ControlConnection,
     plan: Plan,
     nic: NicInfo | None,
     limits: Limits,
     registry: RunRegistry,
     log: LogSink,
-    guest: AdmittedClient,
+    client: AdmittedClient,
 ) -> None:
     run: FarRun | None = None
-    client = guest.address or None
+    address = client.address or None
     try:
-        run = FarRun(link, plan, nic, limits)
+        run = FarRun(control, plan, nic, limits)
         async with run.pool:
             registry[run.run_tag] = run
-            guest.get_run_status = run.get_status
-            link.send(Ready(run.nonce.hex()))
-            log(LogEntry("run_began", f"run began: {plan.workload}", client=client))
+            client.get_run_status = run.get_status
+            control.send(Ready(run.nonce.hex()))
+            log(LogEntry("run_began", f"run began: {plan.workload}", client=address))
             end = await run.execute()
-            text, moved = f"run ended: {end.reason}: {end.detail}", run.pool.counters.total_bytes()
-            log(LogEntry("run_ended", text, client=client, reason=end.reason, bytes=moved))
+            text, total_bytes = f"run ended: {end.reason}: {end.detail}", run.pool.counters.total_bytes()
+            log(LogEntry("run_ended", text, client=address, reason=end.reason, bytes=total_bytes))
     except (LinkgaugeError, OSError) as error:
         remedy = "; raise the limit there (ulimit -n)" if getattr(error, "errno", None) == errno.EMFILE else ""
-        link.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
+        control.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
         raise LinkgaugeError(str(error)) from error
     finally:
-        guest.get_run_status = None
+        client.get_run_status = None
         if run is not None:
             registry.pop(run.run_tag, None)
 
 
 class FarRun:
-    """One run as the far end carries it out."""
+    """One run, as the far end carries it out.
+
+    Inside `async with run.pool`, send Ready with `nonce` and await `execute`. Meanwhile `attach_connection` takes
+    the run's data connections.
+    """
 
     def __init__(
-        self, link: ControlConnection, plan: Plan, nic: NicInfo | None, limits: Limits | None = None
+        self, control: ControlConnection, plan: Plan, nic: NicInfo | None, limits: Limits | None = None
     ) -> None:
-        self.rate_bit_s = 0  # what it carries now
+        self.rate_bit_s = 0  # over the last ping interval
         self._limits = limits or Limits()
         self.nonce = secrets.token_bytes(TOKEN_BYTES)
-        self._gate = TicketCheck(RunSecret(link.shared_secret, self.nonce))
-        self._link = link
+        self._tickets = TicketCheck(RunSecret(control.shared_secret, self.nonce))
+        self._control = control
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
-        self.pool = WorkerPool(End.FAR, plan, self._worker_said, self._worker_lost)
+        self.pool = WorkerPool(End.FAR, plan, self._handle_worker_event, self._handle_worker_loss)
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
         self._settings = plan.settings
 
     def get_status(self) -> RunStatus:
-        """Return how far it is; its counters must be there still."""
+        """Return the progress of the run. Call it only inside the block of its pool."""
         carried = {End.NEAR: 0, End.FAR: 0}
         for flow in Direction.DUPLEX.flows:
             carried[sender_of(flow, self._plan.workload)] += self.pool.counters.flow_bytes(flow)
@@ -170,16 +186,16 @@ class FarRun:
 
     @property
     def run_tag(self) -> bytes:
-        """What the run's connections call it."""
-        return self._gate.secret.run_tag
+        """The tag by which data connections name the run."""
+        return self._tickets.secret.run_tag
 
     @property
     def has_started(self) -> bool:
-        """Whether payload flows."""
+        """Whether the near end has started the payload."""
         return self._sampling is not None
 
     async def execute(self) -> RunEnd:
-        """Serve the near end until the run ends, and finish in order: last sample, reason, no more."""
+        """Serve the near end until the run ends; then send the last sample and Finish, and nothing more."""
         tasks = [
             asyncio.create_task(self._listen()),
             asyncio.create_task(self._watch()),
@@ -193,26 +209,27 @@ class FarRun:
             last = self._sampler.take_sample()
             if last is not None:
                 self._report(last)
-        self.rate_bit_s = 0  # before the near end hears of the end, and asks for the next run
-        self._link.try_send(Finish(end))
+        self.rate_bit_s = 0  # before the near end learns of the end and asks for its next run
+        self._control.try_send(Finish(end))
         return end
 
     def end(self, reason: Reason, detail: str) -> None:
-        """End the run; the first reason stands."""
+        """End the run. Only the first call has an effect."""
         if not self._ending.done():
+            _log.debug("run ends: %s: %s", reason, detail)
             self._ending.set_result(RunEnd(reason, detail))
 
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
-        """Hand an accepted data connection to the worker that hosts its session.
+        """Pass an accepted data connection to the worker of its session.
 
-        Raises RemoteProtocolError where its token is not good, or has been used.
+        Raises RemoteProtocolError if its token is invalid or used, LimitReached if it is one session too many.
         """
         if hello.session == PROBE_SESSION and not self._plan.probe:
             raise RemoteProtocolError("the connection of a probe that the plan does not have")
         if hello.session > self._limits.sessions:
             text = f"session {hello.session} is one too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
-        secret = self._gate.check(hello.direction, hello.session, hello.generation, hello.token)
+        secret = self._tickets.check(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with a token that is not good, or no longer")
         spec = SessionSpec(hello.direction, hello.session, hello.generation, hello.window_bytes, secret.hex())
@@ -222,71 +239,73 @@ class FarRun:
         try:
             async with asyncio.timeout(PREPARATION_DEADLINE_S):
                 while self._sampling is None:
-                    self._handle(await self._link.receive())
+                    self._handle(await self._control.receive())
             while True:
-                self._handle(await self._link.receive())
+                self._handle(await self._control.receive())
         except TimeoutError:
-            self.end(Reason.FAILED, "the near end did not start the run in time")
+            self.end(Reason.FAILED, EndText.START_OVERDUE.value)
         except ConnectionClosed as error:
-            self.end(Reason.PEER_LOST, f"the near end is gone: {error}")
+            self.end(Reason.PEER_LOST, EndText.NEAR_GONE.format(error=error))
         except LinkgaugeError as error:
             self.end(Reason.FAILED, str(error))
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Start):
+            _log.debug("run starts")
             self._sampler.start()
             self.pool.start_payload()
-            self._link.send(Begun())
+            self._control.send(Begun())
             self._sampling = asyncio.create_task(self._sampler.run(self._report, None))
         elif isinstance(message, Change):
-            self._keep(message)
+            self._apply_change(message)
         elif isinstance(message, Stop):
             self.end(message.end.reason, message.end.detail)
 
-    def _keep(self, change: Change) -> None:
+    def _apply_change(self, change: Change) -> None:
         if change.generation < self._generation:
             raise RemoteProtocolError("the near end went back to an older generation of sessions")
         if change.settings.sessions > self._limits.sessions:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
+        _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings
         self.pool.apply_change(change)
 
     def _report(self, sample: Sample) -> None:
-        self._link.try_send(Report(sample))
-        if self._link.unsent_bytes > _MOST_UNSENT_BYTES:
-            self.end(Reason.PEER_LOST, "the near end does not read its samples")
+        self._control.try_send(Report(sample))
+        if self._control.unsent_bytes > _MAX_UNSENT_BYTES:
+            self.end(Reason.PEER_LOST, EndText.NEAR_NOT_READING.value)
 
     async def _watch(self) -> None:
-        """Notice a near end that vanished without a word, or that never says stop."""
+        """Ping the near end; end the run when it has vanished, is overdue to stop, or exceeds a limit."""
         liveness = Liveness(time.monotonic_ns())
         serial = total_bytes = 0
         while True:
             await asyncio.sleep(PING_INTERVAL_S)
             serial += 1
-            self._link.try_send(Ping(serial))
+            self._control.try_send(Ping(serial))
             before, total_bytes = total_bytes, self.pool.counters.total_bytes()
             self.rate_bit_s = round((total_bytes - before) * 8 / PING_INTERVAL_S)
-            lost_ns = liveness.check_timeout(time.monotonic_ns(), self._link.last_received_ns, total_bytes)
-            if lost_ns is not None:
-                self.end(Reason.PEER_LOST, f"the near end has been silent for {lost_ns / SECOND_NS:.0f} s")
+            silent_ns = liveness.check_timeout(time.monotonic_ns(), self._control.last_received_ns, total_bytes)
+            if silent_ns is not None:
+                self.end(Reason.PEER_LOST, EndText.NEAR_SILENT.format(seconds=silent_ns / SECOND_NS))
             duration_ns = self._plan.duration_ns
             started = self._sampling is not None
             if started and duration_ns is not None and self._sampler.elapsed_ns > duration_ns + _OVERTIME_NS:
-                self.end(Reason.FAILED, "the near end did not stop when the run's duration was up")
-            longest_s = self._limits.duration_s
-            if started and self._sampler.elapsed_ns > longest_s * SECOND_NS:
-                reached = LimitReached("the run has lasted as long as one may", "duration_s", longest_s)
-                self.end(Reason.PEER_STOPPED, str(reached))
+                self.end(Reason.FAILED, EndText.STOP_OVERDUE.value)
+            limit_s = self._limits.duration_s
+            if started and self._sampler.elapsed_ns > limit_s * SECOND_NS:
+                error = LimitReached("the run has lasted as long as one may", "duration_s", limit_s)
+                self.end(Reason.PEER_STOPPED, str(error))
 
-    def _worker_said(self, event: SessionEvent) -> None:
+    def _handle_worker_event(self, event: SessionEvent) -> None:
         session = event.info.session if isinstance(event, ConnectionOpened) else event.session
         if session == PROBE_SESSION:
-            return  # the near end sees its own end of it
+            return  # the near end has its own end of the probe's connection
         if isinstance(event, ConnectionOpened):
-            self._link.try_send(SessionOpened(event.info))
+            self._control.try_send(SessionOpened(event.info))
         else:
-            self._link.try_send(SessionClosed(event.direction, session, event.generation, event.why))
+            self._control.try_send(SessionClosed(event.direction, session, event.generation, event.why))
 
-    def _worker_lost(self, why: str) -> None:
-        self.end(Reason.WORKER_LOST, f"at the far end {why}")
+    def _handle_worker_loss(self, reason: str) -> None:
+        self.end(Reason.WORKER_LOST, EndText.FAR_WORKER_LOST.format(reason=reason))

@@ -1,4 +1,4 @@
-"""What an endpoint does at one moment, as values: without a session, a socket or a clock in them. Pure."""
+"""The status of an endpoint at one moment: its clients, their runs, its limits. Pure values."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from ..model.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """A run that goes on. Bytes are payload as this end counts it; a duration of None has no end."""
+    """A current run. Bytes are payload as this end counts it; a duration of None has no end."""
 
     workload: Workload
     settings: Settings
@@ -21,7 +21,7 @@ class RunStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClientStatus:
-    """A client that was let in: `number` is never another's. It has a run, or has not asked for one."""
+    """An admitted client. Its `number` is never used again; `run` is None while it has none."""
 
     number: int
     address: str
@@ -32,7 +32,10 @@ class ClientStatus:
 
 @dataclass(frozen=True, slots=True)
 class EndpointStatus:
-    """Everything at `at_ns` of the endpoint's monotonic clock; `pending` have not said yet who they are."""
+    """Everything at `at_ns` of the endpoint's monotonic clock.
+
+    `pending` is the number of connections that have not identified themselves yet.
+    """
 
     at_ns: int
     clients: tuple[ClientStatus, ...]

@@ -1,4 +1,4 @@
-"""An endpoint as a service: a listening socket that is handed over, and words for who manages it (systemd)."""
+"""The systemd side of an endpoint: socket activation and state notifications."""
 
 import contextlib
 import os
@@ -12,10 +12,10 @@ _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
 
 
 def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:
-    """Return the listening socket that this process was started with; None where there is none.
+    """Return the listening socket that systemd has passed to this process; None if there is none.
 
-    What tells of it is taken out of the environment. Raises EndpointError where it is no listening TCP socket,
-    or more than one.
+    Removes the variables about it from the environment. Raises EndpointError if it is not a listening TCP socket,
+    or if there are several.
     """
     pid, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
     environment.pop("LISTEN_FDNAMES", None)
@@ -37,7 +37,7 @@ def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.sock
 
 
 def notify_systemd(state: str, address: str | None) -> None:
-    """Tell who manages this service how it is, where somebody asked (sd_notify(3)): `address` is NOTIFY_SOCKET."""
+    """Send a state to the service manager (sd_notify(3)). `address` is NOTIFY_SOCKET; None sends nothing."""
     if not address:
         return
     name = "\0" + address[1:] if address.startswith("@") else address

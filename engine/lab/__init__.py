@@ -1,9 +1,10 @@
 """Emulated links: the two ends of a link as two network namespaces of one Linux machine.
 
-What knows what: link.py is what a link is made of (pure); keeper.py is the process that holds a lab and
-builds it, with namespaces.py (unshare, setns) and devices.py (ip, tc, TAP); relay.py carries frames where the
-kernel cannot do what is asked for; building.py starts a keeper and runs commands at the near end, through enter.py.
+May import model, protocol, host and far, and one constant of `near`; does not travel to a far end.
 
-Nothing of a lab has a name outside it: its namespaces, devices and queues are held by its processes alone,
-and are gone with them, however they end.
+Public: `builder` (open_lab, Lab), `link_spec` (LabLink), `cleanup` (find_orphans, terminate_orphans). `builder`
+starts a `keeper` process, which builds the lab with `namespaces` (unshare, setns) and `devices` (ip, tc, TAP). A
+`relay` process carries frames for links that the kernel's queues cannot emulate. `enter` runs commands at the near end.
+
+A lab has no names outside: its processes alone hold its namespaces, devices and queues, which disappear with them.
 """

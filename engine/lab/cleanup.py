@@ -1,7 +1,7 @@
-"""What a lab could leave behind, and its end.
+"""Search for processes that a lab has left behind, and their end.
 
-A lab's namespaces and devices go with its last process, its processes with the one that started it. Left
-is only what detached itself from everything (a daemon, started in a lab's shell) when the keeper was killed.
+A lab's namespaces and devices disappear with its last process, and its processes end with the one that started it.
+Only a process that has detached itself (a daemon from a lab's shell) is left when the keeper was killed.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ _POLL_S: Final = 0.05
 
 
 def terminate_orphans() -> list[int]:
-    """End every process of a lab whose own process has ended; return their process ids."""
+    """End every process of a lab whose owner has ended; return their process ids."""
     orphans = find_orphans()
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + _GRACE_S
         left = [pid for pid in orphans if _owner(pid)]
         for pid in left:
-            with contextlib.suppress(OSError):  # it has ended meanwhile
+            with contextlib.suppress(OSError):  # it has ended
                 os.kill(pid, number)
         while any(_owner(pid) for pid in left) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
@@ -33,18 +33,18 @@ def terminate_orphans() -> list[int]:
 
 
 def find_orphans() -> list[int]:
-    """Return the processes of labs that are no more; of this user's, where it is not root."""
-    found: list[int] = []
+    """Return the processes of labs whose owner has ended; without root, only those of this user."""
+    orphans: list[int] = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             owner = _owner(int(folder.name))
             if owner and not is_process_alive(owner):
-                found.append(int(folder.name))
-    return found
+                orphans.append(int(folder.name))
+    return orphans
 
 
 def _owner(pid: int) -> str | None:
-    """Return who started the lab that a process belongs to; None where it belongs to none, or has ended."""
+    """Return the identity of the owner of a process's lab; None if it has no lab, or has ended."""
     with contextlib.suppress(OSError):
         for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             name, _, value = entry.partition(b"=")

@@ -1,9 +1,10 @@
-"""The two ends of a link, made with iproute2: addresses, MTU, queues; and what iproute2 has no word for."""
+"""The two network devices of a link: addresses, MTU and queues with iproute2, offloads and TAP with ioctl."""
 
 import array
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import shutil
 import socket
@@ -20,7 +21,7 @@ from .namespaces import NetworkNamespace
 NEAR_DEVICE: Final = "near0"
 FAR_DEVICE: Final = "far0"
 _DEADLINE_S: Final = 10.0
-_SBIN: Final = "/usr/sbin:/sbin"  # where Debian keeps them, and where a user's PATH may not look
+_SBIN: Final = "/usr/sbin:/sbin"  # Debian's place for them, which a user's PATH may lack
 _PACKAGES: Final = {"ip": "iproute2", "tc": "iproute2"}
 # linux/sockios.h, linux/ethtool.h: segmentation by the device, by the kernel, and joining of what arrives.
 _SIOCETHTOOL: Final = 0x8946
@@ -29,6 +30,7 @@ _OFFLOADS: Final = {"TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 _TUNSETIFF: Final = 0x400454CA
 _TAP_WITHOUT_INFO: Final = 0x0002 | 0x1000
 _CONGESTION: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_log = logging.getLogger(__name__)
 _REMEDIES: Final = {
     "kind is unknown": "this kernel has no such queue: modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
     "Unknown device type": "this kernel has no veth: modprobe veth, or a kernel with CONFIG_VETH",
@@ -40,9 +42,9 @@ _OTHER_REMEDY: Final = (
 
 
 def check_tools(path: str | None = None) -> None:
-    """Raise LabUnavailable where a tool that builds links is missing, with the package it comes in.
+    """Raise LabUnavailable, with the Debian package, if a tool is missing.
 
-    Looked through is `path`, or PATH and where system tools are.
+    Searches `path`, by default PATH and the directories of system tools.
     """
     missing = sorted(tool for tool in _PACKAGES if _find(tool, path) is None)
     if missing:
@@ -55,13 +57,14 @@ def _find(tool: str, path: str | None = None) -> str | None:
 
 
 def run_tool(tool: str, *arguments: str) -> None:
-    """Run a tool to its end; raise LabError with its command line, what it said, and a remedy.
+    """Run a tool to its end; raise LabError with its command line, its message, and a remedy.
 
-    LabUnavailable is raised where this kernel has no links of the kind, or allows none.
+    The error is LabUnavailable if this kernel lacks such links or forbids them.
     """
+    _log.debug("%s %s", tool, " ".join(arguments))
     line = " ".join((tool, *arguments))
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [_find(tool) or tool, *arguments],
             capture_output=True,
             text=True,
@@ -74,20 +77,20 @@ def run_tool(tool: str, *arguments: str) -> None:
         raise LabError(f"`{line}` did not end in {_DEADLINE_S:g} s; try again on a less busy machine") from error
     except OSError as error:
         raise LabError(f"`{line}` could not be run: {error.strerror}; is iproute2 whole?") from error
-    if done.returncode != 0:
-        said = " ".join(done.stderr.split()) or f"it ended with status {done.returncode} and said nothing"
-        remedy = next((text for sign, text in _REMEDIES.items() if sign in said), None)
+    if result.returncode != 0:
+        message = " ".join(result.stderr.split()) or f"it ended with status {result.returncode} and said nothing"
+        remedy = next((text for sign, text in _REMEDIES.items() if sign in message), None)
         kind = LabError if remedy is None else LabUnavailable
-        raise kind(f"`{line}` failed: {said}; {remedy or _OTHER_REMEDY}")
+        raise kind(f"`{line}` failed: {message}; {remedy or _OTHER_REMEDY}")
 
 
 def create_veth_pair(far: NetworkNamespace) -> None:
-    """Make the two devices of a link that the kernel carries, one here and one in the far namespace."""
+    """Make the two devices of a link without a relay, one here and one in the far namespace."""
     run_tool("ip", "link", "add", NEAR_DEVICE, "type", "veth", "peer", "name", FAR_DEVICE, "netns", far.path)
 
 
 def create_tap_pair(far: NetworkNamespace) -> tuple[int, int]:
-    """Make the two devices of a link that the relay carries; return the near and the far one's descriptor."""
+    """Make the two devices of a link with a relay; return the descriptors of the near and the far one."""
     near_end = _open_tap(NEAR_DEVICE)
     with far.enter():
         return near_end, _open_tap(FAR_DEVICE)
@@ -106,27 +109,27 @@ def _open_tap(name: str) -> int:
 
 
 def configure_device(device: str, address: str, mtu_bytes: int, link: LabLink) -> list[str]:
-    """Make a device of this namespace one end of the link; return what a person should know of it."""
+    """Configure a device of this namespace as one end of the link; return notes for a person."""
     run_tool("ip", "link", "set", "lo", "up")
     run_tool("ip", "link", "set", device, "mtu", str(mtu_bytes))
     if link.grain == "packet":
-        # TCP hands several packets over at once even where segmentation is off (Linux 4.17), and the queue
-        # counts what the wire puts around a packet once for all of them: 10 Mb/s became 10.08.
+        # Even without segmentation offload TCP passes several packets at once (Linux 4.17), and the queue counts
+        # the wire's overhead once for all of them: 10 Mb/s became 10.08.
         run_tool("ip", "link", "set", device, "gso_max_segs", "1")
     run_tool("ip", "address", "add", f"{address}/{PREFIX_BITS}", "dev", device)
     if link.grain != "offload":
         disable_offloads(device)
-    if not link.half_duplex:  # there the relay is the line
+    if not link.half_duplex:  # with half duplex the relay limits the rate
         run_tool("tc", "qdisc", "add", "dev", device, "root", *qdisc_arguments(link))
     run_tool("ip", "link", "set", device, "up")
     return _choose_cubic(device, address)
 
 
 def qdisc_arguments(link: LabLink) -> tuple[str, ...]:
-    """Return what tc is told of a link's queue: the line's rate, and what each frame takes of it.
+    """Return tc's arguments for a link's queue: the line's rate, and the overhead of each frame.
 
-    Where the queue meets several packets at once, it is told the part of the line that frames' own bytes are:
-    exact for full-sized frames, however many come together.
+    If several packets reach the queue at once, it gets a lower rate instead: the share of the frames' own bytes.
+    That is exact for full-sized frames, in batches of any size.
     """
     sizes = ("burst", f"{link.burst_bytes}b", "limit", f"{link.buffer_bytes}b")
     if link.grain != "packet":
@@ -136,7 +139,7 @@ def qdisc_arguments(link: LabLink) -> tuple[str, ...]:
 
 
 def disable_offloads(device: str) -> None:
-    """Have every packet on the link be one that its wire could carry; with offloads they are up to 64 KiB."""
+    """Turn offloads off, with which packets on the link have up to 64 KiB, more than its wire could carry."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for name, command in _OFFLOADS.items():
             value = array.array("I", [command, 0])
@@ -144,17 +147,17 @@ def disable_offloads(device: str) -> None:
             try:
                 fcntl.ioctl(sock, _SIOCETHTOOL, request)
             except OSError as error:
-                if error.errno != errno.EOPNOTSUPP:  # then it is not there to be on
+                if error.errno != errno.EOPNOTSUPP:  # the device does not have it at all
                     raise LabError(
                         f"{name} of {device} cannot be turned off: {error.strerror}; run it as root"
                     ) from error
 
 
 def _choose_cubic(device: str, address: str) -> list[str]:
-    """Have TCP fill the queue; a congestion control that paces by itself makes the rate a matter of its taste.
+    """Set cubic, which fills the queue: a congestion control that paces would decide the rate itself.
 
-    A namespace may only have what its machine allows every user (tcp_allowed_congestion_control); a route may
-    name any. It comes second, for what a route says stands against what a program asks for before it connects.
+    A namespace may only use what its machine allows every user (tcp_allowed_congestion_control); a route may name
+    any. The route is the second choice, because it overrides the choice of a program before its connection.
     """
     with contextlib.suppress(OSError):
         _CONGESTION.write_text("cubic", encoding="ascii")

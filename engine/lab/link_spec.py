@@ -1,4 +1,4 @@
-"""What an emulated link is made of. Pure: numbers for the kernel's queues and for the relay."""
+"""The specification of an emulated link: numbers for the kernel's queues and for the relay. Pure."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -6,31 +6,31 @@ from typing import Final, Literal
 
 from ..model.plan import SECOND_NS
 
-ETHERNET_HEADER_BYTES: Final = 14  # what the kernel counts of a frame beside its packet: the Ethernet header
-# Both ends of a lab are private to it: any address would do. These are for benchmarks (RFC 2544).
+ETHERNET_HEADER_BYTES: Final = 14  # the kernel counts it as part of a frame
+# Both ends are private to a lab, so any addresses would do. These are reserved for benchmarks (RFC 2544).
 NEAR_ADDRESS: Final = "198.18.0.1"
 FAR_ADDRESS: Final = "198.18.0.2"
 PREFIX_BITS: Final = 30
-# The relay is one Python process on the frames' way. On two busy cores it carried all of ATM 155 at MTU 1500,
+# The relay is one Python process that every frame passes. On two busy cores it carried all of ATM 155 at MTU 1500,
 # both directions at once, but 440 of the 511 Mb/s of payload of ATM 622, and 610 of the 941 of 1 Gb Ethernet.
 RELAY_MAX_BIT_S: Final = 200_000_000
 _CELL_BYTES: Final = 53
 _CELL_PAYLOAD_BYTES: Final = 48
 
 Grain = Literal["packet", "batch", "offload"]
-"""What TCP hands to a link at once: `packet` one packet; `batch` several, which the kernel cuts apart behind the
-queue; `offload` several, which stay together up to the other end, as between NICs that cut and join them."""
+"""The unit that TCP passes to a link: `packet`: one packet; `batch`: several, which the kernel splits behind the
+queue; `offload`: several, which stay joined up to the other end, as between NICs with offloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabLink:
     """A link to build between two namespaces.
 
-    `far_mtu_bytes` is another than `mtu_bytes` where the far end is set up wrong. A frame of `n` bytes, its
-    Ethernet header included, takes `wire_bytes(n)` of `rate_bit_s`. `buffer_bytes` is what each end's queue
-    holds, `burst_bytes` what may leave at once after a pause. `half_duplex` is one medium for both
-    directions. Each frame is held back by `delay_ns`, and `loss_percent` of them do not arrive, drawn with
-    `seed`; both count for each direction. A `grain` other than `packet` counts small packets too low.
+    `far_mtu_bytes` differs from `mtu_bytes` to emulate a far end that is set up wrong. A frame of `n` bytes,
+    including its Ethernet header, takes `wire_bytes(n)` of `rate_bit_s`. `buffer_bytes` is the capacity of each
+    end's queue, `burst_bytes` the most that may leave at once after a pause. `half_duplex` is one medium for both
+    directions. In each direction `delay_ns` holds every frame back, and `loss_percent` of the frames are lost,
+    drawn with `seed`. A `grain` other than `packet` counts too little for small packets.
     """
 
     rate_bit_s: int
@@ -49,22 +49,22 @@ class LabLink:
 
     @property
     def needs_relay(self) -> bool:
-        """Whether the kernel's queues alone cannot be this link."""
+        """Whether the kernel's queues alone cannot emulate the link."""
         return self.half_duplex or self.delay_ns > 0 or self.loss_percent > 0
 
     def wire_bytes(self, frame_bytes: int) -> int:
-        """Return what a frame takes of the line."""
-        whole = max(self.smallest_bytes, frame_bytes + self.overhead_bytes)
+        """Return the bytes that a frame takes on the line."""
+        total_bytes = max(self.smallest_bytes, frame_bytes + self.overhead_bytes)
         if self.linklayer == "atm":
-            return -(-whole // _CELL_PAYLOAD_BYTES) * _CELL_BYTES
-        return whole
+            return -(-total_bytes // _CELL_PAYLOAD_BYTES) * _CELL_BYTES
+        return total_bytes
 
     @property
     def frame_efficiency(self) -> Fraction:
-        """Which part of the line a full-sized frame's own bytes are."""
+        """The share of the line for the own bytes of full-sized frames."""
         frame_bytes = min(self.mtu_bytes, self.far_mtu_bytes) + ETHERNET_HEADER_BYTES
         return Fraction(frame_bytes, self.wire_bytes(frame_bytes))
 
     def wire_ns(self, frame_bytes: int) -> int:
-        """Return how long a frame is on the line."""
+        """Return the time that a frame takes on the line."""
         return self.wire_bytes(frame_bytes) * 8 * SECOND_NS // self.rate_bit_s

@@ -1,6 +1,6 @@
-"""Network namespaces without names: held by open descriptors of one process, gone when it ends. Linux only.
+"""Network namespaces of Linux without names: they last as long as a descriptor or a process in them.
 
-Python gained os.unshare and os.setns with 3.12; here they are, straight from the C library.
+Python has os.unshare and os.setns since 3.12; for 3.11 the C library is called.
 """
 
 import contextlib
@@ -36,17 +36,17 @@ def _check(result: int, call: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces (unshare(2)); raise OSError where that is not allowed."""
+    """Move this process into new namespaces (unshare(2)); raise OSError if that is not allowed."""
     _check(_libc().unshare(ctypes.c_int(flags)), "unshare")
 
 
 def set_namespace(descriptor: int) -> None:
-    """Move this process into the namespace that a descriptor holds (setns(2)); raise OSError where it may not."""
+    """Move this process into a descriptor's namespace (setns(2)); raise OSError if that is not allowed."""
     _check(_libc().setns(ctypes.c_int(descriptor), ctypes.c_int(0)), "setns")
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Have the kernel send this process a signal when its parent ends, however that ends (prctl(2))."""
+    """Make the kernel send this process a signal when its parent ends (prctl(2))."""
     _check(_libc().prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl")
 
 
@@ -58,28 +58,28 @@ class NetworkNamespace:
 
     @classmethod
     def current(cls) -> Self:
-        """Return the one that this process is in."""
+        """Return the namespace of this process."""
         return cls(os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC))
 
     @classmethod
     def create(cls) -> Self:
-        """Return a new one; this process is in it from here on."""
+        """Move this process into a new namespace and return that."""
         unshare(_CLONE_NEWNET)
         return cls.current()
 
     @property
     def path(self) -> str:
-        """Where another process of the lab finds it."""
+        """The path by which another process of the lab opens it."""
         return f"/proc/{os.getpid()}/fd/{self._descriptor}"
 
     @property
     def inode(self) -> int:
-        """What the kernel knows it by."""
+        """The kernel's number for it."""
         return os.fstat(self._descriptor).st_ino
 
     @contextmanager
     def enter(self) -> Generator[None]:
-        """Have this process, and the children that it starts meanwhile, in this namespace for a block."""
+        """Move this process, with the children that it starts meanwhile, into the namespace for a block."""
         before = os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC)
         set_namespace(self._descriptor)
         try:
@@ -90,10 +90,10 @@ class NetworkNamespace:
 
 
 def create_privileged_namespace() -> NetworkNamespace:
-    """Move this process into a network namespace that it may furnish; raise LabUnavailable where it may not.
+    """Move this process into a network namespace that it may configure; raise LabUnavailable if there can be none.
 
-    Where it is not allowed to as it is, it moves into a user namespace too, in which it is root, mapped to
-    the person's own user: what it may do there reaches nothing outside.
+    Without the rights for it, the process moves into a user namespace as well. There it is root, mapped to the
+    person's own user, and its rights end at that namespace.
     """
     user, group = os.geteuid(), os.getegid()
     try:
@@ -111,11 +111,11 @@ def create_privileged_namespace() -> NetworkNamespace:
 
 
 def find_processes(inodes: set[int]) -> list[int]:
-    """Return the processes, but this one, that are in one of these network namespaces."""
-    found: list[int] = []
+    """Return the processes in these network namespaces, except this one."""
+    processes: list[int] = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal() and int(folder.name) != os.getpid():
-            with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            with contextlib.suppress(OSError):  # it has ended, or belongs to another user
                 if (folder / "ns/net").stat().st_ino in inodes:
-                    found.append(int(folder.name))
-    return found
+                    processes.append(int(folder.name))
+    return processes

@@ -1,1 +1,7 @@
-"""TODO engine/ssh."""
+"""A far end that ssh starts: login, bundle, data path, and the program at the far host.
+
+May import all that travels in the bundle, and travels itself.
+
+Public: `session` (open_ssh_far_end, SshFarEnd, PromptCallback), `command` (SSH_COMMAND_VARIABLE), `remote_main` (the
+program at the far host). Within: `askpass`, `bundle`, `data_path`.
+"""

@@ -1,4 +1,4 @@
-"""The engine as a zip, for a host where linkgauge is not installed, and what starts it there."""
+"""The engine as a zip for a host without linkgauge, and the commands that start it there."""
 
 import hashlib
 import io
@@ -17,11 +17,11 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
 
 _PYTHONS: Final = "python3 python3.14 python3.13 python3.12 python3.11"
 _OLD: Final = "import sys;sys.exit(sys.version_info<(3,11))"
-# FileIO reads a line byte by byte: what follows is not the interpreter's. The alarm ends one that is told no more,
-# and -P keeps what lies in the person's home out of its imports.
+# FileIO reads a line byte by byte, so that the bytes after it stay in the stream. The alarm ends an interpreter
+# that receives nothing, and -P keeps modules in the person's home out of its imports.
 _FIRST: Final = "import io,signal;signal.alarm(60);exec(io.FileIO(0,closefd=False).readline())"
-# Of one line and without apostrophes, so that every login shell hands it to sh as it is. An installed linkgauge of
-# another protocol, or that knows no --stdio, leaves with status 2 and has read nothing.
+# One line without apostrophes, so that every login shell passes it to sh unchanged. An installed linkgauge of
+# another protocol, or without --stdio, exits with status 2 and has read nothing.
 _SCRIPT: Final = (
     "if command -v linkgauge >/dev/null 2>&1; then "
     f"linkgauge endpoint --stdio {PROTOCOL_VERSION}; s=$?; case $s in 2|126|127) ;; *) exit $s;; esac; fi; "
@@ -34,20 +34,20 @@ REMOTE_COMMAND: Final = f"exec sh -c '{_SCRIPT}'"
 
 @cache
 def build_bundle() -> bytes:
-    """Return the package's root and its engine as a zip; raise OSError where their sources are not there."""
+    """Return the engine's packages for a far end as a zip; raise OSError if their sources are missing."""
     import zipfile
 
-    found = io.BytesIO()
-    with zipfile.ZipFile(found, "w", zipfile.ZIP_DEFLATED) as file:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         modules = (path for name in _PACKAGES for path in sorted((_ROOT / "engine" / name).glob("*.py")))
         for path in [_ROOT / "__init__.py", _ROOT / "engine" / "__init__.py", *modules]:
             name = "linkgauge/" + path.relative_to(_ROOT).as_posix()
             file.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return found.getvalue()
+    return archive.getvalue()
 
 
 def bootstrap_script() -> bytes:
-    """Return what an interpreter that waits for it is sent: a line of source, and the engine."""
+    """Return the bytes for the waiting interpreter: one line of source, then the bundle."""
     data = build_bundle()
     source = (_ROOT / "engine" / "host" / "memory_archive.py").read_text(encoding="utf-8")
     digest = hashlib.sha256(data).hexdigest()

@@ -1,7 +1,7 @@
-"""The command lines of ssh: what a person's own ssh is asked, and what it is asked to do.
+"""The command lines for the person's own ssh: query its configuration, log in and start the far end.
 
-Its configuration, agent, jump hosts and known hosts are the person's; what is set here is only what must not be, or
-what keeps a dead connection from lasting.
+Configuration, agent, jump hosts and known hosts are the person's. Only options that would break the login, or that
+would let a dead connection last, are set here.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ _ASK_DEADLINE_S: Final = 5.0
 _CONNECT_S: Final = 5
 _ALIVE_S: Final = 10
 _LOOPBACK: Final = "127.0.0.1"
-# No terminal, no X11, none of what the configuration may do with the host beside what is asked for here. A master
-# connection that is there is used; one that is begun here would outlive it and hold its standard error open.
+# No terminal, no X11, and no command from the configuration. An existing master connection is used; a new one would
+# outlive this login and hold its standard error open.
 _ALWAYS: Final = ("-T", "-x", "-o", "RemoteCommand=none", "-o", "ControlMaster=no")
-# Ctrl-C in the terminal is for this end's process, which ends the run in order; ssh sees its standard input end.
+# Ctrl-C in the terminal is for the near end, which ends the run in order; ssh then ends with its standard input.
 _SHIELD: Final = ("/bin/sh", "-c", 'trap "" INT HUP QUIT; exec "$@"', "sh")
 
 
 @dataclass(frozen=True, slots=True)
 class PortForward:
-    """A port of this host's loopback that ssh forwards to one of the far host's."""
+    """A port on this host's loopback that ssh forwards to a port on the far host's loopback."""
 
     near_port: int
     far_port: int
 
 
 async def query_ssh_config(peer: Peer) -> dict[str, str]:
-    """Return how ssh itself is configured for a host (`ssh -G`); empty where this ssh does not tell."""
+    """Return ssh's configuration for a host (`ssh -G`); empty if this ssh does not answer in time."""
     try:
         process = await asyncio.create_subprocess_exec(
             *_program(peer),
@@ -63,14 +63,14 @@ async def query_ssh_config(peer: Peer) -> dict[str, str]:
 
 
 def is_proxied(configuration: dict[str, str]) -> bool:
-    """Return whether ssh gets to the host by way of another one, or of a program."""
+    """Return whether ssh reaches the host through a jump host or a proxy command."""
     return any(configuration.get(key, "none") != "none" for key in ("proxyjump", "proxycommand"))
 
 
 def login_command(peer: Peer, configuration: dict[str, str], forward: PortForward | None) -> list[str]:
     """Return the command that logs in and starts the far end."""
     options = list(_ALWAYS)
-    # By way of a jump host the time would run while a person types that one's password.
+    # Through a jump host the time would run while a person types the password for that host.
     if configuration.get("connecttimeout") == "none" and not is_proxied(configuration):
         options += ["-o", f"ConnectTimeout={_CONNECT_S}"]
     if configuration.get("serveraliveinterval") == "0":
@@ -85,7 +85,7 @@ def login_command(peer: Peer, configuration: dict[str, str], forward: PortForwar
 
 
 def manual_login_command(peer: Peer) -> str:
-    """Return the command by which a person tries the same login."""
+    """Return the command for a person to try the same login."""
     return shlex.join([*_program(peer), *(each for each in _destination(peer) if each != "--")])
 
 
@@ -108,5 +108,5 @@ def _destination(peer: Peer) -> list[str]:
 
 
 def _ssh(peer: Peer) -> SshSettings:
-    assert peer.ssh is not None  # noqa: S101 - only such peers come here
+    assert peer.ssh is not None  # noqa: S101 - the caller has checked it
     return peer.ssh

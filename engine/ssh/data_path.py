@@ -1,4 +1,4 @@
-"""The way that data takes to a far end that ssh has started: from host to host, or through ssh."""
+"""The path of data connections to a far end that ssh has started: directly to the host, or through ssh."""
 
 import asyncio
 import random
@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..host.blocking_calls import call_in_thread
 from ..model.errors import PeerUnreachable
 from ..model.peer import Peer
+from ..model.wording import WarningText
 from ..protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, decode_preamble, encode_preamble
 from .command import PortForward, is_proxied
 
@@ -20,15 +21,10 @@ _CHANCE: Final = random.SystemRandom()
 
 AddressPort = tuple[Any, ...]
 
-THROUGH_SSH_NOTE: Final = (
-    "through ssh: ssh carries the payload in its own connection, encrypted; this is what ssh lets through and not "
-    "what the link carries, and windows, RTT, segments and retransmits are those of connections within the hosts"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class DataPath:
-    """Where data connections go, and the two ends of the path for whoever asks which interfaces carry it."""
+    """The address for data connections, and the addresses of both ends, which tell the interfaces."""
 
     data_address: AddressPort
     near_address: AddressPort
@@ -37,19 +33,19 @@ class DataPath:
 
     @property
     def transport_extra(self) -> dict[str, Any]:
-        """What a control connection's transport tells of it."""
+        """The extra information for the transport of a control connection."""
         return {"sockname": self.near_address, "peername": self.far_address, "data_address": self.data_address}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know before the figures are believed."""
-        return (THROUGH_SSH_NOTE,) if self.is_through_ssh else ()
+        """Warnings about the figures of runs over this path."""
+        return (WarningText.DATA_THROUGH_SSH.value,) if self.is_through_ssh else ()
 
 
 async def choose_forward(peer: Peer) -> PortForward | None:
-    """Return the ports that ssh is to forward, where it is to carry the data.
+    """Return the ports for ssh to forward; None if data goes directly.
 
-    The far one has to be known before the far end can be asked for a free one.
+    The far port is chosen here, because ssh needs it before the far end runs and could name a free one.
     """
     ssh = peer.ssh
     if ssh is None or not ssh.is_data_tunneled:
@@ -62,17 +58,20 @@ async def choose_forward(peer: Peer) -> PortForward | None:
 async def find_data_path(
     peer: Peer, configuration: dict[str, str], forward: PortForward | None, listen_address: tuple[str | None, int]
 ) -> DataPath:
-    """Return a way that a connection has gone; raise PeerUnreachable within 5 s where there is none.
+    """Return a path that has carried a connection; raise PeerUnreachable within 5 s if there is none.
 
-    The host is where ssh itself connects to; where this name means nothing here, it is the address that the
-    far end was reached at.
+    Args:
+        peer: the far end.
+        configuration: ssh's configuration for it, whose `hostname` is tried first.
+        forward: the ports that ssh forwards, if ssh carries the data.
+        listen_address: the far end's listener. Its host is tried behind a proxy, or if the name has no address.
     """
     name = configuration.get("hostname", peer.host)
     host, port = listen_address
     addresses = await _resolve(name, port)
     if forward is not None:
         data: AddressPort = (_LOOPBACK, forward.near_port)
-        if await _goes(data, DATA_PATH_DEADLINE_S) is None:
+        if await _try_connection(data, DATA_PATH_DEADLINE_S) is None:
             raise PeerUnreachable(
                 f"{peer}: ssh carries no data there: no connection gets through its forwarding to the far end's "
                 f"port {port}; the far host's sshd has to allow it (AllowTcpForwarding)"
@@ -82,7 +81,7 @@ async def find_data_path(
     if host is not None and (is_proxied(configuration) or not addresses):
         addresses += [each for each in await _resolve(host, port) if each not in addresses]
     for address in addresses:
-        near = await _goes(address, DATA_PATH_DEADLINE_S / len(addresses))
+        near = await _try_connection(address, DATA_PATH_DEADLINE_S / len(addresses))
         if near is not None:
             return DataPath(address, near, address)
     tried = ", ".join(dict.fromkeys(str(address[0]) for address in addresses)) or "no address that is known here"
@@ -104,8 +103,8 @@ async def _resolve(name: str, port: int) -> list[AddressPort]:
         return []
 
 
-async def _goes(address: AddressPort, within_s: float) -> AddressPort | None:
-    """Return this end's address of a connection that gets to a linkgauge there; None where none does."""
+async def _try_connection(address: AddressPort, within_s: float) -> AddressPort | None:
+    """Return the local address of a connection that a linkgauge endpoint has answered; None if it fails."""
     family = socket.AF_INET6 if len(address) > len((_LOOPBACK, 0)) else socket.AF_INET
     loop = asyncio.get_running_loop()
     with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
@@ -125,7 +124,7 @@ async def _goes(address: AddressPort, within_s: float) -> AddressPort | None:
 
 
 def _source_for(far: AddressPort) -> AddressPort:
-    """Return the address that this host would use on the way to another one; nothing is sent."""
+    """Return this host's source address for packets to another host; nothing is sent."""
     if not far:
         return ()
     family = socket.AF_INET6 if len(far) > len((_LOOPBACK, 0)) else socket.AF_INET

@@ -35,7 +35,7 @@ def switch(lab: Lab, state: str) -> None:
     """Pull the cable out of the far end's interface (`down`), or put it back (`up`)."""
     children = Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii")
     for pid in children.split():
-        if b"lab.endpoint" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"far.loopback" in Path(f"/proc/{pid}/cmdline").read_bytes():
             entering = [sys.executable, "-P", "-m", "linkgauge.engine.lab.enter", pid, str(os.getpid()), "--"]
             subprocess.run([*entering, "ip", "link", "set", "far0", state], check=True, timeout=DEADLINE_S)
             return

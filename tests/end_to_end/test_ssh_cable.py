@@ -35,7 +35,7 @@ def lab() -> Iterator[Lab]:
 def at_far_end(lab: Lab, command: list[str]) -> list[str]:
     """Return a command line that runs a command where the lab's far end is."""
     for pid in Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii").split():
-        if b"lab.endpoint" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"far.loopback" in Path(f"/proc/{pid}/cmdline").read_bytes():
             return [sys.executable, "-P", "-m", "linkgauge.engine.lab.enter", pid, str(os.getpid()), "--", *command]
     raise AssertionError("the lab has no far end")
 

@@ -1,9 +1,7 @@
 """Far ends at the other end of a program that carries bytes, as ssh does: this one stays on this machine."""
 
 import asyncio
-import contextlib
 import shlex
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +12,6 @@ from linkgauge.engine.model.errors import PeerError, PeerUnreachable
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.ssh.askpass import serve_askpass
-from linkgauge.engine.ssh.data_path import find_data_path
 from linkgauge.engine.ssh.session import open_ssh_far_end
 
 # Run on asyncio alone: the command line's tests of ssh run on uvloop.
@@ -95,40 +91,3 @@ async def test_leaving_in_the_middle_of_a_login_leaves_nothing(tmp_path: Path) -
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-
-
-async def test_a_data_port_that_never_answers_is_given_up_with_what_to_do() -> None:
-    """Its queue is full, so the kernel drops what comes: as a firewall does."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(2):
-            client = stack.enter_context(socket.socket())
-            client.setblocking(False)
-            client.connect_ex(listener.getsockname())
-        peer, port = Peer("db-02", ssh=SshSettings()), listener.getsockname()[1]
-        async with asyncio.timeout(DEADLINE_S):
-            with pytest.raises(PeerUnreachable, match=rf"TCP port {port} in 5 s \(tried 127.0.0.1\).*--via-ssh"):
-                await find_data_path(peer, {"hostname": "127.0.0.1"}, None, (None, port))
-
-
-async def test_what_ssh_asks_is_answered_by_whoever_is_asked() -> None:
-    """An answer is printed, as ssh reads it; none is a failure."""
-    asked: list[str] = []
-
-    async def ask(question: str) -> str | None:
-        asked.append(question)
-        return "open sesame" if "passphrase" in question else None
-
-    async with asyncio.timeout(DEADLINE_S), serve_askpass(ask) as environment:
-        said: list[tuple[bytes, int | None]] = []
-        for question in ("Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"):
-            process = await asyncio.create_subprocess_exec(
-                environment["SSH_ASKPASS"], question, stdout=asyncio.subprocess.PIPE
-            )
-            out, _ = await process.communicate()
-            said.append((out, process.returncode))
-    assert said == [(b"open sesame\n", 0), (b"", 1)]
-    assert asked == ["Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"]
-    assert not Path(environment["SSH_ASKPASS"]).exists()  # noqa: ASYNC240 - a look is no work

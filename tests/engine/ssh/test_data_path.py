@@ -1,0 +1,31 @@
+"""The path of data connections to a far end: found, or given up with a remedy."""
+
+import asyncio
+import contextlib
+import socket
+
+import pytest
+from linkgauge.engine.model.errors import PeerUnreachable
+from linkgauge.engine.model.peer import Peer, SshSettings
+from linkgauge.engine.ssh.data_path import find_data_path
+
+# Run on asyncio alone: the command line's tests of ssh run on uvloop.
+pytestmark = pytest.mark.loop("asyncio")
+
+DEADLINE_S = 40.0
+
+
+async def test_a_data_port_that_never_answers_is_given_up_with_what_to_do() -> None:
+    """Its queue is full, so the kernel drops what comes: as a firewall does."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(2):
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(listener.getsockname())
+        peer, port = Peer("db-02", ssh=SshSettings()), listener.getsockname()[1]
+        async with asyncio.timeout(DEADLINE_S):
+            with pytest.raises(PeerUnreachable, match=rf"TCP port {port} in 5 s \(tried 127.0.0.1\).*--via-ssh"):
+                await find_data_path(peer, {"hostname": "127.0.0.1"}, None, (None, port))
