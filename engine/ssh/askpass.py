@@ -1,7 +1,7 @@
-"""What ssh asks for where a screen full of gauges has the terminal: passwords, passphrases, unknown host keys.
+"""Answers to ssh's questions when the app uses the terminal: passwords, passphrases, unknown host keys.
 
-ssh runs the program that SSH_ASKPASS names, with the question, and reads the answer from its standard output. That
-program is a script of a few lines which passes both on, over a socket in a directory that only this user can enter.
+ssh runs the program in SSH_ASKPASS with the question and reads the answer from its standard output. That program is
+a short script, which passes both on over a socket in a directory that only this user can enter.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ os.write(1, answer)
 
 @asynccontextmanager
 async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> AsyncGenerator[dict[str, str]]:
-    """Give the environment in which ssh asks by `ask`, one question at a time, for as long as the block lasts."""
+    """Yield an environment in which ssh asks its questions through `prompt`, one at a time."""
     order = asyncio.Lock()
     meeting: set[asyncio.Task[None]] = set()
 
@@ -61,12 +61,12 @@ async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> Async
             yield {"SSH_ASKPASS": str(program), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
         finally:
             server.close()
-            for task in meeting:  # nobody waits for an answer any more
+            for task in meeting:  # no ssh waits for an answer any more
                 task.cancel()
 
 
 def _furnish(folder: Path) -> tuple[Path, Path]:
-    """Put the program into a folder; return its path and that of the socket it goes to."""
+    """Write the program into a folder; return its path and the path of its socket."""
     program, helper, door = folder / "ask", folder / "ask.py", folder / "door"
     helper.write_text(_HELPER, encoding="utf-8")
     command = shlex.join([sys.executable, "-I", "-S", str(helper), str(door)])

@@ -1,8 +1,7 @@
-"""The far end that ssh starts: control comes over standard input and output, data over a TCP port of its own.
+"""The program of a far end that ssh starts: control over standard input and output, data over its own TCP port.
 
-It lasts as long as its standard input, and is gone a moment after that whatever holds it up. Where nothing tells it
-of that end, as with a cable that is pulled, it ends when nothing has come from there for a while (liveness.py).
-What anything else prints goes to standard error, which ssh passes on.
+It ends with its standard input, at a deadline if something blocks it. A pulled cable does not end that input: then
+it ends after a time of silence (keepalive.py). All other output goes to standard error, which ssh passes on.
 """
 
 import asyncio
@@ -66,7 +65,7 @@ class ListenReply:
 
 
 def main() -> None:
-    """Be the far end of whoever is at the other end of standard input and output."""
+    """Serve the near end at the other end of standard input and output."""
     signal.alarm(_TOLD_DEADLINE_S)
     configure_debug_log(has_stderr=False)
     streams = os.dup(0), os.dup(1)
@@ -92,7 +91,7 @@ def _say(fd: int, word: str, up: ListenReply | None = None) -> None:
 
 
 def _listen(wanted: ListenRequest) -> tuple[socket.socket, str | None]:
-    """Listen where the near end came to, or wherever that is not an address of this host (it is translated)."""
+    """Listen on the address of the ssh connection; on all, if that address is translated or unknown."""
     came_to = _came_over()[1]
     if wanted.is_through:
         return listen(_LOCALLY, wanted.data_port, option="--data-port"), None
@@ -105,7 +104,7 @@ def _listen(wanted: ListenRequest) -> tuple[socket.socket, str | None]:
 
 
 def _came_over() -> tuple[AddressPort | None, AddressPort | None]:
-    """Return the near and the far address of the ssh connection, as sshd tells them."""
+    """Return the near and the far address of the ssh connection, from sshd's environment."""
     parts = os.environ.get("SSH_CONNECTION", "").split()
     if len(parts) != _CONNECTION_PARTS or not (parts[1] + parts[3]).isdecimal():
         return None, None
@@ -134,7 +133,7 @@ async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_throug
 
 
 async def _attach(mux: Mux, reading: int, writing: int) -> None:
-    """Connect the streams: sshd makes them one socket, or two pipes, or what else the system has."""
+    """Connect the streams: one socket from sshd, or two pipes from other servers."""
     loop = asyncio.get_running_loop()
     found = os.fstat(reading)
     if stat.S_ISSOCK(found.st_mode) and found.st_ino == os.fstat(writing).st_ino:
@@ -147,16 +146,16 @@ async def _attach(mux: Mux, reading: int, writing: int) -> None:
 
 
 def _end_within(seconds: float) -> None:
-    """Have the kernel end this process then, where something holds it up; its workers end with it."""
+    """Set an alarm that ends this process if something blocks it; its workers end with it."""
     if signal.getitimer(signal.ITIMER_REAL)[0] == 0:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 async def _watch(mux: Mux, endpoint: Endpoint, *, is_through: bool) -> None:
-    """Say that this end is there, and end where the near one has vanished without a word.
+    """Send keepalives, and end when the near end has vanished.
 
-    While there is load it has to be heard of all the time. Else its host may be busy: a near end that is alive
-    but late is not to log in again. Where ssh carries the data, packets come from this host's own sshd.
+    Under load the near end must be heard of all the time. Otherwise its host may be busy, and a near end that is
+    only late should not have to log in again. If ssh carries the data, its packets come from this host's sshd.
     """
     now_ns = said_ns = time.monotonic_ns()
     liveness, tether = Liveness(now_ns), DeadPeerDetector(now_ns)

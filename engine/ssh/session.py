@@ -1,4 +1,4 @@
-"""A far end that is started through ssh, and lasts as long as it is wanted.
+"""A far end that ssh starts, for as long as a block lasts.
 
 One login carries any number of control connections, one after another or at once. Nothing is installed: where the
 host has no linkgauge of this protocol, the engine goes along and stays in memory. Data does not go through ssh,
@@ -8,6 +8,7 @@ unless that is asked for: it goes from host to host, to a port that the far end 
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import socket
 import sys
@@ -44,10 +45,11 @@ _MOST_NOISE_BYTES: Final = 1 << 16  # what a login prints of its own
 _MOST_SAID_BYTES: Final = 4_096
 _SHOWN_LINES: Final = 3
 _SSH_FAILED: Final = 255
+_log = logging.getLogger(__name__)
 
 
 class SshFarEnd:
-    """A far end that is up. `open_link` gives a control connection; `notes` is what a person should know of it."""
+    """A far end that is up. `open_control` opens a control connection to it, any number of times."""
 
     def __init__(self, peer: Peer, mux: Mux, data_path: DataPath) -> None:
         self.peer = peer
@@ -59,11 +61,11 @@ class SshFarEnd:
 
     @property
     def is_up(self) -> bool:
-        """Whether it is still there."""
+        """Whether the connection of ssh still exists."""
         return not self._mux.is_lost
 
     def open_control(self) -> ControlConnection:
-        """Open a control connection; raise PeerUnreachable where the far end has gone."""
+        """Open a control connection; raise PeerUnreachable if the far end has gone."""
         if self._mux.is_lost:
             raise PeerUnreachable(f"{self.peer}: the connection of ssh has ended")
         link = ControlConnection(End.NEAR)
@@ -73,9 +75,9 @@ class SshFarEnd:
 
 @asynccontextmanager
 async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> AsyncGenerator[SshFarEnd]:
-    """Start a far end and give it for as long as the block lasts; raise PeerError where that cannot be done.
+    """Log in, start a far end and yield it; raise PeerError if that fails.
 
-    What ssh wants to know it asks on the terminal, or by `ask`.
+    ssh asks for passwords and the like through `prompt`, or on the terminal without it.
     """
     async with AsyncExitStack() as stack:
         environment = None if prompt is None else await stack.enter_async_context(serve_askpass(prompt))
@@ -86,6 +88,7 @@ async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> 
         await login.start(login_command(peer, configuration, forward), environment)
         up = await login.until_up(is_attended=prompt is not None or sys.stdin.isatty())
         way = await find_data_path(peer, configuration, forward, (up.host, up.port))
+        _log.debug("%s: data goes to %s", peer, way.data_address)
         mux = await login.join(way)
         living = asyncio.create_task(login.live(mux))
         stack.callback(living.cancel)
@@ -102,7 +105,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 class _Login:
-    """ssh as it runs, from its start to its end."""
+    """A process of ssh. Call `start`, `until_up`, `join` and `close`, in this order; `live` runs after `join`."""
 
     def __init__(self, peer: Peer, forward: PortForward | None) -> None:
         self._peer = peer
@@ -136,6 +139,7 @@ class _Login:
                 )
             except OSError as error:
                 raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {error}") from error
+        _log.debug("%s: ssh runs as process %d", self._peer, self._process.pid)
         self._listening = asyncio.create_task(self._listen(self._errors))
 
     async def until_up(self, *, is_attended: bool) -> ListenReply:
@@ -147,6 +151,7 @@ class _Login:
                     # From here on nobody types.
                     limit.reschedule(asyncio.get_running_loop().time() + STARTUP_DEADLINE_S)
                     word, _, rest = line.partition(" ")
+                    _log.debug("%s: bootstrap step %r", self._peer, word)
                     if word == "up":
                         return self._checked(rest)
                     await self._answer(word, rest)
@@ -158,7 +163,7 @@ class _Login:
             ) from error
 
     async def join(self, way: DataPath) -> Mux:
-        """Return the streams as those of control connections."""
+        """Make the streams of ssh carry control connections; return their multiplexer."""
         assert self._stream is not None  # noqa: S101 - it was started
         mux = Mux(None, lambda: None, extra=way.transport_extra, why_lost=self._why_lost)
         mux.data_received(self._buffer)
@@ -167,10 +172,10 @@ class _Login:
         return mux
 
     async def live(self, mux: Mux) -> None:
-        """Tell the far end that this one is there, as long as both are.
+        """Send keepalives to the far end until the connection is lost.
 
-        An ssh that is stopped says nothing of it, and would keep the far end for as long as its network does. That
-        it is so at two looks tells it from one that was suspended together with this process, and goes on with it.
+        An ssh process that a signal has stopped would hold the far end up, and is killed. It must be stopped at two
+        checks in a row, because one that was suspended together with this process continues with it.
         """
         looks = 0
         while not mux.is_lost:
@@ -184,7 +189,7 @@ class _Login:
                 mux.connection_lost(None)
 
     async def close(self) -> None:
-        """Let the far end go, and ssh with it."""
+        """End the far end and ssh."""
         await await_shielded(self._end())
 
     async def _next_line(self) -> str | None:
