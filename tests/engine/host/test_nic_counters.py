@@ -1,12 +1,9 @@
-"""What the kernel tells of its limits and its interfaces' counters, read from text as it writes it."""
+"""The counters of network interfaces, read from text as the kernel writes it."""
 
 import sys
-from pathlib import Path
 
 import pytest
 from linkgauge.engine.host.nic_counters import parse_net_dev, read_nic_counts, subtract_nic_counts
-from linkgauge.engine.host.tcp_sysctls import read_tcp_sysctls
-from linkgauge.engine.model.host_info import TcpSysctls
 from linkgauge.engine.model.samples import NicCounts
 
 DEV = """Inter-|   Receive                                                |  Transmit
@@ -44,24 +41,3 @@ def test_this_machines_loopback_counts() -> None:
     assert counts is not None
     assert counts.received_bytes >= 0
     assert read_nic_counts("no-such-nic") is read_nic_counts(None) is None
-
-
-def test_limits_are_the_last_of_three_and_what_is_not_there_is_unknown(tmp_path: Path) -> None:
-    """A namespace may lack an entry that its machine has."""
-    (tmp_path / "ipv4").mkdir()
-    (tmp_path / "ipv4/tcp_rmem").write_text("4096\t131072\t6291456\n")
-    (tmp_path / "ipv4/tcp_timestamps").write_text("0\n")
-    (tmp_path / "ipv4/tcp_window_scaling").write_text("1\n")
-    (tmp_path / "ipv4/tcp_wmem").write_text("what is this\n")
-    (tmp_path / "ipv4/tcp_congestion_control").write_text("cubic\n")
-    assert read_tcp_sysctls(tmp_path) == TcpSysctls(
-        tcp_rmem_max_bytes=6_291_456, window_scaling=True, timestamps=False, congestion="cubic"
-    )
-    assert read_tcp_sysctls(tmp_path / "nowhere") is None
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_that_no_kernel_has_is_refused(limit: int) -> None:
-    """Windows are computed from it."""
-    with pytest.raises(ValueError, match="buffer limits"):
-        TcpSysctls(rmem_max_bytes=limit)

@@ -1,10 +1,8 @@
-"""Rows of CSV and the JSON document."""
+"""Rows of CSV, and the files that they are appended to."""
 
 import csv
 import io
-import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,62 +11,21 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError, RunLogError
 from linkgauge.engine.model.events import (
     Changed,
-    Ended,
     Event,
     Expectation,
-    ExpectedRate,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-    Warned,
 )
-from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
-from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, build_document
+from linkgauge.engine.model.plan import MIB, Direction, End, Settings
+from linkgauge.engine.model.samples import SessionSample
+from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.meter import Meter, replay
 
-TICK = SECOND_NS // 4
-HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
-OUT, DUPLEX = Settings(), Settings(Direction.DUPLEX, 2, 65_536)
-GIGABIT = ExpectedRate(941_482_000, "documented", "table 1")
-
-
-def _started(settings: Settings, expectation: Expectation) -> Started:
-    return Started("2026-11-21T01:15:30Z", "db-02:5820", HOST, HOST, Plan(settings), expectation)
-
-
-def _sampled(end: End, index: int, *sessions: SessionSample, settings: Settings = OUT, **more: object) -> Sampled:
-    warmup = bool(more.pop("warmup", False))
-    sample = replace(Sample(end, index, (index + 1) * TICK, TICK, sessions), **more)
-    return Sampled(sample, settings, warmup)
+from .simple_run import DUPLEX, GIGABIT, OUT, TICK, sampled, simplex, started
 
 
 def _rows(events: list[Event], run_id: str = "r1", preset: str = "gbe-fd-1500") -> list[dict[str, str]]:
     stream = io.StringIO(newline="")
     CsvWriter(stream).write_run(events, run_id=run_id, preset=preset)
     return list(csv.DictReader(io.StringIO(stream.getvalue(), newline="")))
-
-
-def _simplex() -> list[Event]:
-    """Return a run of one interval: two sessions, TCP's figures on the sending side, both CPUs."""
-    out = Direction.OUT
-    return [
-        _started(OUT, Expectation(out=GIGABIT)),
-        _sampled(
-            End.NEAR,
-            0,
-            SessionSample(out, 1, 1, retransmits=2, rtt_us=100, cwnd_bytes=14_480),
-            SessionSample(out, 2, 1, retransmits=0, rtt_us=300, cwnd_bytes=28_960),
-            cores=(CoreTimes(50, 0, 0, 0, 50), CoreTimes(100, 0, 0, 0, 0)),
-            process_cpu_ns=TICK,
-        ),
-        _sampled(End.FAR, 0, SessionSample(out, 1, 10 * MIB), SessionSample(out, 2, 15 * MIB)),
-        Ended(RunEnd(Reason.COMPLETED, "the time is up")),
-    ]
 
 
 def test_the_columns_are_in_their_promised_order() -> None:
@@ -83,7 +40,7 @@ def test_the_columns_are_in_their_promised_order() -> None:
 
 def test_an_interval_has_a_row_of_the_sum_and_one_of_each_session() -> None:
     """Bytes and time are the receiver's, TCP's figures the sender's."""
-    whole, first, second = _rows(_simplex())
+    whole, first, second = _rows(simplex())
     assert whole == {
         "run_id": "r1",
         "started_utc": "2026-11-21T01:15:30Z",
@@ -123,9 +80,9 @@ def test_a_duplex_run_has_rows_of_each_direction_on_its_receiver_s_clock() -> No
     """Where only a total is expected, the directions have nothing to expect."""
     rows = _rows(
         [
-            _started(DUPLEX, Expectation(total=GIGABIT)),
-            _sampled(End.NEAR, 0, SessionSample(Direction.IN, 1, 7), settings=DUPLEX, elapsed_ns=1),
-            _sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 5), settings=DUPLEX, elapsed_ns=2),
+            started(DUPLEX, Expectation(total=GIGABIT)),
+            sampled(End.NEAR, 0, SessionSample(Direction.IN, 1, 7), settings=DUPLEX, elapsed_ns=1),
+            sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 5), settings=DUPLEX, elapsed_ns=2),
         ]
     )
     assert [(row["direction"], row["session"], row["bytes"]) for row in rows] == [
@@ -141,8 +98,8 @@ def test_a_duplex_run_has_rows_of_each_direction_on_its_receiver_s_clock() -> No
 
 def test_unknown_is_empty_and_nothing_is_zero() -> None:
     """An interval that the receiver never told has no bytes and no time, and still TCP's figures."""
-    events = _simplex()
-    rows = _rows([events[0], events[1], _sampled(End.NEAR, 1), _sampled(End.FAR, 1)])
+    events = simplex()
+    rows = _rows([events[0], events[1], sampled(End.NEAR, 1), sampled(End.FAR, 1)])
     lost = rows[0]
     assert (lost["bytes"], lost["mbit_s"], lost["elapsed_s"], lost["interval_s"]) == ("", "", "", "")
     assert (lost["retransmits"], lost["session"]) == ("2", "all")
@@ -154,7 +111,7 @@ def test_unknown_is_empty_and_nothing_is_zero() -> None:
 def test_rows_are_rfc_4180() -> None:
     """Lines end in CRLF and a cell with a comma or a quote is quoted."""
     stream = io.StringIO(newline="")
-    CsvWriter(stream).write_run(_simplex(), run_id='a,"b"', preset="x")
+    CsvWriter(stream).write_run(simplex(), run_id='a,"b"', preset="x")
     lines = stream.getvalue().split("\r\n")
     assert lines[0] == ",".join(COLUMNS)
     assert lines[1].startswith('"a,""b""",2026')
@@ -165,12 +122,12 @@ def test_rows_are_rfc_4180() -> None:
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)"])
 def test_text_that_a_spreadsheet_would_run_is_defused(text: str) -> None:
     """A preset's name is data, not a formula."""
-    assert _rows(_simplex(), preset=text)[0]["preset"] == f"'{text}"
+    assert _rows(simplex(), preset=text)[0]["preset"] == f"'{text}"
 
 
 def test_small_rates_keep_their_digits() -> None:
     """80 bit/s is not nothing, and is written without an exponent."""
-    rows = _rows([_started(OUT, Expectation()), _sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 2))])
+    rows = _rows([started(OUT, Expectation()), sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 2))])
     assert rows[0]["mbit_s"] == "0.000064"
     assert rows[0]["mib_s"] == "0.00000763"
 
@@ -181,7 +138,7 @@ def test_rows_are_in_the_file_as_soon_as_an_interval_is_complete(tmp_path: Path)
     meter = Meter()
     with CsvWriter.create(path) as writer:
         assert path.read_bytes() == (",".join(COLUMNS) + "\r\n").encode()
-        for event, lines in zip(_simplex(), (1, 1, 4, 4), strict=True):
+        for event, lines in zip(simplex(), (1, 1, 4, 4), strict=True):
             writer.write(meter, meter.feed(event), run_id="r", preset="p")
             assert len(path.read_bytes().splitlines()) == lines
 
@@ -216,7 +173,7 @@ _COUNTS = st.lists(st.integers(0, 2**40), min_size=1, max_size=3)
 def _runs(draw: st.DrawFn) -> list[Event]:
     """Draw a run with a change, with intervals that an end skipped, and with any sessions."""
     settings = draw(st.sampled_from([OUT, DUPLEX, Settings(Direction.IN)]))
-    events: list[Event] = [_started(settings, Expectation(out=GIGABIT))]
+    events: list[Event] = [started(settings, Expectation(out=GIGABIT))]
     for index in range(draw(st.integers(1, 8))):
         if draw(st.integers(0, 3)) == 0:
             settings = draw(st.sampled_from([OUT, DUPLEX, Settings(Direction.IN, 5)]))
@@ -230,7 +187,7 @@ def _runs(draw: st.DrawFn) -> list[Event]:
                     for count in draw(_COUNTS)
                 ]
                 warmup = draw(st.booleans())
-                events.append(_sampled(end, index, *sessions, settings=settings, warmup=warmup))
+                events.append(sampled(end, index, *sessions, settings=settings, warmup=warmup))
     return events
 
 
@@ -249,107 +206,6 @@ def test_the_rows_add_up_to_the_summary_exactly(events: list[Event]) -> None:
             whole, rest = row["bytes"], int(row["bytes"] or 0)
         elif whole:
             rest -= int(row["bytes"] or 0)
-
-
-def test_the_document_has_every_promised_key() -> None:
-    """Programs read this one."""
-    window = replace(OUT, window_bytes=65_536)
-    facts = SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 60_000, 1448, True, True, True)
-    near, far = _simplex()[1:3]
-    events = [
-        _started(window, Expectation(out=GIGABIT)),
-        Opened(facts),
-        Warned("the window is smaller than asked for"),
-        *(replace(event, settings=window) for event in (near, far) if isinstance(event, Sampled)),
-        Ended(RunEnd(Reason.STOPPED, "by you")),
-    ]
-    made = build_document(replay(events).summary(), run_id="r1", preset="gbe-fd-1500", verdict="short")
-    rate = {"mbit_s": 941.482, "basis": "documented", "source": "table 1"}
-    measured = {
-        "bytes": 25 * MIB,
-        "seconds": 0.25,
-        "mbit_s": 838.861,
-        "mib_s": 100.0,
-        "percent_of_expected": 89.1,
-        "transactions_s": None,
-        "latency_us": None,
-        "ci95_mbit_s": None,  # one interval tells nothing of its error
-        "ci95_percent": None,
-        "ci95_transactions_s": None,
-    }
-    stretch = {
-        "direction": "out",
-        "sessions": 1,
-        "window_bytes": 65_536,
-        "start_s": 0.0,
-        "warmup_s": 0.0,
-        "measured": {"out": measured, "in": None, "total": measured},
-    }
-    assert json.loads(json.dumps(made)) == {
-        "schema": 1,
-        "run_id": "r1",
-        "preset": "gbe-fd-1500",
-        "verdict": "short",
-        "plan": {
-            "workload": "stream",
-            "direction": "out",
-            "sessions": 1,
-            "window_bytes": 65_536,
-            "duration_s": 10.0,
-            "warmup": "fixed",
-            "warmup_s": 1.0,
-            "probe": False,
-        },
-        "expected": {"out": rate, "in": None, "total": rate},
-        "measured": {"out": measured, "in": None, "total": measured},
-        "latency": None,
-        "stretches": [stretch],
-        "cpu": {
-            "near": {
-                "host_percent": 75.0,
-                "hottest_core_percent": 100.0,
-                "process_percent": 100.0,
-                "msec_per_mib": 10.0,
-                "msec_per_transaction": None,
-            },
-            "far": dict.fromkeys(
-                (
-                    "host_percent",
-                    "hottest_core_percent",
-                    "process_percent",
-                    "msec_per_mib",
-                    "msec_per_transaction",
-                )
-            ),
-        },
-        "tcp": {
-            "retransmits": 2,
-            "rtt_us": 200,
-            "mss_bytes": 1448,
-            "congestion": "cubic",
-            "mode": "copy",
-            "window_granted_bytes": {"near": 60_000, "far": None},
-        },
-        "warnings": ["the window is smaller than asked for"],
-        "ended": {"reason": "stopped", "detail": "by you"},
-    }
-
-
-def test_a_run_that_measured_nothing_is_a_document_of_nulls() -> None:
-    """Unknown is null, not zero."""
-    made = build_document(
-        replay([_started(DUPLEX, Expectation())]).summary(), run_id="r", preset="loopback", verdict="none"
-    )
-    assert made["measured"] == made["expected"] == {"out": None, "in": None, "total": None}
-    assert made["tcp"]["retransmits"] is None
-    assert made["ended"]["reason"] == "failed"
-
-
-def test_a_run_until_it_is_stopped_has_no_duration() -> None:
-    """Its warm-up is a second."""
-    started = replace(_started(OUT, Expectation()), plan=Plan(duration_ns=None))
-    made = build_document(replay([started]).summary(), run_id="r", preset="loopback", verdict="none")
-    assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)
 
 
 HEADER_LINE = (",".join(COLUMNS) + "\r\n").encode()

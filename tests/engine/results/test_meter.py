@@ -11,61 +11,15 @@ from linkgauge.engine.model.events import (
     Ended,
     Event,
     Expectation,
-    ExpectedRate,
-    Opened,
     Reason,
     RunEnd,
-    Sampled,
-    Started,
-    Warned,
 )
-from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings, sender_of
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
-from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.model.plan import MIB, Direction, End, Settings
+from linkgauge.engine.model.samples import CoreTimes
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import Measurement
 
-TICK = SECOND_NS // 4
-HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
-OUT, IN, DUPLEX = Settings(), Settings(Direction.IN), Settings(Direction.DUPLEX)
-E100, E200 = ExpectedRate(100_000_000, "documented", "table 1"), ExpectedRate(200_000_000, "computed", "the wire")
-
-
-def started(settings: Settings = OUT) -> Started:
-    """Return the first event of a run."""
-    expectation = Expectation(out=E100)
-    return Started("2026-11-21T01:15:30Z", "db-02:5820", HOST, HOST, Plan(settings), expectation)
-
-
-def session(flow: Direction, end: End, number: int = 1, bytes_: int = 1000, **more: int) -> SessionSample:
-    """Return a session's share of a sample; the sender's one carries TCP's figures."""
-    tcp = {"retransmits": 1, "rtt_us": 200, "cwnd_bytes": 14_480, "mss_bytes": 1448, **more}
-    return SessionSample(flow, number, bytes_, **(tcp if sender_of(flow, Workload.STREAM) is end else {}))
-
-
-def sampled(
-    end: End,
-    index: int,
-    *sessions: SessionSample,
-    settings: Settings = OUT,
-    warmup: bool = False,
-    **more: object,
-) -> Sampled:
-    """Return one end's sample of an interval of 250 ms."""
-    sample = Sample(end, index, (index + 1) * TICK, TICK, sessions)
-    return Sampled(replace(sample, **more), settings, warmup)
-
-
-def of_flow(flow: Direction, end: End, index: int, *bytes_: int, **more: object) -> Sampled:
-    """Return a sample of an end with a session for each number of bytes."""
-    return sampled(end, index, *(session(flow, end, n, count) for n, count in enumerate(bytes_, 1)), **more)
-
-
-def feed_all(meter: Meter, *events: Event) -> list[Interval]:
-    """Feed events and flush; return all intervals."""
-    return [interval for event in events for interval in meter.feed(event)] + meter.flush()
+from .meter_events import DUPLEX, E100, E200, IN, OUT, TICK, feed_all, of_flow, sampled, session, started
 
 
 def test_an_interval_is_complete_when_both_ends_have_told_it() -> None:
@@ -154,19 +108,6 @@ def test_a_duplex_total_has_both_directions_bytes_and_the_sum_of_their_rates() -
     )
 
 
-def test_stretches_that_follow_each_other_add_their_time() -> None:
-    """A run out and then in does not carry twice as much because it turned round."""
-    meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.FAR, 0, 1000),
-        Changed(TICK, IN, Expectation(in_=E200)),
-        of_flow(Direction.IN, End.NEAR, 1, 1000, settings=IN),
-    )
-    assert meter.summary().measured.total == Measurement(2000, 2 * TICK)
-
-
 def test_nothing_measured_is_unknown_and_nothing_received_is_nothing() -> None:
     """None is unknown, 0 is measured."""
     meter = Meter()
@@ -198,60 +139,6 @@ def test_a_change_back_to_earlier_settings_is_a_new_stretch() -> None:
     ]
 
 
-def test_the_expectation_is_weighted_with_measured_time() -> None:
-    """Three intervals of 100 and one of 200 Mb/s are 125 Mb/s; another basis is named as such."""
-    five = Settings(sessions=5)
-    meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        *(of_flow(Direction.OUT, End.FAR, index, 1) for index in range(3)),
-        Changed(3 * TICK, five, Expectation(out=E200)),
-        of_flow(Direction.OUT, End.FAR, 3, 1, settings=five, warmup=True),
-        of_flow(Direction.OUT, End.FAR, 4, 1, settings=five),
-    )
-    assert meter.summary().expectation == Expectation(
-        out=ExpectedRate(125_000_000, "computed", "table 1; the wire")
-    )
-    assert meter.expectation_for(five) == Expectation(out=E200)
-    assert meter.expectation_for(IN) == Expectation()
-
-
-def test_a_direction_is_expected_only_where_each_of_its_stretches_has_a_rate() -> None:
-    """A run that was simplex and then duplex has a total to expect, and no rate of a single direction."""
-    meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.FAR, 0, 1),
-        Changed(TICK, DUPLEX, Expectation(total=E200)),
-        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX),
-        of_flow(Direction.IN, End.NEAR, 1, 1, settings=DUPLEX),
-    )
-    total = ExpectedRate(150_000_000, "computed", "table 1; the wire")
-    assert meter.summary().expectation == Expectation(total=total)
-
-
-def test_what_is_expected_is_known_before_anything_is_measured() -> None:
-    """A run that carried nothing has still failed an expectation."""
-    meter = Meter()
-    feed_all(meter, started(), Changed(5, DUPLEX, Expectation(total=E200)))
-    assert meter.summary().expectation == Expectation(total=E200)
-
-
-def test_a_change_without_a_measured_interval_does_not_spoil_what_is_expected() -> None:
-    """A setting that was only passed through weighs nothing."""
-    meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.FAR, 0, 1),
-        Changed(TICK, DUPLEX, Expectation(total=E200)),
-        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX, warmup=True),
-    )
-    assert meter.summary().expectation == Expectation(out=E100)
-
-
 def test_cpu_is_the_mean_over_measured_intervals() -> None:
     """The hottest core is the one with the highest mean, not with the highest moment."""
     hot, mild, idle = CoreTimes(60, 20, 10, 10, 0), CoreTimes(30, 10, 0, 10, 50), CoreTimes(0, 0, 0, 0, 100)
@@ -271,68 +158,6 @@ def test_cpu_is_the_mean_over_measured_intervals() -> None:
     assert cpu.process_percent == pytest.approx(75)
     assert cpu.msec_per_mib == pytest.approx(0.75 * 750 / 3)
     assert meter.summary().far_cpu.host_percent is None
-
-
-def test_tcp_is_what_the_senders_tell_of_measured_intervals() -> None:
-    """Retransmits add up, the round trip is the median over sessions and intervals."""
-    meter = Meter()
-    rtts = [(1, 100), (2, 250), (3, 9000)]
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.NEAR, 0, 1, warmup=True),
-        sampled(End.NEAR, 1, *(session(Direction.OUT, End.NEAR, number, rtt_us=rtt) for number, rtt in rtts)),
-        of_flow(Direction.OUT, End.FAR, 1, 1),
-    )
-    tcp = meter.summary().tcp
-    assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (3, 250, 1448)
-
-
-def test_tcp_is_unknown_where_no_sender_told() -> None:
-    """A system without TCP_INFO has no retransmits to show, not none."""
-    meter = Meter()
-    feed_all(meter, started(), sampled(End.NEAR, 0, SessionSample(Direction.OUT, 1, 5)))
-    tcp = meter.summary().tcp
-    assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (None, None, None)
-
-
-def facts(end: End, number: int, granted: int | None, flow: Direction = Direction.OUT) -> Opened:
-    """Return the event of a session that was granted a window."""
-    congestion = "cubic" if end is End.NEAR else "bbr"
-    return Opened(SocketInfo(end, flow, number, congestion, granted, 1448, True, True, True))
-
-
-def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
-    """Sessions that were taken away or opened again no longer count as they were."""
-    meter = Meter()
-    feed_all(
-        meter,
-        started(Settings(sessions=3, window_bytes=65_536)),
-        *(facts(End.NEAR, number, granted) for number, granted in ((1, 5000), (2, 4000), (3, 3000))),
-        facts(End.FAR, 1, 7000),
-    )
-    assert meter.summary().tcp.window_granted_near_bytes == 3000
-    assert meter.summary().tcp.window_granted_far_bytes == 7000
-    assert meter.summary().tcp.congestion == "cubic"
-    assert meter.summary().tcp.mss_bytes == 1448
-    meter.feed(Changed(1, Settings(sessions=2, window_bytes=65_536), Expectation()))
-    assert meter.summary().tcp.window_granted_near_bytes == 4000
-    meter.feed(facts(End.NEAR, 2, None))
-    assert meter.summary().tcp.window_granted_near_bytes == 5000
-    meter.feed(Changed(2, Settings(Direction.IN, 2), Expectation()))
-    meter.feed(facts(End.FAR, 1, None, Direction.IN))
-    assert meter.summary().tcp.window_granted_near_bytes is None
-    assert meter.summary().tcp.congestion == "bbr"
-
-
-def test_warnings_are_told_once_in_order_and_not_without_end() -> None:
-    """A thousand different ones are not a summary."""
-    meter = Meter()
-    feed_all(meter, Warned("b"), Warned("a"), Warned("b"))
-    assert meter.summary().warnings == ("b", "a")
-    feed_all(meter, *(Warned(f"warning {number}") for number in range(1000)))
-    assert len(meter.summary().warnings) == 33
-    assert meter.summary().warnings[-1] == "further warnings left out here: 970"
 
 
 def test_a_run_without_its_end_was_cut_off() -> None:

@@ -1,44 +1,19 @@
-"""Sweeps: their points and order, the knee and the best settings, by intervals and not by noise."""
-
-import random
-from collections.abc import Callable
+"""Sweeps: their points, the order of these, and what is refused."""
 
 import pytest
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.confidence import Estimate
-from linkgauge.engine.results.saturation import find_best, find_saturation_points
-from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
-from linkgauge.engine.results.sweep import MAX_POINTS, Sweep, SweepPoint, SweepResult
+from linkgauge.engine.results.sweep import MAX_POINTS, Sweep, SweepPoint
 
-K = 1024
-WINDOWS = (16 * K, 32 * K, 64 * K, 128 * K, 256 * K)
+from .sweep_cells import WINDOWS, K
 
 
 def sweep(**more: object) -> Sweep:
     """Return a sweep over windows and sessions."""
     axes = {"directions": (Direction.OUT,), "sessions": (1, 2), "windows": WINDOWS, "messages": (K,)}
     return Sweep("sweep-a", "db-02", Plan(duration_ns=SECOND_NS), **(axes | more))
-
-
-def cell(point: SweepPoint, mbit_s: float, error: float = 0.5) -> SweepResult:
-    """Return a cell whose rate is known with this error."""
-    steady = Estimate(mbit_s * 1e6, error * 1e6, 15.0, 24)
-    measured = Measurement(round(mbit_s * 1e6 / 8), SECOND_NS, estimate=steady)
-    cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
-    end = RunEnd(Reason.COMPLETED, "")
-    summary = Summary(
-        point.to_plan(Plan()), PerDirection(measured, None, measured), Expectation(), (), cpu, cpu, tcp, (), end
-    )
-    return SweepResult(point, f"run-{point.sessions}-{point.window_bytes}", summary)
-
-
-def line(rate: Callable[[int], float], error: float = 0.5) -> list[SweepResult]:
-    """Return a cell for each window, with a rate that follows from it."""
-    return [cell(SweepPoint(Direction.OUT, 1, window, K), rate(window), error) for window in WINDOWS]
 
 
 def test_a_sweep_has_every_combination_once_in_an_order_that_its_name_gives() -> None:
@@ -85,61 +60,6 @@ def test_what_cannot_be_swept_is_refused_before_the_first_run(more: dict[str, ob
     }
     with pytest.raises(PlanError, match=field):
         Sweep("sweep-a", "db-02", **(axes | more))
-
-
-def test_the_knee_is_where_more_brings_nothing() -> None:
-    """A rate that follows the window up to 64K, and is the line's beyond it."""
-    (knee,) = find_saturation_points(line(lambda window: min(100.0, window / K * 100 / 64)))
-    assert (knee.axis, knee.value, knee.is_first) == ("window_bytes", 64 * K, False)
-    assert knee.max_gain_percent is not None
-    assert knee.max_gain_percent is not None
-    assert 0 < knee.max_gain_percent < 5
-
-
-def test_a_rate_that_still_grows_has_its_knee_at_the_end_and_a_flat_one_at_the_beginning() -> None:
-    """Both are told apart from a knee between."""
-    (growing,) = find_saturation_points(line(lambda window: window / K))
-    assert (growing.max_gain_percent, growing.is_first) == (None, False)
-    assert growing.max_gain_percent is None
-    (flat,) = find_saturation_points(line(lambda _window: 100.0))
-    assert flat.is_first
-    assert flat.value == 16 * K
-
-
-def test_a_hair_more_is_no_gain_however_sure_it_is() -> None:
-    """Half a percent, known exactly."""
-    (knee,) = find_saturation_points(line(lambda window: 100.0 + window / (512 * K), error=0.0))
-    assert knee.is_first
-
-
-def test_noise_does_not_move_the_knee() -> None:
-    """In 100 sweeps with a fixed seed, a flat line looks flat nearly always."""
-    rng = random.Random(5820)  # noqa: S311
-    moved = 0
-    for _ in range(100):
-        (knee,) = find_saturation_points(line(lambda _window: rng.gauss(100.0, 2.0), error=2.0))
-        moved += not knee.is_first
-    assert moved <= 5
-
-
-def test_too_few_values_or_rates_that_nobody_knows_have_no_knee() -> None:
-    """Nothing is claimed of them; neither is a window that is left to the kernel a place on the axis."""
-    assert find_saturation_points(line(float)[:2]) == []
-    assert find_saturation_points(line(lambda _window: 100.0, error=60.0)) == []
-    auto = [cell(SweepPoint(Direction.OUT, 1, None, K), 100.0), *line(lambda _window: 100.0)[:2]]
-    assert find_saturation_points(auto) == []
-
-
-def test_the_best_is_told_with_those_that_may_be_as_fast_and_the_most_modest_of_them() -> None:
-    """Fewer sessions before a smaller window."""
-    cells = line(lambda window: min(100.0, window / K))
-    cells += [cell(SweepPoint(Direction.OUT, 5, window, K), 100.2) for window in WINDOWS]
-    found = find_best(cells)
-    assert found is not None
-    assert found.fastest.bit_s == pytest.approx(100.2e6)
-    assert len(found.equivalent) == 7
-    assert found.least_demanding.point == SweepPoint(Direction.OUT, 1, 128 * K, K)
-    assert find_best([]) is None
 
 
 def test_a_sweep_of_transactions_is_the_bases_affair() -> None:

@@ -6,15 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from linkgauge.engine.metering.shared_counters import slot_index
 from linkgauge.engine.model.errors import DecodeError, PlanError, RemoteProtocolError
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MAX_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import LatencyCounts, ProbeSample, Sample
+from linkgauge.engine.model.samples import Sample
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.messages import TOKEN_BYTES, Report
@@ -22,16 +19,11 @@ from linkgauge.engine.protocol.preamble import DataHello
 from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
-from linkgauge.engine.results.run_totals import ProbeSum
+
+from ..results.meter_events import probe_sample
 
 Recorder = Callable[..., Any]
 ON_UVLOOP = pytest.mark.loop("uvloop")
-
-
-def probe_sample(*counts: tuple[int, int], rtt_us: int | None = 100) -> ProbeSample:
-    """Return what a probe found in a quarter of a second."""
-    latency = LatencyCounts(Direction.OUT, tuple(b for b, _ in counts), tuple(c for _, c in counts))
-    return ProbeSample(latency, SECOND_NS // 4, rtt_us)
 
 
 @pytest.mark.parametrize("workload", [workload for workload in all_workloads() if workload.is_transactional])
@@ -60,26 +52,6 @@ def test_a_far_end_that_tells_of_a_probe_is_refused() -> None:
     sample = Sample(End.FAR, 0, SECOND_NS, SECOND_NS, (), probe=probe_sample((1, 1)))
     with pytest.raises(DecodeError, match="probe"):
         Report(sample)
-
-
-@given(st.lists(st.dictionaries(st.integers(0, BUCKET_COUNT - 1), st.integers(1, 1_000), max_size=8), max_size=6))
-def test_what_a_probe_found_adds_up(intervals: list[dict[int, int]]) -> None:
-    """The count is the histogram's sum, and percentiles are those of all intervals together."""
-    sums, whole = ProbeSum(), dict[int, int]()
-    for counts in intervals:
-        sums.add_loaded(probe_sample(*sorted(counts.items())))
-        for bucket, count in counts.items():
-            whole[bucket] = whole.get(bucket, 0) + count
-    found = sums.summary
-    if not intervals:
-        assert found is None
-        return
-    assert found is not None
-    assert found.idle is None
-    assert found.loaded is not None
-    assert found.loaded.transactions == sum(whole.values())
-    assert found.loaded.latency == summarize_latency(whole)
-    assert found.loaded.span_ns == len(intervals) * SECOND_NS // 4
 
 
 @ON_UVLOOP

@@ -1,0 +1,121 @@
+"""The JSON document of a run."""
+
+import json
+from dataclasses import replace
+
+from linkgauge.engine.model.events import (
+    Ended,
+    Expectation,
+    Opened,
+    Reason,
+    RunEnd,
+    Sampled,
+    Warned,
+)
+from linkgauge.engine.model.plan import MIB, Direction, End, Plan
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.meter import replay
+
+from .simple_run import DUPLEX, GIGABIT, OUT, simplex, started
+
+
+def test_the_document_has_every_promised_key() -> None:
+    """Programs read this one."""
+    window = replace(OUT, window_bytes=65_536)
+    facts = SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 60_000, 1448, True, True, True)
+    near, far = simplex()[1:3]
+    events = [
+        started(window, Expectation(out=GIGABIT)),
+        Opened(facts),
+        Warned("the window is smaller than asked for"),
+        *(replace(event, settings=window) for event in (near, far) if isinstance(event, Sampled)),
+        Ended(RunEnd(Reason.STOPPED, "by you")),
+    ]
+    made = build_document(replay(events).summary(), run_id="r1", preset="gbe-fd-1500", verdict="short")
+    rate = {"mbit_s": 941.482, "basis": "documented", "source": "table 1"}
+    measured = {
+        "bytes": 25 * MIB,
+        "seconds": 0.25,
+        "mbit_s": 838.861,
+        "mib_s": 100.0,
+        "percent_of_expected": 89.1,
+        "transactions_s": None,
+        "latency_us": None,
+        "ci95_mbit_s": None,  # one interval tells nothing of its error
+        "ci95_percent": None,
+        "ci95_transactions_s": None,
+    }
+    stretch = {
+        "direction": "out",
+        "sessions": 1,
+        "window_bytes": 65_536,
+        "start_s": 0.0,
+        "warmup_s": 0.0,
+        "measured": {"out": measured, "in": None, "total": measured},
+    }
+    assert json.loads(json.dumps(made)) == {
+        "schema": 1,
+        "run_id": "r1",
+        "preset": "gbe-fd-1500",
+        "verdict": "short",
+        "plan": {
+            "workload": "stream",
+            "direction": "out",
+            "sessions": 1,
+            "window_bytes": 65_536,
+            "duration_s": 10.0,
+            "warmup": "fixed",
+            "warmup_s": 1.0,
+            "probe": False,
+        },
+        "expected": {"out": rate, "in": None, "total": rate},
+        "measured": {"out": measured, "in": None, "total": measured},
+        "latency": None,
+        "stretches": [stretch],
+        "cpu": {
+            "near": {
+                "host_percent": 75.0,
+                "hottest_core_percent": 100.0,
+                "process_percent": 100.0,
+                "msec_per_mib": 10.0,
+                "msec_per_transaction": None,
+            },
+            "far": dict.fromkeys(
+                (
+                    "host_percent",
+                    "hottest_core_percent",
+                    "process_percent",
+                    "msec_per_mib",
+                    "msec_per_transaction",
+                )
+            ),
+        },
+        "tcp": {
+            "retransmits": 2,
+            "rtt_us": 200,
+            "mss_bytes": 1448,
+            "congestion": "cubic",
+            "mode": "copy",
+            "window_granted_bytes": {"near": 60_000, "far": None},
+        },
+        "warnings": ["the window is smaller than asked for"],
+        "ended": {"reason": "stopped", "detail": "by you"},
+    }
+
+
+def test_a_run_that_measured_nothing_is_a_document_of_nulls() -> None:
+    """Unknown is null, not zero."""
+    made = build_document(
+        replay([started(DUPLEX, Expectation())]).summary(), run_id="r", preset="loopback", verdict="none"
+    )
+    assert made["measured"] == made["expected"] == {"out": None, "in": None, "total": None}
+    assert made["tcp"]["retransmits"] is None
+    assert made["ended"]["reason"] == "failed"
+
+
+def test_a_run_until_it_is_stopped_has_no_duration() -> None:
+    """Its warm-up is a second."""
+    start = replace(started(OUT, Expectation()), plan=Plan(duration_ns=None))
+    made = build_document(replay([start]).summary(), run_id="r", preset="loopback", verdict="none")
+    assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)

@@ -1,0 +1,94 @@
+"""The run log's file: one that cannot be used is an error that names it and the remedy."""
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.model.errors import RunLogError
+from linkgauge.engine.results.run_log import RunLog
+
+
+def _not_a_database(path: Path) -> None:
+    path.write_bytes(b"a letter to a friend " * 100)
+
+
+def _another_program_s(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE friends (name)")
+
+
+def _newer(path: Path) -> None:
+    RunLog.open(path.parent).close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
+def _a_directory(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (_not_a_database, "file is not a database; it is no run log; move it away"),
+        (_another_program_s, "is another program's database; choose another data directory"),
+        (_newer, r"was made by a newer linkgauge \(its format is 99, this one reads 1\); upgrade"),
+        (_a_directory, "unable to open database file; make it and its directory writable"),
+    ],
+)
+def test_a_file_that_is_no_run_log_is_told_and_left_alone(
+    tmp_path: Path, spoil: object, says: str, create: bool
+) -> None:
+    """With its path and what to do; nothing is written to it."""
+    assert callable(spoil)
+    path = tmp_path / "runs.sqlite3"
+    spoil(path)
+    before = path.read_bytes() if path.is_file() else b""
+    with pytest.raises(RunLogError, match=says) as raised:
+        RunLog.open(tmp_path, create=create)
+    assert str(path) in str(raised.value)
+    assert (path.read_bytes() if path.is_file() else b"") == before
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """A file is in its place."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunLogError, match=r"file/data: Not a directory; make it writable, or choose another"):
+        RunLog.open(tmp_path / "file" / "data")
+    with pytest.raises(RunLogError, match="Not a directory"):
+        RunLog.open(tmp_path / "file" / "data", create=False)
+
+
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """Give a directory with a log in it that this process may read and not write."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        RunLog.open(place).close()
+        (place / "runs.sqlite3").chmod(0o444)
+        place.chmod(0o555)
+        is_root = os.geteuid() == 0
+        if is_root:
+            try:
+                os.seteuid(65_534)  # root may write anywhere
+            except OSError:
+                pytest.skip("root may write to a read-only directory, and cannot be anyone else here")
+        try:
+            yield place
+        finally:
+            if is_root:
+                os.seteuid(0)
+            place.chmod(0o755)
+
+
+def test_a_read_only_directory_is_told(read_only: Path) -> None:
+    """The run goes on without its log; whoever opens it decides that."""
+    with pytest.raises(RunLogError, match="writable, or choose another data directory"):
+        RunLog.open(read_only)
+    with pytest.raises(RunLogError, match="make it writable, or choose another data directory"):
+        RunLog.open(read_only / "missing")

@@ -1,0 +1,169 @@
+"""Totals of a run: what to expect of it, its TCP, its probe and its warnings."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.events import (
+    Changed,
+    Expectation,
+    ExpectedRate,
+    Opened,
+    Warned,
+)
+from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
+from linkgauge.engine.model.samples import SessionSample
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.results.meter import Meter
+from linkgauge.engine.results.run_totals import ProbeSum
+from linkgauge.engine.results.summary import Measurement
+
+from .meter_events import DUPLEX, E100, E200, IN, TICK, feed_all, of_flow, probe_sample, sampled, session, started
+
+
+def test_stretches_that_follow_each_other_add_their_time() -> None:
+    """A run out and then in does not carry twice as much because it turned round."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.FAR, 0, 1000),
+        Changed(TICK, IN, Expectation(in_=E200)),
+        of_flow(Direction.IN, End.NEAR, 1, 1000, settings=IN),
+    )
+    assert meter.summary().measured.total == Measurement(2000, 2 * TICK)
+
+
+def test_the_expectation_is_weighted_with_measured_time() -> None:
+    """Three intervals of 100 and one of 200 Mb/s are 125 Mb/s; another basis is named as such."""
+    five = Settings(sessions=5)
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        *(of_flow(Direction.OUT, End.FAR, index, 1) for index in range(3)),
+        Changed(3 * TICK, five, Expectation(out=E200)),
+        of_flow(Direction.OUT, End.FAR, 3, 1, settings=five, warmup=True),
+        of_flow(Direction.OUT, End.FAR, 4, 1, settings=five),
+    )
+    assert meter.summary().expectation == Expectation(
+        out=ExpectedRate(125_000_000, "computed", "table 1; the wire")
+    )
+    assert meter.expectation_for(five) == Expectation(out=E200)
+    assert meter.expectation_for(IN) == Expectation()
+
+
+def test_a_direction_is_expected_only_where_each_of_its_stretches_has_a_rate() -> None:
+    """A run that was simplex and then duplex has a total to expect, and no rate of a single direction."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.FAR, 0, 1),
+        Changed(TICK, DUPLEX, Expectation(total=E200)),
+        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX),
+        of_flow(Direction.IN, End.NEAR, 1, 1, settings=DUPLEX),
+    )
+    total = ExpectedRate(150_000_000, "computed", "table 1; the wire")
+    assert meter.summary().expectation == Expectation(total=total)
+
+
+def test_what_is_expected_is_known_before_anything_is_measured() -> None:
+    """A run that carried nothing has still failed an expectation."""
+    meter = Meter()
+    feed_all(meter, started(), Changed(5, DUPLEX, Expectation(total=E200)))
+    assert meter.summary().expectation == Expectation(total=E200)
+
+
+def test_a_change_without_a_measured_interval_does_not_spoil_what_is_expected() -> None:
+    """A setting that was only passed through weighs nothing."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.FAR, 0, 1),
+        Changed(TICK, DUPLEX, Expectation(total=E200)),
+        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX, warmup=True),
+    )
+    assert meter.summary().expectation == Expectation(out=E100)
+
+
+def test_tcp_is_what_the_senders_tell_of_measured_intervals() -> None:
+    """Retransmits add up, the round trip is the median over sessions and intervals."""
+    meter = Meter()
+    rtts = [(1, 100), (2, 250), (3, 9000)]
+    feed_all(
+        meter,
+        started(),
+        of_flow(Direction.OUT, End.NEAR, 0, 1, warmup=True),
+        sampled(End.NEAR, 1, *(session(Direction.OUT, End.NEAR, number, rtt_us=rtt) for number, rtt in rtts)),
+        of_flow(Direction.OUT, End.FAR, 1, 1),
+    )
+    tcp = meter.summary().tcp
+    assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (3, 250, 1448)
+
+
+def test_tcp_is_unknown_where_no_sender_told() -> None:
+    """A system without TCP_INFO has no retransmits to show, not none."""
+    meter = Meter()
+    feed_all(meter, started(), sampled(End.NEAR, 0, SessionSample(Direction.OUT, 1, 5)))
+    tcp = meter.summary().tcp
+    assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (None, None, None)
+
+
+def facts(end: End, number: int, granted: int | None, flow: Direction = Direction.OUT) -> Opened:
+    """Return the event of a session that was granted a window."""
+    congestion = "cubic" if end is End.NEAR else "bbr"
+    return Opened(SocketInfo(end, flow, number, congestion, granted, 1448, True, True, True))
+
+
+def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
+    """Sessions that were taken away or opened again no longer count as they were."""
+    meter = Meter()
+    feed_all(
+        meter,
+        started(Settings(sessions=3, window_bytes=65_536)),
+        *(facts(End.NEAR, number, granted) for number, granted in ((1, 5000), (2, 4000), (3, 3000))),
+        facts(End.FAR, 1, 7000),
+    )
+    assert meter.summary().tcp.window_granted_near_bytes == 3000
+    assert meter.summary().tcp.window_granted_far_bytes == 7000
+    assert meter.summary().tcp.congestion == "cubic"
+    assert meter.summary().tcp.mss_bytes == 1448
+    meter.feed(Changed(1, Settings(sessions=2, window_bytes=65_536), Expectation()))
+    assert meter.summary().tcp.window_granted_near_bytes == 4000
+    meter.feed(facts(End.NEAR, 2, None))
+    assert meter.summary().tcp.window_granted_near_bytes == 5000
+    meter.feed(Changed(2, Settings(Direction.IN, 2), Expectation()))
+    meter.feed(facts(End.FAR, 1, None, Direction.IN))
+    assert meter.summary().tcp.window_granted_near_bytes is None
+    assert meter.summary().tcp.congestion == "bbr"
+
+
+def test_warnings_are_told_once_in_order_and_not_without_end() -> None:
+    """A thousand different ones are not a summary."""
+    meter = Meter()
+    feed_all(meter, Warned("b"), Warned("a"), Warned("b"))
+    assert meter.summary().warnings == ("b", "a")
+    feed_all(meter, *(Warned(f"warning {number}") for number in range(1000)))
+    assert len(meter.summary().warnings) == 33
+    assert meter.summary().warnings[-1] == "further warnings left out here: 970"
+
+
+@given(st.lists(st.dictionaries(st.integers(0, BUCKET_COUNT - 1), st.integers(1, 1_000), max_size=8), max_size=6))
+def test_what_a_probe_found_adds_up(intervals: list[dict[int, int]]) -> None:
+    """The count is the histogram's sum, and percentiles are those of all intervals together."""
+    sums, whole = ProbeSum(), dict[int, int]()
+    for counts in intervals:
+        sums.add_loaded(probe_sample(*sorted(counts.items())))
+        for bucket, count in counts.items():
+            whole[bucket] = whole.get(bucket, 0) + count
+    found = sums.summary
+    if not intervals:
+        assert found is None
+        return
+    assert found is not None
+    assert found.idle is None
+    assert found.loaded is not None
+    assert found.loaded.transactions == sum(whole.values())
+    assert found.loaded.latency == summarize_latency(whole)
+    assert found.loaded.span_ns == len(intervals) * SECOND_NS // 4
