@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -199,22 +198,3 @@ def test_options_are_of_no_use_to_a_preset_that_picks_a_link_without_a_line(cli:
     done = cli("check", "auto", "loopback", "--ipv6", *short, LINKGAUGE_DATA_DIR=str(tmp_path))
     assert done.returncode == 0
     assert "IPv6: not used, loopback has no line" in done.stderr
-
-
-def test_every_number_of_the_sheet_is_whole_in_a_narrow_terminal() -> None:
-    """Columns that have no room beside the others go below them."""
-    code = (
-        "import sys; from rich.console import Console; from linkgauge.presets.catalog import load_catalog;"
-        "from linkgauge.presets.sheet import build_sheet; "
-        "from linkgauge.tui.rendering.preset_sheet import sheet_parts;"
-        "preset = load_catalog().find('zvm-qdio-1500');"
-        "Console(width=48, highlight=False).print(*sheet_parts(build_sheet(preset)), sep='\\n')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE_S, check=True
-    )
-    from linkgauge.presets.catalog import load_catalog
-
-    printed = set(done.stdout.split())
-    assert {f"{fact.value:.10g}" for fact in load_catalog().find("zvm-qdio-1500").document_values} <= printed
-    assert max(map(cell_len, done.stdout.splitlines())) <= 48

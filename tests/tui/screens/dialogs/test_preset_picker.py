@@ -6,15 +6,12 @@ from typing import Any
 import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.screens.dialogs.preset_picker import PresetPicker
+from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.widgets.common.preset_list import (
     PresetList,
     by_family,
-    matches_words,
-    preset_search_text,
-    shorten_middle,
 )
 from linkgauge.tui.widgets.common.text_page import TextPage
-from rich.cells import cell_len
 from textual.widgets import Input
 
 both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
@@ -43,17 +40,6 @@ def ids(cockpit: Any) -> list[str]:
     return [row.id for row in cockpit.app.screen.query_one(PresetList).rows if row.id]
 
 
-def test_presets_of_one_family_stand_together_whichever_document_they_are_of() -> None:
-    """ATM is in two documents."""
-    families = by_family(load_catalog().presets)
-    assert [preset.id for preset in families["ATM"]][3:6] == [
-        "atm622-9180",
-        "hp-atm155-clip-9180",
-        "hp-atm155-lane-9218",
-    ]
-    assert sum(map(len, families.values())) == len(load_catalog().presets)
-
-
 @both_sizes
 async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) -> None:
     """In the order of their first preset; every preset is below one of them."""
@@ -73,64 +59,6 @@ async def test_the_filter_hides_headings_without_presets(world: Any, size: tuple
         assert f"2 of {len(world.catalog.presets)} presets" in cockpit.text()
         await cockpit.press(*["backspace"] * 4, "enter")
         assert cockpit.app.cockpit.preset.source.id == "hp"
-
-
-@pytest.mark.parametrize("text", ["イーサネット 10 gb", "ＭＴＵ RFC1323", "ETHERNET 10gbe", "aix 10 gb", ""])
-def test_a_preset_is_found_by_any_of_its_names(text: str) -> None:
-    """English and Japanese, wide letters and narrow ones."""
-    assert matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500"), "ja"), text)
-
-
-def test_a_name_of_another_language_finds_nothing() -> None:
-    """`1000 Mb` is what the Japanese document calls 1 Gb."""
-    preset = load_catalog().find("gbe-fd-1500")
-    assert matches_words(preset_search_text(preset, "ja"), "1000")
-    assert not matches_words(preset_search_text(preset), "1000")
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("FDDI", "FDDI              "),
-        ("LPAR to LPAR, without largesend", "LPAR to LP…rgesend"),
-        ("10 Gb イーサネット、全二重、MTU 1500", "10 Gb イー…TU 1500"),
-        ("全二重、半二重、全二重、半二重", "全二重、半 …半二重"),
-    ],
-)
-def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> None:
-    """They tell it from its neighbours; no wide character is cut in half."""
-    assert shorten_middle(name, 18) == shown
-    assert cell_len(shown) == 18
-
-
-def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
-    """All words must be there."""
-    assert not matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500")), "ethernet 9000")
-
-
-@both_sizes
-async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> None:
-    """Each preset takes one row, and its rate is whole; also after the window has changed its size."""
-    async with world.cockpit(size) as cockpit:
-        await cockpit.press("n")
-        for width in (size[0], 100, 160):
-            await cockpit.pilot.resize_terminal(width, size[1])
-            await cockpit.settle()
-            row = next(
-                line for line in cockpit.text().splitlines() if "10 Gb Ethernet, full duplex, MTU 9000" in line
-            )
-            assert "9 631" in row
-
-
-@both_sizes
-async def test_presets_that_differ_only_at_the_end_of_their_names_look_different(
-    world: Any, size: tuple[int, int]
-) -> None:
-    """With and without largesend, even where the list has no room for the names."""
-    async with world.cockpit(size) as cockpit:
-        await cockpit.press("n", *"lpar")
-        for end in ("without largesend ", " with largesend "):
-            assert end in cockpit.text()
 
 
 async def test_details_stand_beside_the_list_where_there_is_room(world: Any) -> None:
@@ -187,20 +115,6 @@ async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[in
 
 
 @both_sizes
-async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
-    world: Any, size: tuple[int, int]
-) -> None:
-    """Each of their characters takes two cells."""
-    app = world.app()
-    app.cockpit._language = "ja"
-    async with world.cockpit(size, app=app) as cockpit:
-        await cockpit.press("n")
-        rows = [line for line in cockpit.text().splitlines() if "イーサネット、" in line and "二重" in line]
-        assert len(rows) >= 6
-        assert {cell_len(line) for line in rows} == {size[0]}
-
-
-@both_sizes
 async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
     world: Any, tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -230,3 +144,28 @@ async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
         await cockpit.press("n")
         assert "problem" not in cockpit.text()
         assert "not usable" not in headings(cockpit)
+
+
+@both_sizes
+async def test_the_preset_keys_open_a_list_with_a_filter(world: Any, size: tuple[int, int]) -> None:
+    """Type, go down with the arrow, choose with enter."""
+    async with world.cockpit(size) as cockpit:
+        for key in ("n", "f", "slash"):
+            await cockpit.press("escape", key)
+            assert isinstance(cockpit.app.screen, PresetPicker)
+        await cockpit.press(*"atm 622")
+        assert "ATM 155" not in cockpit.text()
+        await cockpit.press("down", "enter")
+        assert isinstance(cockpit.app.screen, CockpitScreen)
+        assert cockpit.app.cockpit.preset.id == "atm622-9180"
+        assert "ATM 622, MTU 9180" in cockpit.line(1)
+
+
+@both_sizes
+async def test_escape_leaves_the_list_and_the_preset_alone(world: Any, size: tuple[int, int]) -> None:
+    """A filter that matches nothing chooses nothing either."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n", *"zzz", "enter")
+        assert isinstance(cockpit.app.screen, PresetPicker)
+        await cockpit.press("escape")
+        assert cockpit.app.cockpit.preset.id == "10gbe-fd-1500"

@@ -1,10 +1,15 @@
-"""What ssh asks, in the app: the question stands there whole, and only what may be seen is."""
+"""The prompts of the app: ssh's questions, the key of a far end, and the address of a peer."""
 
 import asyncio
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.errors import (
+    PeerKeyRequired,
+)
 from linkgauge.engine.model.peer import Peer
+from linkgauge.tui.screens.dialogs.text_prompt import TextPrompt
+from textual.widgets import Input
 
 UNKNOWN_HOST = (
     "The authenticity of host 'db-02 (192.0.2.7)' can't be established.\n"
@@ -46,3 +51,45 @@ async def test_a_question_closes_when_its_caller_is_cancelled(world: Any) -> Non
         await cockpit.settle()
         await cockpit.press("escape")
         assert await asyncio.wait_for(asking, 20) is None
+
+
+both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+
+
+@both_sizes
+async def test_c_connects_to_another_peer(world: Any, size: tuple[int, int]) -> None:
+    """The dialog explains an invalid peer; a valid one is queried at once."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("c")
+        field = cockpit.app.screen.query_one(Input)
+        field.value = "db-02:99999"
+        await cockpit.press("enter")
+        assert isinstance(cockpit.app.screen, TextPrompt)
+        assert "port: 99999 is not possible" in cockpit.text()
+        field.value = "db-02:6000"
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed[-1] == Peer("db-02", 6000)
+        assert "db-02:6000" in cockpit.line(0)
+
+
+FAR = Peer("db-02")
+
+
+async def test_a_far_end_with_a_key_makes_the_app_prompt_for_it(world: Any) -> None:
+    """The prompt hides the key and explains an invalid one; the app then queries the far end with it."""
+    world.refusal = PeerKeyRequired("db-02:5820 asks for a key: set LINKGAUGE_KEY")
+    async with world.cockpit((120, 40), peer=FAR) as cockpit:
+        await cockpit.end()
+        assert f"key of {FAR}" in cockpit.text()
+        await cockpit.press(*"tiny", "enter")
+        assert "16 to 1024 letters" in cockpit.text()
+        assert "tiny" not in cockpit.text()
+        world.refusal = None
+        await cockpit.press(*"-and-then-some", "enter")
+        await cockpit.end()
+        access = world.probed[-1].access
+        assert access is not None
+        assert access.key.reveal() == "tiny-and-then-some"
+        assert "key of" not in cockpit.text()
+        assert "READY" in cockpit.line(0)

@@ -1,7 +1,6 @@
 """Runs in one plot: what is drawn at each size, without an app."""
 
 import pytest
-from linkgauge.tui.rendering.styles import SERIES_STYLES
 from linkgauge.tui.services.run_comparison import LETTERS
 from linkgauge.tui.widgets.history.overlay_plot import OverlayLine, overlay_plot
 
@@ -16,11 +15,6 @@ def plot(*lines: OverlayLine, names: tuple[str, ...] = (), size: tuple[int, int]
 def steady(letter: str, bit_s: float) -> OverlayLine:
     """Return a run of 15 seconds at one rate."""
     return OverlayLine(letter, QUARTERS, [bit_s] * len(QUARTERS))
-
-
-def test_every_letter_of_a_run_has_a_style() -> None:
-    """Up to eight runs are compared."""
-    assert set(SERIES_STYLES) == set(LETTERS)
 
 
 @pytest.mark.parametrize("size", [(78, 4), (78, 8), (118, 16), (198, 28)], ids=str)

@@ -1,0 +1,30 @@
+"""The screen of a stored run."""
+
+from typing import Any
+
+from linkgauge.tui.screens.history.history_screen import HistoryScreen
+from linkgauge.tui.screens.history.stored_run_screen import StoredRunScreen
+
+from ...stored_runs import open_history, until
+
+
+async def test_enter_opens_the_run(world: Any, kept: Any) -> None:
+    """Its plot, its summary and its verdict's words, as they were then; its note can be written there, too."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await open_history(cockpit, "down", "enter")
+        await until(cockpit, lambda: "reading" not in cockpit.line(1))
+        assert isinstance(cockpit.app.screen, StoredRunScreen)
+        text = " ".join(cockpit.text().split())
+        for word in (
+            "db-02:6000",
+            "gbe-fd-1500 2026-11-20 07:00 UTC",
+            "940.0",
+            "5 sessions",
+            "PASS",
+            "AIX table 1",
+        ):
+            assert word in text
+        await cockpit.press("n", *"new", "enter")
+        await until(cockpit, lambda: "note new" in cockpit.text())
+        await cockpit.press("escape")
+        assert isinstance(cockpit.app.screen, HistoryScreen)

@@ -1,0 +1,40 @@
+"""Helpers of tests on stored runs: the ids of the `kept` fixture, and the list of runs in the app."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from linkgauge.tui.widgets.history.run_table import RunTable
+
+FIRST, SHORT, CHANGED, LOST = (
+    "20261118-091200-a2b3",
+    "20261119-221030-c4d5",
+    "20261120-070000-e6f7",
+    "20261121-014629-g8h9",
+)
+
+
+async def until(cockpit: Any, condition: Callable[[], bool]) -> None:
+    """Wait until a condition is met."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await cockpit.app.workers.wait_for_complete()
+            await cockpit.settle()
+
+
+async def open_history(cockpit: Any, *keys: str) -> None:
+    """Open the list, wait for it, and press keys."""
+    await cockpit.press("h")
+    await until(cockpit, lambda: bool(run_ids(cockpit)))
+    for key in keys:
+        await cockpit.press(key)
+
+
+def run_ids(cockpit: Any) -> list[str]:
+    """Return the ids in the table, top down."""
+    return [line.run_id for line in cockpit.app.screen.query_one(RunTable)._list.lines]
+
+
+def notifications(cockpit: Any) -> list[str]:
+    """Return the messages in the corner of the screen."""
+    return [notification.message for notification in cockpit.app._notifications]

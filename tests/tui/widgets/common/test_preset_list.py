@@ -1,0 +1,98 @@
+"""The list of presets: families, search texts, and rows that fit."""
+
+from typing import Any
+
+import pytest
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.widgets.common.preset_list import (
+    by_family,
+    matches_words,
+    preset_search_text,
+    shorten_middle,
+)
+from rich.cells import cell_len
+
+both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+
+
+def test_presets_of_one_family_stand_together_whichever_document_they_are_of() -> None:
+    """ATM is in two documents."""
+    families = by_family(load_catalog().presets)
+    assert [preset.id for preset in families["ATM"]][3:6] == [
+        "atm622-9180",
+        "hp-atm155-clip-9180",
+        "hp-atm155-lane-9218",
+    ]
+    assert sum(map(len, families.values())) == len(load_catalog().presets)
+
+
+@pytest.mark.parametrize("text", ["イーサネット 10 gb", "ＭＴＵ RFC1323", "ETHERNET 10gbe", "aix 10 gb", ""])
+def test_a_preset_is_found_by_any_of_its_names(text: str) -> None:
+    """English and Japanese, wide letters and narrow ones."""
+    assert matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500"), "ja"), text)
+
+
+def test_a_name_of_another_language_finds_nothing() -> None:
+    """`1000 Mb` is what the Japanese document calls 1 Gb."""
+    preset = load_catalog().find("gbe-fd-1500")
+    assert matches_words(preset_search_text(preset, "ja"), "1000")
+    assert not matches_words(preset_search_text(preset), "1000")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("FDDI", "FDDI              "),
+        ("LPAR to LPAR, without largesend", "LPAR to LP…rgesend"),
+        ("10 Gb イーサネット、全二重、MTU 1500", "10 Gb イー…TU 1500"),
+        ("全二重、半二重、全二重、半二重", "全二重、半 …半二重"),
+    ],
+)
+def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> None:
+    """They tell it from its neighbours; no wide character is cut in half."""
+    assert shorten_middle(name, 18) == shown
+    assert cell_len(shown) == 18
+
+
+def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
+    """All words must be there."""
+    assert not matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500")), "ethernet 9000")
+
+
+@both_sizes
+async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> None:
+    """Each preset takes one row, and its rate is whole; also after the window has changed its size."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n")
+        for width in (size[0], 100, 160):
+            await cockpit.pilot.resize_terminal(width, size[1])
+            await cockpit.settle()
+            row = next(
+                line for line in cockpit.text().splitlines() if "10 Gb Ethernet, full duplex, MTU 9000" in line
+            )
+            assert "9 631" in row
+
+
+@both_sizes
+async def test_presets_that_differ_only_at_the_end_of_their_names_look_different(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """With and without largesend, even where the list has no room for the names."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n", *"lpar")
+        for end in ("without largesend ", " with largesend "):
+            assert end in cockpit.text()
+
+
+@both_sizes
+async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """Each of their characters takes two cells."""
+    app = world.app()
+    app.cockpit._language = "ja"
+    async with world.cockpit(size, app=app) as cockpit:
+        await cockpit.press("n")
+        rows = [line for line in cockpit.text().splitlines() if "イーサネット、" in line and "二重" in line]
+        assert len(rows) >= 6
+        assert {cell_len(line) for line in rows} == {size[0]}
