@@ -1,9 +1,7 @@
 """The HTML report: what stands in it, what it does without, and that no text of a run is more than text."""
 
-import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.report.run_page import MAX_RUNS, render_report
-from linkgauge.tui.services.exports import export_runs
+
+from ..html_page import VOID, Page
 
 FIRST, SHORT, CHANGED, LOST = (
     "20261118-091200-a2b3",
@@ -21,49 +20,6 @@ FIRST, SHORT, CHANGED, LOST = (
     "20261120-070000-e6f7",
     "20261121-014629-g8h9",
 )
-VOID = {"meta", "br", "path", "use", "rect"}
-
-
-class Page(HTMLParser):
-    """What a browser makes of a page: its text, its elements, and what it would fetch."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.words: list[str] = []
-        self.tags: list[str] = []
-        self.fetched: list[str] = []
-        self.ids: list[str] = []
-        self.open: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take an element in; `<x/>` comes here as well."""
-        self.tags.append(tag)
-        self.open.append(tag)
-        for name, value in attrs:
-            if name in {"src", "href", "xlink:href", "srcset", "data", "action"}:
-                self.fetched.append(value or "")
-            if name == "id":
-                self.ids.append(value or "")
-            assert not name.startswith("on"), f"{name} would run something"
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close what was opened."""
-        while self.open and self.open[-1] != tag and self.open[-1] in VOID:
-            self.open.pop()
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        """Keep text, but not the style sheet."""
-        if "style" not in self.open:
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        """All of it, in plain spaces."""
-        return " ".join(" ".join(self.words).replace("\u00a0", " ").split())
 
 
 def page_of(kept: RunLog, *run_ids: str) -> Page:
@@ -173,16 +129,6 @@ def test_the_command_writes_a_report(
     assert run_command_line(["runs", "report", "nonsense", "--html", str(there)]) == 2
     assert [path.name for path in tmp_path.iterdir() if "report" in path.name] == ["report.html"]
     assert MAX_RUNS == 8
-
-
-def test_the_app_has_reports_made_by_another_process(world: Any, kept: RunLog, tmp_path: Path) -> None:
-    """From the same log; beside it, CSV and JSON of several runs in one file."""
-    written = export_runs(kept, [CHANGED], "html", tmp_path / "report.html")
-    assert "after the new cable" in Page(written.read_text(encoding="utf-8")).text
-    rows = export_runs(kept, [FIRST, SHORT], "csv", tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
-    assert {row.split(",")[0] for row in rows[1:]} == {FIRST, SHORT}
-    json = export_runs(kept, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
-    assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]
 
 
 def test_report_libraries_are_imported_only_when_a_report_is_made() -> None:

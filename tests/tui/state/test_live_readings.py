@@ -1,14 +1,10 @@
-"""The board: what is read off a run's events, without any app."""
+"""The readings of a run in progress, fed with its events and without an app."""
 
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.tui.state.instrument_values import PlotPeriod, PlotPoint, period_averages
 from linkgauge.tui.state.live_readings import LiveReadings
-from linkgauge.tui.state.plot_columns import plot_columns
-from linkgauge.tui.state.setting_steps import DURATION_STEPS, SESSION_STEPS, WINDOW_STEPS, next_duration, next_step
 
 
 def play(world: Any, plan: Plan, drive: Any, preset: str = "10gbe-fd-1500") -> LiveReadings:
@@ -101,38 +97,6 @@ def test_a_change_starts_a_new_leg_and_leaves_a_mark(world: Any) -> None:
     assert board.flow(Direction.OUT).bit_s == pytest.approx(9e9, rel=0.02)
 
 
-def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
-    """Before and after of a change, warm-up left out; what has not counted yet is unknown."""
-    plan = Plan()
-    script = world.script_of(world.app(plan=plan).cockpit.preset, plan)
-    script.run_for(12, 4e9)
-    script.change_settings(Settings(sessions=5))
-    script.run_for(12, 9e9)
-    script.change_settings(Settings(sessions=8))
-    script.run_for(1, 9e9)
-    board, meter = LiveReadings(plan), script.meter
-    while not script.queue.empty():
-        event = script.queue.get_nowait()
-        board.feed(event)
-        meter.feed(event)
-    before, after, unknown = period_averages(board.periods, meter.summary())
-    assert (before, after) == (pytest.approx(4e9, rel=0.02), pytest.approx(9e9, rel=0.02))
-    assert unknown is None
-    assert period_averages(board.periods, None) == [None, None, None]
-
-
-def test_the_plot_has_what_is_known_of_each_column() -> None:
-    """Several points in a column are averaged, a long one fills several, and a leg's first column is its own."""
-    before = PlotPeriod(
-        0.0, Settings(), Expectation(), {Direction.OUT: [PlotPoint(1.0, 4.0, True), PlotPoint(1.5, 2.0, False)]}
-    )
-    after = PlotPeriod(1.5, Settings(sessions=5), Expectation(), {Direction.OUT: [PlotPoint(4.0, 8.0, False)]})
-    drawn = plot_columns([before, after], 8.0, 8)
-    assert [None if one is None else one.rates[0][1] for one in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
-    assert [one.warmup for one in drawn if one] == [True, False, False, False]
-    assert [one.rates[0][1] for one in plot_columns([before], 2.0, 1) if one] == [3.0]
-
-
 def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
     """An hour takes no more memory than a plot can show; its time span stays whole."""
     board = play(world, Plan(duration_ns=None), lambda script: script.run_for(5_000, 7e9))
@@ -140,30 +104,3 @@ def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
     assert len(points) <= 1_600
     assert points[-1].at_s == 1_250.0
     assert points == sorted(points, key=lambda point: point.at_s)
-
-
-@pytest.mark.parametrize(
-    ("steps", "value", "up", "down"),
-    [
-        (SESSION_STEPS, 1, 2, 1),
-        (SESSION_STEPS, 7, 8, 5),
-        (SESSION_STEPS, 128, 128, 64),
-        (WINDOW_STEPS, None, 16_384, None),
-        (WINDOW_STEPS, 16_384, 32_768, None),
-        (WINDOW_STEPS, 100_000, 131_072, 65_536),
-        (WINDOW_STEPS, 1 << 30, 1 << 30, 4_194_304),
-    ],
-)
-def test_steps_go_to_the_next_one_and_stop_at_the_ends(steps: Any, value: Any, up: Any, down: Any) -> None:
-    """Also from a value that is no step."""
-    assert next_step(steps, value, 1) == up
-    assert next_step(steps, value, -1) == down
-
-
-def test_durations_go_around() -> None:
-    """From any value every duration can be reached."""
-    seen = [DURATION_STEPS[0]]
-    for _ in range(len(DURATION_STEPS) - 1):
-        seen.append(next_duration(seen[-1]))
-    assert tuple(seen) == DURATION_STEPS
-    assert next_duration(None) == DURATION_STEPS[0]

@@ -1,4 +1,4 @@
-"""The rates of an endpoint, and its screen."""
+"""The screen of an endpoint: its keys, and its pictures."""
 
 # The screen is read from Textual's compositor.
 # pyright: reportPrivateUsage=false
@@ -17,64 +17,12 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.endpoint_app import EndpointApp
 from linkgauge.tui.rendering.diff_compositor import screen_strips
-from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog, EndpointRates, Totals
+from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog
 from textual.pilot import Pilot
 
 COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
 FACTS = EndpointInfo("db-02", "port 5820, every address", "asks for its key, made at this start", COMMAND)
 STREAM = RunStatus(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SECOND_NS, 0, 0, 0)
-
-
-def reading(at_s: float, *received: int | None, is_closed: bool = False) -> EndpointStatus:
-    """Return a status with a client for each number of bytes; None stands for a client without a run."""
-    clients = tuple(
-        ClientStatus(
-            number,
-            f"192.0.2.{number}",
-            f"web-{number}",
-            0,
-            None if count is None else RunStatus(Workload.STREAM, Settings(), None, 0, count, count // 10),
-        )
-        for number, count in enumerate(received, 1)
-    )
-    return EndpointStatus(round(at_s * SECOND_NS), clients, 0, Limits(), is_closed)
-
-
-def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
-    """A client without a run has no rate; a gone client has none either, but its bytes remain in the total."""
-    readings = EndpointRates(FACTS)
-    first = readings.update(reading(10, 0, None), Totals())
-    assert [client.received_bit_s for client in first.clients] == [None, None]
-    # 1 MB a quarter of a second, then twice as much.
-    *_, served = [
-        readings.update(
-            reading(10 + quarter / 4, 1_000_000 * max(quarter, 2 * quarter - 4), None), Totals(bytes=50)
-        )
-        for quarter in range(1, 9)
-    ]
-    assert served.received_bit_s == served.clients[0].received_bit_s == 64e6
-    assert served.sent_bit_s == 6.4e6
-    assert served.clients[1].received_bit_s is None
-    assert (served.uptime_ns, served.runs, served.totals.bytes) == (2 * SECOND_NS, 1, 50 + 13_200_000)
-    assert served.received_rates == (32e6, 64e6)
-    gone = readings.update(reading(13, is_closed=True), Totals(bytes=90))
-    assert (gone.received_bit_s, gone.totals.bytes, gone.drain_left_ns) == (0, 90, 30 * SECOND_NS)
-    assert readings.update(reading(15, is_closed=True), Totals()).drain_left_ns == 28 * SECOND_NS
-
-
-def test_the_log_counts_its_events() -> None:
-    """It keeps lines of any kind."""
-    journal = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
-    for entry in (
-        LogEntry("client", "let in", client="192.0.2.7"),
-        LogEntry("refused", "refused: too many", client="192.0.2.8", limit="clients"),
-        LogEntry("run_ended", "run ended", client="192.0.2.7", bytes=2**30),
-        "something else",
-    ):
-        journal.add(entry)
-    assert journal.totals == Totals(1, 1, 1, 2**30)
-    assert (journal.lines_written, [line.event for line in journal.lines][-2:]) == (4, ["run_ended", "said"])
-    assert journal.lines[0].text == "192.0.2.7: let in"
 
 
 class Endpoint:
