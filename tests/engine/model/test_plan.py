@@ -3,10 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.peer import DEFAULT_PORT, LOOPBACK, Peer, check_port
 from linkgauge.engine.model.plan import (
     MAX_DURATION_NS,
     MAX_SESSIONS,
@@ -121,54 +118,6 @@ def test_changed_settings_keep_what_is_not_named() -> None:
     assert settings.with_changes(direction=Direction.OUT, window_bytes=4096) == Settings(Direction.OUT, 5, 4096)
     with pytest.raises(PlanError):
         settings.with_changes(sessions=0)
-
-
-@pytest.mark.parametrize(
-    ("text", "host", "port"),
-    [
-        ("db-02", "db-02", DEFAULT_PORT),
-        (" db-02 ", "db-02", DEFAULT_PORT),
-        ("db-02:7", "db-02", 7),
-        ("192.0.2.1:65535", "192.0.2.1", 65_535),
-        ("2001:db8::1", "2001:db8::1", DEFAULT_PORT),
-        ("[2001:db8::1]", "2001:db8::1", DEFAULT_PORT),
-        ("[2001:db8::1]:99", "2001:db8::1", 99),
-        ("fe80::1%eth0", "fe80::1%eth0", DEFAULT_PORT),
-    ],
-)
-def test_a_peer_is_read_as_people_write_it(text: str, host: str, port: int) -> None:
-    """With and without a port, IPv6 in brackets where a port follows."""
-    assert Peer.parse(text) == Peer(host, port)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", " ", ":5820", "a b", "[::1", "[::1]x", "[]", "a\x1b[2J", "x" * 254),
-        *("x:0", "x:65536", "x:-1", "x:+5", "x:\u0663", "x:1e3"),
-    ],
-)
-def test_a_peer_that_cannot_be_is_refused_in_words(text: str) -> None:
-    """No control character of it gets into the text."""
-    with pytest.raises(PlanError) as caught:
-        Peer.parse(text)
-    assert str(caught.value).isprintable()
-
-
-@given(st.sampled_from(["db-02", "::1", "fe80::1%eth0", "192.0.2.1", "loopback"]), st.integers(1, 65_535))
-def test_a_peer_as_text_is_the_same_peer(host: str, port: int) -> None:
-    """What is shown can be typed in again."""
-    peer = Peer(host, port)
-    assert Peer.parse(str(peer)) == peer
-    assert peer.is_loopback == (host == "loopback")
-
-
-def test_the_loopback_peer_needs_no_address() -> None:
-    """It stands for an embedded endpoint."""
-    assert LOOPBACK.is_loopback
-    assert check_port(1) == 1
-    with pytest.raises(PlanError, match="65535"):
-        check_port(0)
 
 
 @pytest.mark.parametrize(
