@@ -1,0 +1,77 @@
+"""Evidence of runs over a 1 Gb link, for tests of rules."""
+
+from typing import Any
+
+from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End
+from linkgauge.engine.model.workload import Workload
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.diagnosis.diagnose import diagnose
+from linkgauge.presets.diagnosis.evidence import (
+    CoreLoad,
+    EndEvidence,
+    Evidence,
+    FlowEvidence,
+    LinkEvidence,
+    link_evidence,
+)
+from linkgauge.presets.diagnosis.finding import Finding
+from linkgauge.presets.wire import DEFAULT_VARIANT
+
+NIC = NicInfo("eth0", "device", "ixgbe", 1_000_000_000, "full", 1_500, tso=True, gso=True, gro=True)
+IDLE = (CoreLoad(0.05, 0.05, 0.0, 0.0), CoreLoad(0.1, 0.05, 0.05, 0.0), CoreLoad(0.1, 0.0, 0.0, 0.0))
+FULL = (CoreLoad(0.2, 0.6, 0.19, 0.0), *IDLE[1:])
+TCP = TcpSysctls(212_992, 212_992, 6_291_456, 4_194_304, window_scaling=True, timestamps=True, congestion="cubic")
+LINK = link_evidence(load_catalog().find("gbe-fd-1500"), DEFAULT_VARIANT)
+WANTED_BIT_S = 948e6
+
+
+def end(of: End, **more: Any) -> EndEvidence:
+    """Return an end with three idle cores."""
+    values = {"cores": IDLE, "busiest_worker": 0.1, "process": 0.1, "nic": NIC, "tcp": TCP} | more
+    return EndEvidence(of, f"host-{of}", "Linux 6.12", **values)
+
+
+def run(
+    mbit_s: float = 500.0,
+    *,
+    near: dict[str, Any] | None = None,
+    far: dict[str, Any] | None = None,
+    link: LinkEvidence | None = LINK,
+    **flow: Any,
+) -> Evidence:
+    """Return a run out over a 1 Gb link whose sender always had something to send, unless told otherwise."""
+    whole = {"sessions": 1, "window_bytes": None, "ceiling_bit_s": None, "expected_bit_s": WANTED_BIT_S}
+    told = {name: flow.pop(name, default) for name, default in whole.items()}
+    values: dict[str, Any] = {
+        "busy": 1.0,
+        "rwnd_limited": 0.0,
+        "sndbuf_limited": 0.0,
+        "retransmits": 0,
+        "retransmitted": 0.0,
+        "rtt_us": 1_050,
+        "min_rtt_us": 1_000,
+        "cwnd_bytes": 1_000_000,
+        "mss_bytes": 1_448,
+        "peer_window_bytes": 3_000_000,
+        "congestion": "cubic",
+        "timestamps": True,
+        "window_scaling": True,
+    }
+    one = FlowEvidence(Direction.OUT, mbit_s * 1e6, told["expected_bit_s"], **values | flow)
+    return Evidence(
+        workload=Workload.STREAM,
+        direction=Direction.OUT,
+        span_ns=5 * SECOND_NS,
+        bit_s=mbit_s * 1e6,
+        flows=(one,),
+        near=end(End.NEAR, **near or {}),
+        far=end(End.FAR, **far or {}),
+        link=link,
+        **told,
+    )
+
+
+def first(evidence: Evidence) -> Finding:
+    """Return the first finding."""
+    return diagnose(evidence)[0]

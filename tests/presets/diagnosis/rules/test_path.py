@@ -1,0 +1,10 @@
+"""A slow path: its queue, and its other direction."""
+
+from ..evidence_cases import first, run
+
+
+def test_a_broken_nic_does_not_hide_behind_a_full_queue() -> None:
+    """A path whose queue overflows now and then is slow, and not lossy."""
+    finding = first(run(retransmitted=0.0005, retransmits=30, rtt_us=30_000))
+    assert finding.code == "path-slow"
+    assert "--direction in" in finding.evidence

@@ -1,0 +1,16 @@
+"""Evidence of what a link should be."""
+
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.diagnosis.evidence import (
+    link_evidence,
+)
+from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
+
+
+def test_a_links_options_are_part_of_what_should_be_there() -> None:
+    """Another line rate, MTU or timestamps change what a packet carries."""
+    preset = load_catalog().find("gbe-fd-1500")
+    found = link_evidence(preset, Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=9_000))
+    assert (found.line_rate_bit_s, found.mtu_bytes, found.timestamps) == (2_500_000_000, 9_000, True)
+    assert (found.payload_bytes, found.wire_bytes) == (8_948, 9_038)
+    assert link_evidence(load_catalog().find("loopback"), DEFAULT_VARIANT).payload_bytes is None

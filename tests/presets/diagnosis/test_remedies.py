@@ -1,0 +1,54 @@
+"""Remedies: commands for the operating system of the end."""
+
+from dataclasses import replace
+
+import pytest
+from linkgauge.engine.model.host_info import TcpSysctls
+from linkgauge.engine.model.plan import End
+from linkgauge.presets.diagnosis.remedies import (
+    format_window,
+    round_window,
+    set_mtu,
+    show_nic,
+    show_nic_errors,
+    show_queue,
+)
+
+from .evidence_cases import end, first, run
+
+
+@pytest.mark.parametrize(
+    ("system", "remedy"),
+    [
+        ("Darwin 23.1.0", "at the far end: sysctl -w net.inet.tcp.autorcvbufmax=4194304"),
+        ("FreeBSD 14.0", "at the far end: sysctl -w net.inet.tcp.recvbuf_max=4194304"),
+        ("AIX 7", "at the far end: let TCP grow its buffers to 4194304 bytes"),
+    ],
+)
+def test_a_remedy_is_a_command_of_the_ends_own_system(system: str, remedy: str) -> None:
+    """Nobody is told to type what does not exist there."""
+    evidence = run(150, rwnd_limited=0.8, min_rtt_us=10_000, rtt_us=10_500)
+    small = replace(evidence.far, system=system, tcp=TcpSysctls(tcp_rmem_max_bytes=262_144))
+    assert first(replace(evidence, far=small)).remedy == remedy
+
+
+@pytest.mark.parametrize(
+    ("needed_bytes", "size_bytes", "text"),
+    [(1, 65_536, "64K"), (43_690, 65_536, "64K"), (43_691, 131_072, "128K"), (1_000_000, 2_097_152, "2M")],
+)
+def test_a_suggested_window_is_a_power_of_two_with_room_to_spare(
+    needed_bytes: int, size_bytes: int, text: str
+) -> None:
+    """It is written as the command line takes it."""
+    assert round_window(needed_bytes) == size_bytes
+    assert format_window(size_bytes) == text
+
+
+def test_an_interface_is_set_with_the_tools_of_its_system() -> None:
+    """Linux alone has ethtool and ip."""
+    linux = end(End.FAR)
+    mac = replace(linux, system="Darwin 23.1.0")
+    assert set_mtu(linux, 1_500) == "at the far end: ip link set eth0 mtu 1500"
+    assert set_mtu(mac, 1_500) == "at the far end: ifconfig eth0 mtu 1500"
+    assert show_nic(linux) == "at the far end: ethtool eth0"
+    assert show_nic_errors(mac) == show_queue(mac) == show_nic(mac) == "at the far end: ifconfig eth0"
