@@ -1,6 +1,6 @@
-"""From a run's events to evidence: of its last stretch, and of its last few seconds.
+"""Collect evidence from a run's events: of its last period, and of its last few seconds.
 
-Pure. Warm-up is left out, as everywhere. A stretch is kept as sums and histograms, so a day's run takes no more
+Pure. Warm-up is excluded, as everywhere. A period is stored as sums and histograms, so a day's run takes no more
 memory than a minute's.
 """
 
@@ -16,22 +16,21 @@ from ...engine.results.accumulators import RecentSamples, SampleOrder, SampleSum
 from .evidence import CoreLoad, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 
 RECENT_NS: Final = 3 * SECOND_NS
-# CPU counters move in steps of 10 ms and TCP's round trips in its own rhythm: in less time than this a share of
-# time is noise.
+# CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2
 
 
 CeilingLookup = Callable[[Settings], int | None]
-"""What a machine does under some settings with no link at all; None where that is not known."""
+"""Returns the rate that this machine reaches on loopback under some settings; None if unknown."""
 
 
 def no_ceiling(_settings: Settings) -> None:
-    """Say that nothing is known of what the machine can do."""
+    """Return None: the machine's ceiling is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Period:
-    """The settings of a period, when it began, and the sums over some of its samples."""
+    """The settings and start of a period, and the sums over some of its samples."""
 
     settings: Settings
     expectation: Expectation
@@ -44,7 +43,7 @@ class _Period:
 
     @property
     def span_ns(self) -> int:
-        """The measured time, of the receiver that measured least."""
+        """The shortest time that a receiver measured."""
         return min(self.sums.received[flow].span_ns for flow in self.flows)
 
     @property
@@ -54,9 +53,9 @@ class _Period:
 
 
 class EvidenceCollector:
-    """Takes a run's events in order; says what is known at any time.
+    """Sums up a run's events for the rules. You must feed it every event, in order.
 
-    `link` is what should have been there, `ceiling` what this machine does with no link at all.
+    `link` describes the nominal link; `ceiling` looks up the rate that this machine reaches on loopback.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class EvidenceCollector:
         self._sockets: dict[tuple[End, Direction, int], SocketInfo] = {}
 
     def feed(self, event: Event) -> None:
-        """Take the next event in."""
+        """Process the run's next event."""
         match event:
             case Sampled():
                 self._sample(event)
@@ -87,18 +86,18 @@ class EvidenceCollector:
                 self._now = _Period(event.settings, event.expectation, event.elapsed_ns, sums)
                 self._recent.clear()
             case Opened():
-                facts = event.facts
-                self._sockets[facts.end, facts.direction, facts.session] = facts
+                socket = event.facts
+                self._sockets[socket.end, socket.direction, socket.session] = socket
             case _:
                 pass
 
     def period_evidence(self) -> Evidence | None:
-        """Return the evidence of the last stretch that lasted long enough; None where there is none."""
+        """Return the evidence of the last period that lasted long enough; None if none did."""
         period = self._now if self._now is not None and self._now.is_long_enough else self._last
         return None if period is None else self._evidence(period)
 
     def recent_evidence(self) -> Evidence | None:
-        """Return the evidence of the last seconds under the settings in force; None where that is too little."""
+        """Return the evidence of the last seconds under the current settings; None if they are too short."""
         if self._now is None:
             return None
         recent = replace(self._now, sums=self._recent.sum(self._now.sums.workload, self._now.flows))
@@ -115,10 +114,10 @@ class EvidenceCollector:
 
     def _evidence(self, period: _Period) -> Evidence:
         assert self._started is not None  # noqa: S101 - sums are made when a run starts
-        wanted = _expected(period)
-        expected = None if wanted is None else float(wanted.bit_s)
+        rate = _expected_rate(period)
+        expected_bit_s = None if rate is None else float(rate.bit_s)
         parts = tuple(
-            self._flow(period.sums, flow, None if expected is None else expected / len(period.flows))
+            self._flow(period.sums, flow, None if expected_bit_s is None else expected_bit_s / len(period.flows))
             for flow in period.flows
         )
         bit_s = sum(part.bit_s for part in parts)
@@ -132,34 +131,34 @@ class EvidenceCollector:
             flows=parts,
             near=self._end(period.sums, End.NEAR),
             far=self._end(period.sums, End.FAR),
-            expected_bit_s=expected,
+            expected_bit_s=expected_bit_s,
             pass_percent=self.pass_percent,
             link=self._link,
             ceiling_bit_s=self._ceiling(period.settings),
-            beyond_bit_s=wanted.most_bit_s if wanted is not None and wanted.is_exceeded_by(bit_s) else None,
+            beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
         )
 
     def _end(self, sums: SampleSum, end: End) -> EndEvidence:
         assert self._started is not None  # noqa: S101 - see above
-        facts = self._started.near if end is End.NEAR else self._started.far
-        spent = sums.ends[end]
+        host = self._started.near if end is End.NEAR else self._started.far
+        usage = sums.ends[end]
         return EndEvidence(
             end=end,
-            hostname=facts.hostname,
-            system=facts.system,
-            cores=tuple(_core_load(core) for core in spent.cores),
-            busiest_worker=spent.worker_share,
-            process=spent.process_share,
-            nic=facts.nic,
-            counts=spent.nic,
-            tcp=facts.tcp,
+            hostname=host.hostname,
+            system=host.system,
+            cores=tuple(_core_load(core) for core in usage.cores),
+            busiest_worker=usage.worker_share,
+            process=usage.process_share,
+            nic=host.nic,
+            counts=usage.nic,
+            tcp=host.tcp,
         )
 
     def _flow(self, sums: SampleSum, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
         received, sent = sums.received[flow], sums.sent[flow]
-        sends = sender_of(flow, sums.workload)
-        sender = self._socket(sends, flow)
-        receiver = self._socket(sends.other, flow)
+        sending_end = sender_of(flow, sums.workload)
+        sender = self._socket(sending_end, flow)
+        receiver = self._socket(sending_end.other, flow)
         return FlowEvidence(
             direction=flow,
             bit_s=received.bit_s or 0.0,
@@ -185,12 +184,12 @@ class EvidenceCollector:
         )
 
     def _socket(self, end: End, flow: Direction) -> SocketInfo | None:
-        """Return the facts of a direction's first session that is known: the others are set up alike."""
-        known = [key for key in self._sockets if key[:2] == (end, flow)]
-        return self._sockets[min(known, key=lambda key: key[2])] if known else None
+        """Return the socket of a direction's first known session: the others have the same options."""
+        keys = [key for key in self._sockets if key[:2] == (end, flow)]
+        return self._sockets[min(keys, key=lambda key: key[2])] if keys else None
 
 
-def _expected(period: _Period) -> ExpectedRate | None:
+def _expected_rate(period: _Period) -> ExpectedRate | None:
     rate = period.expectation[period.settings.direction]
     return None if rate is None or rate.bit_s <= 0 else rate
 

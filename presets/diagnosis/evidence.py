@@ -1,7 +1,7 @@
-"""What is known of a stretch of a run when it is asked why it is not faster.
+"""The evidence for the diagnosis: link, hosts, kernels and rates in one period of a run.
 
-Pure values, small enough to be written down: rules read nothing else, so a run that was recorded once can be
-judged again by every later rule. Shares are 0 to 1; `None` is unknown, `0` is measured.
+Pure values, small enough to be stored. Rules read nothing else, so every later rule can judge a recorded run.
+Shares are 0 to 1; `None` is unknown, `0` is measured.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from ..wire import Variant, derive
 
 @dataclass(frozen=True, slots=True)
 class LinkEvidence:
-    """What kind of link it should be; `payload_bytes` of each packet's `wire_bytes` are payload.
+    """The nominal link; `payload_bytes` of each packet's `wire_bytes` are payload.
 
-    The last two are None where there is no wire to compute.
+    Both are None if the framing allows no computation.
     """
 
     framing: Framing
@@ -33,7 +33,7 @@ class LinkEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CoreLoad:
-    """How one core spent the time; `softirq` is the kernel's work on packets."""
+    """The shares of one core's time; `softirq` is the kernel's work on packets."""
 
     user: float
     system: float
@@ -42,16 +42,16 @@ class CoreLoad:
 
     @property
     def busy(self) -> float:
-        """All but idle."""
+        """The share of time that was not idle."""
         return self.user + self.system + self.softirq + self.steal
 
 
 @dataclass(frozen=True, slots=True)
 class EndEvidence:
-    """One end: its host and what it spent.
+    """One end: its host, CPU load and interface.
 
-    `busiest_worker` is the share of a core that one worker process used, `process` the cores that all of
-    linkgauge's processes used there together.
+    `busiest_worker` is the share of a core that the busiest worker process used, `process` the number of cores
+    that all of linkgauge's processes used together.
     """
 
     end: End
@@ -67,11 +67,11 @@ class EndEvidence:
 
 @dataclass(frozen=True, slots=True)
 class FlowEvidence:
-    """One single direction: what its receiver got, and how its sender's kernel spent the time.
+    """A single direction: the receiver's rate, and the values of the sender's TCP.
 
-    `busy` is the share of the time in which there was something to send, `rwnd_limited` that in which the peer's
-    window held it back, `sndbuf_limited` that in which the send buffer did: means over the sessions. Bytes, rates
-    and times of one session are medians, `min_rtt_us` is the least. Windows are None where the kernel chose them.
+    `busy` is the share of time with data to send, `rwnd_limited` the share limited by the peer's window,
+    `sndbuf_limited` the share limited by the send buffer: means over the sessions. Bytes, rates and times of a
+    session are medians; `min_rtt_us` is the minimum. Windows are None if the kernel chose them.
     """
 
     direction: Direction
@@ -99,10 +99,10 @@ class FlowEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A stretch of a run under one setting.
+    """A period of a run, with constant settings.
 
-    `expected_bit_s` is of all its flows together. `beyond_bit_s` is what the wire of such a link can carry, where
-    the run was faster than it can have been on one.
+    `expected_bit_s` is of all its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the
+    run was faster than that, else None.
     """
 
     workload: Workload
@@ -121,17 +121,17 @@ class Evidence:
     beyond_bit_s: int | None = None
 
     def of_end(self, end: End) -> EndEvidence:
-        """Return one end's part."""
+        """Return the evidence of one end."""
         return self.near if end is End.NEAR else self.far
 
     @property
     def gap_bit_s(self) -> float | None:
-        """How much is missing of what is expected; None where nothing is expected."""
+        """The rate that is missing to the expected rate; None without an expectation."""
         return None if self.expected_bit_s is None else max(0.0, self.expected_bit_s - self.bit_s)
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether the pass mark is reached."""
+        """Whether the rate reaches the pass mark."""
         return self.expected_bit_s is not None and self.bit_s * 100 >= self.expected_bit_s * self.pass_percent
 
     @property
@@ -141,7 +141,7 @@ class Evidence:
 
 
 def link_evidence(preset: Preset, variant: Variant) -> LinkEvidence:
-    """Return what a preset's link should be, had with these options."""
+    """Return the nominal link of a preset with these options."""
     link = preset.link
     derived = derive(link, "out", variant)
     return LinkEvidence(

@@ -1,6 +1,6 @@
-"""What is set and what is known: the state behind the cockpit, without a screen, a worker or a clock.
+"""The state behind the cockpit: peer, preset, plan and the current run. No screen, worker or clock.
 
-The screen's handlers tell it what has happened; it answers with a View for the instruments.
+The screen's handlers report events and changes to it; `snapshot()` returns the values for the instruments.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from .live_readings import CockpitSnapshot, LiveReadings
 
 
 class CockpitState:
-    """One peer, one preset, one plan for the next run; and the run that goes on, or the last one."""
+    """The peer, the preset and the plan of the next run, and the current or the last run."""
 
     def __init__(self, peer: Peer, plan: Plan, preset: Preset, pass_percent: float) -> None:
         self.peer, self.plan, self.preset = peer, plan, preset
@@ -42,20 +42,20 @@ class CockpitState:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a run goes on, or is about to."""
+        """Whether a run is being opened, active or stopping."""
         return self.phase not in {Phase.IDLE, Phase.DONE}
 
     @property
     def host_percent(self) -> float | None:
-        """How busy all cores of this host are together, while a run goes on; None where that is not known."""
+        """The mean load of this host's cores during a run; None if unknown."""
         if self.readings is None or not self.is_busy:
             return None
         return self.readings.cpu(End.NEAR).host_percent
 
     def snapshot(self) -> CockpitSnapshot:
-        """Return what the instruments are to show now."""
+        """Return the values for the instruments at this moment."""
         preset = self._run_preset if self.readings is not None else self.preset
-        shown = self.readings or self.plan
+        settings = (self.readings or self.plan).settings
         workload = self.readings.plan.workload if self.readings is not None else self.plan.workload
         return CockpitSnapshot(
             phase=self.phase,
@@ -69,7 +69,7 @@ class CockpitState:
             verdict=self.verdict,
             expectation=find_expectation(self.preset, self.plan.settings, self.plan.workload),
             interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
-            peak=find_expectation(preset, shown.settings.with_changes(sessions=MAX_SESSIONS), workload),
+            peak=find_expectation(preset, settings.with_changes(sessions=MAX_SESSIONS), workload),
             problem=self.problem,
             notices=tuple(self.run.notices) if self.run else self._notices,
             findings=self._findings(),
@@ -78,7 +78,7 @@ class CockpitState:
         )
 
     def _findings(self) -> tuple[Finding, ...]:
-        """Return what limits: in the last seconds while a run goes on, then over its last stretch."""
+        """Return the limits: those of the last seconds during a run, afterwards those of its last period."""
         if self.diagnosis is None:
             return ()
         if self.summary is not None:
@@ -86,14 +86,14 @@ class CockpitState:
         return self.diagnosis.current_findings if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
 
     def begin_run(self) -> None:
-        """Clear the instruments for a run that is being opened."""
+        """Clear the instruments for the next run. `run_opened` or `set_problem` must follow."""
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
         self.readings, self.summary, self.verdict = LiveReadings(self.plan), None, None
         self.diagnosis = None
         self._notices, self.run_id, self._run_preset = (), None, self.preset
 
     def run_opened(self, run: RunHandle) -> None:
-        """Take a run that is open; one that nobody wants any more is stopped at once."""
+        """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
         self.run, self.run_id, self.diagnosis = run, run.run_id, run.diagnosis
         run.set_pass_mark(self.pass_percent)
         if self.phase is Phase.STOPPING:
@@ -102,7 +102,7 @@ class CockpitState:
             self.phase = Phase.RUNNING
 
     def handle_event(self, event: Event) -> None:
-        """Take the run's next event."""
+        """Process the run's next event."""
         if self.readings is not None:
             self.readings.feed(event)
             self._near, self._far = self.readings.near or self._near, self.readings.far or self._far
@@ -114,7 +114,7 @@ class CockpitState:
         self.finish(Phase.DONE)
 
     def set_pass_mark(self, percent: float) -> None:
-        """Judge by another mark from now on: what goes on, and on the screen what has ended."""
+        """Change the pass mark of the current run, and judge the last run again."""
         self.pass_percent = percent
         if self.diagnosis is not None:
             self.diagnosis.pass_percent = percent
@@ -124,26 +124,26 @@ class CockpitState:
             self.verdict = judge(self.summary, pass_percent=percent)
 
     def set_problem(self, problem: RunProblem) -> None:
-        """Keep why there is no far end, or no run."""
+        """Record the reason for a missing far end or run, and return to idle."""
         self.problem = problem
         self.finish(Phase.IDLE)
 
     def finish(self, phase: Phase) -> None:
-        """Come to rest after a run, or after one that could not be."""
+        """Release the run, keep its notices and enter the phase."""
         if self.run is not None:
             self._notices = tuple(self.run.notices)
         self.run, self.phase, self.is_paused = None, phase, False
 
-    def set_far_info(self, facts: HostInfo) -> None:
-        """Keep who the far end said it is."""
-        self._far, self.problem = facts, None
+    def set_far_info(self, info: HostInfo) -> None:
+        """Record the far end's host information."""
+        self._far, self.problem = info, None
 
     def set_peer(self, peer: Peer) -> None:
-        """Go to another far end, of which nothing is known yet."""
+        """Select another far end, whose host information is not yet known."""
         self.peer, self._far, self.problem = peer, None, None
 
     def stop_run(self) -> None:
-        """Stop the run that goes on; one that is still being opened, once it is."""
+        """Stop the current run; if it is still being opened, as soon as it is open."""
         if self.phase is Phase.RUNNING and self.run is not None:
             self.run.stop()
         self.phase = Phase.STOPPING
@@ -155,7 +155,13 @@ class CockpitState:
         sessions: int | None = None,
         window: tuple[int | None] | None = None,
     ) -> bool:
-        """Change a setting of the run that goes on and of the plan of the next one; return whether it changed."""
+        """Change settings of the current run and of the next one; return whether anything changed.
+
+        Args:
+            direction: The direction; None leaves it.
+            sessions: The number of sessions; None leaves it.
+            window: The window in bytes as a tuple, `(None,)` for the kernel's choice; None leaves it.
+        """
         before = self.plan.settings
         settings = Settings(
             before.direction if direction is None else direction,

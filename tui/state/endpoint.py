@@ -1,4 +1,4 @@
-"""From what an endpoint says of itself, reading by reading, to what its screen shows: rates, and what was so far.
+"""The values of the endpoint's screen, computed from its successive status readings and its log.
 
 Pure. Time comes with the readings. `None` is unknown: a rate takes two readings.
 """
@@ -14,14 +14,14 @@ from ...engine.far.status import ClientStatus, EndpointStatus, RunStatus
 from ...engine.model.limits import Limits
 from ...engine.model.plan import SECOND_NS
 
-_WINDOW_NS: Final = SECOND_NS  # a rate is that of the last second: counters of senders move by jumps
-_KEPT_RATES: Final = 600
-_KEPT_LINES: Final = 500
+_WINDOW_NS: Final = SECOND_NS  # rates are means of the last second, because senders' counters move by jumps
+_MAX_RATES: Final = 600
+_MAX_LINES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointInfo:
-    """What stays as it is while an endpoint serves: where it listens, who may come, and how they come."""
+    """The fixed properties of an endpoint: its address, its access policy and the command for clients."""
 
     hostname: str
     address: str
@@ -29,12 +29,12 @@ class EndpointInfo:
     command: str
     tls: str | None = None
     hint: str = ""
-    can_reload: bool = False  # limits, or a key, that can be read again
+    can_reload: bool = False  # whether limits or a key can be read again from files
 
 
 @dataclass(frozen=True, slots=True)
 class ClientReading:
-    """A client and what it carries; received and sent are this end's."""
+    """A client with its run and rates; received and sent are seen from this end."""
 
     number: int
     address: str
@@ -47,7 +47,7 @@ class ClientReading:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What was until now: clients let in, those refused or dropped, runs that ended, and all payload."""
+    """The totals so far: accepted clients, refused or dropped ones, ended runs, and payload bytes."""
 
     clients: int = 0
     refused: int = 0
@@ -57,7 +57,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class EndpointLogLine:
-    """A line of the log: when, of what kind, and its text."""
+    """A line of the log with its time and the kind of event."""
 
     time: datetime
     event: str
@@ -66,7 +66,7 @@ class EndpointLogLine:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSnapshot:
-    """All that the screen shows at one moment; the newest second is the last of `received` and of `sent`."""
+    """The screen's values at one moment; `received_rates` and `sent_rates` end with the newest second."""
 
     info: EndpointInfo
     uptime_ns: int = 0
@@ -78,68 +78,69 @@ class EndpointSnapshot:
     pending: int = 0
     limits: Limits = field(default_factory=Limits)
     totals: Totals = Totals()
-    drain_left_ns: int | None = None  # until the runs that go on are ended; None while it is open
+    drain_left_ns: int | None = None  # until active runs are ended; None while the endpoint is open
 
     @property
     def runs(self) -> int:
-        """How many runs go on."""
+        """The number of active runs."""
         return sum(client.run is not None for client in self.clients)
 
 
 class EndpointLog:
-    """Keeps the last lines of an endpoint's log, and counts what they tell; `clock` says what time it is here."""
+    """The last lines of an endpoint's log, and the totals counted from them; `clock` returns the local time."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
-        self.lines: deque[EndpointLogLine] = deque(maxlen=_KEPT_LINES)
+        self.lines: deque[EndpointLogLine] = deque(maxlen=_MAX_LINES)
         self.lines_written = 0
         self.totals = Totals()
         self._clock = clock
 
     def add(self, text: str) -> None:
-        """Take a line in, as an endpoint's log."""
+        """Append a line and count its event."""
         event = text.event if isinstance(text, LogEntry) else "said"
         self.lines.append(EndpointLogLine(self._clock(), event, str(text)))
         self.lines_written += 1
-        moved = text.fields.get("bytes") if isinstance(text, LogEntry) else None
+        payload_bytes = text.fields.get("bytes") if isinstance(text, LogEntry) else None
         before = self.totals
         self.totals = Totals(
             before.clients + (event == "client"),
             before.refused + (event in {"refused", "dropped", "not_accepted"}),
             before.runs + (event == "run_ended"),
-            before.bytes + (moved if isinstance(moved, int) else 0),
+            before.bytes + (payload_bytes if isinstance(payload_bytes, int) else 0),
         )
 
 
 class EndpointRates:
-    """Makes rates out of readings: you must `take` each of them in its order."""
+    """Computes rates from status readings. You must pass every reading to `update`, in order."""
 
     def __init__(self, info: EndpointInfo) -> None:
-        self._facts = info
+        self._info = info
         self._recent: deque[EndpointStatus] = deque()
-        self._began_ns: int | None = None
-        self._kept_ns = 0
+        self._start_ns: int | None = None
+        self._last_rate_ns = 0
         self._closed_ns = 0
-        self._received: deque[float] = deque(maxlen=_KEPT_RATES)
-        self._sent: deque[float] = deque(maxlen=_KEPT_RATES)
+        self._received: deque[float] = deque(maxlen=_MAX_RATES)
+        self._sent: deque[float] = deque(maxlen=_MAX_RATES)
 
     def update(self, now: EndpointStatus, totals: Totals) -> EndpointSnapshot:
-        """Return what is to be shown now."""
-        if self._began_ns is None:
-            self._began_ns = self._kept_ns = now.at_ns
+        """Add a reading; return the screen's values."""
+        if self._start_ns is None:
+            self._start_ns = self._last_rate_ns = now.at_ns
         while len(self._recent) > 1 and now.at_ns - self._recent[1].at_ns >= _WINDOW_NS:
             self._recent.popleft()
         clients = tuple(self._reading(client, now.at_ns) for client in now.clients)
         self._recent.append(now)
         received = sum(client.received_bit_s or 0.0 for client in clients)
         sent = sum(client.sent_bit_s or 0.0 for client in clients)
-        if now.at_ns - self._kept_ns >= SECOND_NS:
-            self._kept_ns += SECOND_NS * ((now.at_ns - self._kept_ns) // SECOND_NS)
+        if now.at_ns - self._last_rate_ns >= SECOND_NS:
+            self._last_rate_ns += SECOND_NS * ((now.at_ns - self._last_rate_ns) // SECOND_NS)
             self._received.append(received)
             self._sent.append(sent)
-        carried = sum(one.run.received_bytes + one.run.sent_bytes for one in now.clients if one.run is not None)
+        runs = [client.run for client in now.clients if client.run is not None]
+        active_bytes = sum(run.received_bytes + run.sent_bytes for run in runs)
         return EndpointSnapshot(
-            self._facts,
-            now.at_ns - self._began_ns,
+            self._info,
+            now.at_ns - self._start_ns,
             clients,
             received,
             sent,
@@ -147,7 +148,7 @@ class EndpointRates:
             tuple(self._sent),
             now.pending,
             now.limits,
-            replace(totals, bytes=totals.bytes + carried),
+            replace(totals, bytes=totals.bytes + active_bytes),
             self._left_ns(now),
         )
 
@@ -160,7 +161,7 @@ class EndpointRates:
     def _reading(self, client: ClientStatus, at_ns: int) -> ClientReading:
         reading = ClientReading(client.number, client.address, client.hostname, at_ns - client.since_ns, client.run)
         for then in self._recent:
-            before = next((one.run for one in then.clients if one.number == client.number), None)
+            before = next((other.run for other in then.clients if other.number == client.number), None)
             if before is not None and client.run is not None and at_ns > then.at_ns:
                 span_s = (at_ns - then.at_ns) / SECOND_NS
                 return replace(

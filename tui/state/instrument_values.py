@@ -1,4 +1,4 @@
-"""The values that instruments show: frozen, without a connection, a clock or a widget.
+"""The values of the instruments, as frozen dataclasses: no connection, clock or widget.
 
 Pure. `None` is unknown. Rates are bits per second, loads percent.
 """
@@ -16,7 +16,7 @@ from ..text.numbers import RateUnit
 
 
 class Phase(Enum):
-    """Where the app stands."""
+    """The phase of the cockpit's run."""
 
     IDLE = auto()
     STARTING = auto()
@@ -27,7 +27,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunProblem:
-    """Why there is no run: in two words, as a title, and with what to do about it."""
+    """The reason for a missing run: a short status, a title, and a text with the remedy."""
 
     status: str
     title: str
@@ -36,11 +36,11 @@ class RunProblem:
 
 @dataclass(frozen=True, slots=True)
 class FlowReading:
-    """A gauge's values: the rate of one direction, or of both (`direction` duplex), and what to expect.
+    """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
 
-    `peak` is the best that is known of the link, with as many sessions as that takes. `sure_percent` is half of the
-    rate's 95 % interval, where it is a mean.
-    Where transactions are what counts, `answer_bits` is the payload of each, and their `latency` goes with them.
+    `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
+    interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
+    summarizes them.
     """
 
     direction: Direction
@@ -55,19 +55,19 @@ class FlowReading:
     units: RateUnit = RateUnit.MBIT
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
-        """Return a rate of this gauge without its unit: in what it counts in, or in transactions a second."""
+        """Return a rate without its unit: in the gauge's unit, or in transactions a second."""
         if self.response_bits is None:
             return numbers.rate_in_unit(bit_s, self.units, places)
         return numbers.transaction_number(None if bit_s is None else bit_s / self.response_bits)
 
     @property
     def percent(self) -> float | None:
-        """Percent of the expected rate; nothing where nothing is expected."""
+        """The rate in percent of the expected rate; None without an expectation."""
         return numbers.share(self.bit_s, self.expected.bit_s if self.expected else None)
 
     @property
     def peak_above_expected(self) -> ExpectedRate | None:
-        """The peak, where it is more than what is expected."""
+        """The peak if it exceeds the expected rate, else None."""
         if self.peak is None or self.expected is None or self.peak.bit_s <= self.expected.bit_s:
             return None
         return self.peak
@@ -75,7 +75,7 @@ class FlowReading:
 
 @dataclass(frozen=True, slots=True)
 class CpuReading:
-    """CPU of one end; cores are percents, core numbers count from 0 as the kernel's do."""
+    """The CPU load of one end; `cores` are percents, core numbers are the kernel's."""
 
     end: End
     host_percent: float | None = None
@@ -88,7 +88,7 @@ class CpuReading:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """One session in one direction: the receiver's rate, the sender's TCP."""
+    """A session in one direction: the receiver's rate and the sender's TCP values."""
 
     direction: Direction
     session: int
@@ -100,7 +100,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class PlotPoint:
-    """One interval in the plot; `at_s` is its end."""
+    """An interval in the plot; `at_s` is its end."""
 
     at_s: float
     bit_s: float
@@ -117,7 +117,7 @@ class ChangeMark:
 
 @dataclass(slots=True)
 class PlotPeriod:
-    """The stretch of a plot between two changes: settings, what they let expect, and the points."""
+    """A period of a plot, between two changes of settings: its settings, expectation and points."""
 
     from_s: float
     settings: Settings
@@ -126,31 +126,32 @@ class PlotPeriod:
     until_s: float | None = None
 
     def expected_rate(self) -> ExpectedRate | None:
-        """Return the rate that the plot's line stands at."""
+        """Return the rate of the plot's line for the expectation."""
         return self.expectation[self.settings.direction]
 
 
 def response_bits_of(plan: Plan) -> int | None:
-    """Return the payload of a transaction, where a gauge is to count transactions."""
+    """Return the payload bits of a transaction; None if the gauge shows a bit rate."""
     return None if plan.workload.is_bulk else plan.transaction_sizes[1] * 8
 
 
 def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
-    """Return what each leg averages, warm-up left out: the same figures that the run is judged by.
+    """Return the mean rate of each period without warm-up, as the run is judged by; None without samples.
 
-    A summary joins legs that follow one another under the same settings; a leg that counts nothing yet has None.
+    A summary joins successive periods that have the same settings.
     """
-    stretches = summary.periods if summary is not None else ()
-    found: list[float | None] = []
+    summarized = summary.periods if summary is not None else ()
+    averages: list[float | None] = []
     at = -1
-    for number, leg in enumerate(periods):
-        at += number == 0 or leg.settings != periods[number - 1].settings
-        held = at < len(stretches) and stretches[at].settings == leg.settings
-        found.append(period_bit_s(stretches[at]) if held else None)
-    return found
+    for number, period in enumerate(periods):
+        at += number == 0 or period.settings != periods[number - 1].settings
+        is_known = at < len(summarized) and summarized[at].settings == period.settings
+        averages.append(period_bit_s(summarized[at]) if is_known else None)
+    return averages
 
 
 def period_bit_s(period: Period) -> float | None:
-    """Return the rate of a stretch, of both directions together; None while it counts nothing."""
-    parts = [one for one in (period.measured.out, period.measured.in_) if one is not None and one.span_ns > 0]
-    return sum(one.bit_s for one in parts) if parts else None
+    """Return the rate of a period, both directions together; None while nothing is measured."""
+    directions = (period.measured.out, period.measured.in_)
+    rates = [measured.bit_s for measured in directions if measured is not None and measured.span_ns > 0]
+    return sum(rates) if rates else None

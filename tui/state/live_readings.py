@@ -1,8 +1,7 @@
-"""What the instruments show, made from a run's events: values only, no connection and no clock.
+"""The readings of a run, computed from its events: values only, no connection and no clock.
 
-Pure. A `Board` takes every event of a run and answers what a person wants to see now. Rates and loads are
-means over the last second: one interval of a quarter of a second is too nervous to be read, and the
-counters of CPU time move in steps of 10 ms.
+Pure. Rates and loads are means over the last second: a single interval of a quarter of a second fluctuates
+too much to be read, and the counters of CPU time move in steps of 10 ms.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +52,7 @@ _MAX_POINTS: Final = 1_600
 class LiveReadings:
     """The readings of one run.
 
-    You must feed it every event, in order; what it answers is about the last second before the newest one.
+    You must feed it every event, in order. Its rates and loads cover the last second before the newest event.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -76,7 +75,7 @@ class LiveReadings:
         self._duplex = DuplexRates()
 
     def feed(self, event: Event) -> None:
-        """Take the run's next event."""
+        """Process the run's next event."""
         self.probe.feed(event)
         match event:
             case Started():
@@ -98,7 +97,7 @@ class LiveReadings:
                 pass
 
     def flow(self, direction: Direction) -> FlowReading:
-        """Return the gauge of a direction; of duplex, the sum of both."""
+        """Return the gauge's values of a direction; for duplex, of both together."""
         received = [self._recent_sum().received[flow] for flow in direction.flows]
         rates = [sums.bit_s for sums in received if sums.bit_s is not None]
         counts: dict[int, int] = {}
@@ -137,7 +136,7 @@ class LiveReadings:
         )
 
     def session_rows(self) -> tuple[SessionRow, ...]:
-        """Return the sessions that are open now, by direction and number."""
+        """Return the open sessions by direction and number."""
         recent = SessionSums()
         newest: dict[tuple[Direction, int], SessionSample] = {}
         for end in End:
@@ -155,7 +154,7 @@ class LiveReadings:
         )
 
     def retransmits(self) -> int | None:
-        """Return the segments sent again so far, by both ends; None where no kernel said."""
+        """Return the retransmitted segments of both ends so far; None if no kernel reports them."""
         return self._sessions.retransmits
 
     def _recent_sum(self) -> SampleSum:
@@ -194,7 +193,7 @@ class LiveReadings:
             return
         self._sessions.add(sample, self.plan.workload)
         if event.settings != self.settings:
-            return  # a late sample of the period before: it is in the log, and not what goes on now
+            return  # a late sample of the previous period: it counts for that one only
         self.in_warmup = event.warmup
         self._recent.add(sample)
         self._recent_sums = None
@@ -217,16 +216,16 @@ class LiveReadings:
         points.append(point)
         self.highest_bit_s[direction] = max(self.highest_bit_s.get(direction, 0.0), point.bit_s)
         if len(points) > _MAX_POINTS:
-            points[:] = [_merged(a, b) for a, b in zip(points[::2], points[1::2], strict=False)]
+            points[:] = [_merge(a, b) for a, b in zip(points[::2], points[1::2], strict=False)]
 
 
-def _merged(first: PlotPoint, second: PlotPoint) -> PlotPoint:
+def _merge(first: PlotPoint, second: PlotPoint) -> PlotPoint:
     return PlotPoint(second.at_s, (first.bit_s + second.bit_s) / 2, first.warmup and second.warmup)
 
 
 @dataclass(frozen=True, slots=True)
 class CockpitSnapshot:
-    """All that the instruments show at one moment."""
+    """The instruments' values at one moment."""
 
     phase: Phase
     preset: Preset
@@ -250,35 +249,36 @@ class CockpitSnapshot:
 
     @property
     def latest_summary(self) -> Summary | None:
-        """What was measured: of the whole run, or so far."""
+        """The summary of the ended run, or the interim one of the current run."""
         return self.summary or self.interim_summary
 
 
 def latency_reading(view: CockpitSnapshot) -> LatencyReading | None:
-    """Return what there is to show of a run; None where it tells no latency."""
+    """Return the latency of the run's probe or transactions; None if it measures neither."""
     if view.readings is None:
         return None
     plan = view.readings.plan
     if plan.probe:
-        return _probed(view.readings, view.summary)
-    return _asked(view.readings, view.summary) if plan.workload.is_transactional else None
+        return _probe_reading(view.readings, view.summary)
+    return _transaction_reading(view.readings, view.summary) if plan.workload.is_transactional else None
 
 
-def _asked(board: LiveReadings, summary: Summary | None) -> LatencyReading:
-    direction = board.settings.direction
-    title = f"latency, {board.plan.workload} {direction}"
+def _transaction_reading(readings: LiveReadings, summary: Summary | None) -> LatencyReading:
+    direction = readings.settings.direction
+    title = f"latency, {readings.plan.workload} {direction}"
     if summary is not None:
-        told = summary.measured[direction]
-        return LatencyReading(title, told.latency if told else None, None, summary.tcp.rtt_us, "whole run")
-    rtts = [row.rtt_us for row in board.session_rows() if row.rtt_us is not None]
-    latency = board.flow(direction).latency
+        measured = summary.measured[direction]
+        latency = measured.latency if measured else None
+        return LatencyReading(title, latency, None, summary.tcp.rtt_us, "whole run")
+    rtts = [row.rtt_us for row in readings.session_rows() if row.rtt_us is not None]
+    latency = readings.flow(direction).latency
     return LatencyReading(title, latency, None, round(median(rtts)) if rtts else None, "last second")
 
 
-def _probed(board: LiveReadings, summary: Summary | None) -> LatencyReading:
-    found = summary.probe if summary is not None else None
-    if found is not None:
-        idle, loaded = found.idle, found.loaded
+def _probe_reading(readings: LiveReadings, summary: Summary | None) -> LatencyReading:
+    probe = summary.probe if summary is not None else None
+    if probe is not None:
+        idle, loaded = probe.idle, probe.loaded
         return LatencyReading(
             "latency under load",
             loaded.latency if loaded else None,
@@ -286,4 +286,4 @@ def _probed(board: LiveReadings, summary: Summary | None) -> LatencyReading:
             loaded.rtt_us if loaded else None,
             "whole run",
         )
-    return board.probe.reading
+    return readings.probe.reading

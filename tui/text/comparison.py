@@ -1,4 +1,4 @@
-"""A comparison of runs in words and for programs: for the command line and the app alike. Pure."""
+"""A comparison of two runs as text and as JSON, for the command line and the app. Pure."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
@@ -30,14 +30,14 @@ _MORE_AND_LESS: Final[dict[FigureUnit, tuple[str, str]]] = {
     "ns": ("longer", "shorter"),
     "us": ("longer", "shorter"),
 }
-_SCALES: Final[dict[FigureUnit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to what a run's document has under the key
+_SCALES: Final[dict[FigureUnit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to the units of a run's document
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """A setting or a figure of two runs, and their difference in words.
+    """A setting or a figure of two runs, and their difference as text.
 
-    A `real` difference is one that the runs show, an `alike` one they do not; `plain` has no interval to judge by.
+    A `real` difference is significant, an `alike` one is not; a `plain` one has no confidence interval.
     """
 
     name: str
@@ -72,43 +72,42 @@ def _figure_row(figure: Figure) -> ComparisonRow:
 
 
 def difference_words(figure: Figure) -> str:
-    """Return a difference as a person reads it: `5.2 % faster (3.9–6.4)`.
+    """Return a difference as text: `5.2 % faster (3.9–6.4)`.
 
-    Where an interval says that there may be none, that is what is said. A figure without an interval has its plain
-    difference, and says so.
+    A difference that is not significant is named as such; one without an interval is marked.
     """
-    found = figure.difference
-    if found is None:
+    difference = figure.difference
+    if difference is None:
         return numbers.UNKNOWN
     more, less = _MORE_AND_LESS.get(figure.unit, ("more", "less"))
-    if found.low is None or found.high is None:
-        if not found.percent:
+    word = more if difference.percent > 0 else less
+    if difference.low is None or difference.high is None:
+        if not difference.percent:
             return "the same"
         if figure.unit == "percent":
             points = (figure.second or 0.0) - (figure.first or 0.0)
             return f"{_number(points)} points {more if points > 0 else less} (no interval)"
-        return f"{_percent(found.percent)} {more if found.percent > 0 else less} (no interval)"
-    if not found.is_significant:
-        return f"{NO_DIFFERENCE} ({_signed(found.low)} to {_signed(found.high)}{numbers.NBSP}%)"
-    ends = sorted((abs(found.low), abs(found.high)))
-    low, high = (_number(end) for end in ends)
-    return f"{_percent(found.percent)} {more if found.percent > 0 else less} ({low}–{high})"
+        return f"{_percent(difference.percent)} {word} (no interval)"
+    if not difference.is_significant:
+        return f"{NO_DIFFERENCE} ({_signed(difference.low)} to {_signed(difference.high)}{numbers.NBSP}%)"
+    low, high = map(_number, sorted((abs(difference.low), abs(difference.high))))
+    return f"{_percent(difference.percent)} {word} ({low}–{high})"
 
 
 def figure_name(figure: Figure) -> str:
-    """Return what a figure is, in few words: `out Mb/s`, `CPU near host`."""
+    """Return a figure's name: `out Mb/s`, `CPU near host`."""
     first, *rest = figure.key.split(".")
     words = [_NAMES[first], *rest[:-1], _LAST_WORDS[rest[-1]]]
     return " ".join(word for word in words if word and word != "latency_us")
 
 
 def figure_value_words(figure: Figure, *, second: bool) -> str:
-    """Return one run's value, with how sure it is: `94.15 ±0.31 %`."""
+    """Return the first or the second run's value with its margin of error: `94.15 ±0.31 %`."""
     value = figure.second if second else figure.first
-    steady = figure.second_estimate if second else figure.first_estimate
-    made = numbers.UNKNOWN if value is None else _value(value, figure.unit)
-    sure = numbers.margin_of_error(None if steady is None else steady.half_width_percent)
-    return f"{made} {sure}".rstrip()
+    estimate = figure.second_estimate if second else figure.first_estimate
+    text = numbers.UNKNOWN if value is None else _value(value, figure.unit)
+    margin = numbers.margin_of_error(None if estimate is None else estimate.half_width_percent)
+    return f"{text} {margin}".rstrip()
 
 
 def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for each unit)
@@ -130,7 +129,7 @@ def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for eac
 
 
 def plan_difference_words(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Return what the plans do not have in common: its name, the first run's and the second's."""
+    """Return the settings that differ: the name, the first run's value and the second's."""
     return [
         (_field_name(name), _field(comparison.first, name), _field(comparison.second, name))
         for name in comparison.changed_fields
@@ -138,7 +137,7 @@ def plan_difference_words(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def comparison_json(comparison: Comparison, run_id: str, against: str) -> dict[str, Any]:
-    """Return a comparison for programs; rates and times are in the units of a run's document."""
+    """Return a comparison as JSON values; rates and times have the units of a run's document."""
     return {
         "run_id": run_id,
         "against": against,
@@ -152,21 +151,21 @@ def comparison_json(comparison: Comparison, run_id: str, against: str) -> dict[s
 
 def _figure_json(figure: Figure) -> dict[str, Any]:
     scale = _SCALES.get(figure.unit, 1.0)
-    found = figure.difference
+    difference = figure.difference
     return {
         "key": figure.key,
         "first": None if figure.first is None else round_figure(figure.first * scale),
         "second": None if figure.second is None else round_figure(figure.second * scale),
-        "difference_percent": None if found is None else round_figure(found.percent),
-        "ci95_percent": _ends(found),
-        "is_shown": None if found is None else found.is_significant,
+        "difference_percent": None if difference is None else round_figure(difference.percent),
+        "ci95_percent": _interval_json(difference),
+        "is_shown": None if difference is None else difference.is_significant,
     }
 
 
-def _ends(found: Difference | None) -> list[float] | None:
-    if found is None or found.low is None or found.high is None:
+def _interval_json(difference: Difference | None) -> list[float] | None:
+    if difference is None or difference.low is None or difference.high is None:
         return None
-    return [round_figure(found.low), round_figure(found.high)]
+    return [round_figure(difference.low), round_figure(difference.high)]
 
 
 def _field_name(name: str) -> str:
@@ -184,7 +183,7 @@ def _field(plan: Plan, name: str) -> str:
         return ", ".join(socket_words(plan.socket)) or "default"
     value: object = getattr(plan.settings if hasattr(plan.settings, name) else plan, name)
     if isinstance(value, tuple):
-        return "/".join(str(one) for one in cast("tuple[object, ...]", value))
+        return "/".join(map(str, cast("tuple[object, ...]", value)))
     return "default" if value is None else str(value)
 
 

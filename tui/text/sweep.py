@@ -1,4 +1,4 @@
-"""A sweep in words, in rows and for programs. Pure."""
+"""A sweep as text, as CSV rows and as JSON. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -46,19 +46,19 @@ CSV_COLUMNS: Final = (
 
 
 def estimated_duration_ns(sweep: Sweep, runs: int) -> int:
-    """Return about how long so many runs of a sweep take: each a second beside what it lasts."""
+    """Return the estimated time of a number of a sweep's runs: each takes a second more than its duration."""
     return runs * ((sweep.base.duration_ns or 0) + SECOND_NS)
 
 
 def axis_value_words(axis: Axis, value: int | str | None) -> str:
-    """Return a value of an axis as a person would type it."""
+    """Return a value of an axis as it is written on the command line."""
     if axis in {"window_bytes", "message_bytes"} and not isinstance(value, str):
         return numbers.window(value)
     return str(value)
 
 
 def point_words(point: SweepPoint, axes: Iterable[Axis] = AXES) -> str:
-    """Return a combination of settings in words, of some axes: `out, 5 sessions, window 64K, message size 1K`."""
+    """Return a point's settings on some axes as text: `out, 5 sessions, window 64K, message size 1K`."""
     words: list[str] = []
     for axis in axes:
         value = axis_value_words(axis, point.value(axis))
@@ -72,15 +72,15 @@ def point_words(point: SweepPoint, axes: Iterable[Axis] = AXES) -> str:
 
 
 def result_words(cell: SweepResult) -> str:
-    """Return a cell's rate with how sure it is: `94.15 Mb/s ±0.31 %`."""
+    """Return a cell's rate with its margin of error: `94.15 Mb/s ±0.31 %`."""
     total = cell.summary.measured.total
-    steady = None if total is None else total.estimate
-    margin = numbers.margin_of_error(None if steady is None else steady.half_width_percent)
+    estimate = None if total is None else total.estimate
+    margin = numbers.margin_of_error(None if estimate is None else estimate.half_width_percent)
     return f"{numbers.rate(cell.bit_s)} {margin}".rstrip()
 
 
 def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
-    """Return what an axis brings, in a sentence: `window: beyond 256K nothing is gained (at most 0.8 %)`."""
+    """Return an axis's saturation as a sentence: `window: beyond 256K nothing is gained (at most 0.8 %)`."""
     others: list[Axis] = [axis for axis in sweep.varied_axes if axis != knee.axis]
     where = f" ({point_words(knee.point, others)})" if others else ""
     name, value = AXIS_NAMES[knee.axis], axis_value_words(knee.axis, knee.value)
@@ -96,20 +96,20 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
     return f"{name}{where}: beyond {value} nothing is gained (at most {at_most})"
 
 
-def best_words(sweep: Sweep, found: BestSettings) -> list[str]:
-    """Return the fastest settings, and the most modest that may be as fast."""
+def best_words(sweep: Sweep, best: BestSettings) -> list[str]:
+    """Return lines for the fastest settings, and for the least demanding ones that may be as fast."""
     axes = sweep.varied_axes or ("sessions", "window_bytes")
-    lines = [f"fastest: {result_words(found.fastest)} with {point_words(found.fastest.point, axes)}"]
-    if found.least_demanding.point != found.fastest.point:
-        modest = f"{point_words(found.least_demanding.point, axes)} ({result_words(found.least_demanding)})"
+    lines = [f"fastest: {result_words(best.fastest)} with {point_words(best.fastest.point, axes)}"]
+    if best.least_demanding.point != best.fastest.point:
+        modest = f"{point_words(best.least_demanding.point, axes)} ({result_words(best.least_demanding)})"
         lines.append(f"as fast, as far as these runs can show, and more modest: {modest}")
     return lines
 
 
 def best_by_direction(sweep: Sweep, cells: Sequence[SweepResult]) -> list[BestSettings]:
-    """Return the best of each direction."""
-    by_direction = [[cell for cell in cells if cell.point.direction is way] for way in sweep.directions]
-    return [found for those in by_direction if (found := find_best(those)) is not None]
+    """Return the best settings of each direction."""
+    by_direction = [[cell for cell in cells if cell.point.direction is flow] for flow in sweep.directions]
+    return [best for results in by_direction if (best := find_best(results)) is not None]
 
 
 def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
@@ -137,12 +137,12 @@ def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
         ],
         "best": [
             {
-                "direction": found.fastest.point.direction.value,
-                "fastest": found.fastest.run_id,
-                "most_modest_alike": found.least_demanding.run_id,
-                "alike": [cell.run_id for cell in found.equivalent],
+                "direction": best.fastest.point.direction.value,
+                "fastest": best.fastest.run_id,
+                "most_modest_alike": best.least_demanding.run_id,
+                "alike": [cell.run_id for cell in best.equivalent],
             }
-            for found in best_by_direction(sweep, cells)
+            for best in best_by_direction(sweep, cells)
         ],
     }
 
@@ -154,16 +154,16 @@ def _cell_json(sweep: Sweep, cell: SweepResult) -> dict[str, Any]:
 
 
 def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
-    """Give the rows of the CSV, the header first; an empty cell is unknown."""
+    """Yield the rows of the CSV, the header first; an empty cell is unknown."""
     yield list(CSV_COLUMNS)
     for cell in sort_results(sweep, cells):
         summary, point = cell.summary, cell.point
-        steady = None if summary.measured.total is None else summary.measured.total.estimate
+        estimate = None if summary.measured.total is None else summary.measured.total.estimate
         expected = expected_rate_of(cell)
         figures = (
             None if cell.bit_s is None else cell.bit_s / 1e6,
-            None if steady is None else steady.low / 1e6,
-            None if steady is None else steady.high / 1e6,
+            None if estimate is None else estimate.low / 1e6,
+            None if estimate is None else estimate.high / 1e6,
             None if expected is None else expected.bit_s / 1e6,
             numbers.share(cell.bit_s, None if expected is None else expected.bit_s),
             summary.near_cpu.host_percent,
@@ -174,29 +174,29 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
             summary.tcp.rtt_us,
         )
         settings = [point.direction.value, point.sessions, point.window_bytes, point.message_bytes]
-        words = [sweep.group, cell.run_id, sweep.preset, *settings]
-        yield ["" if one is None else str(one) for one in (*words, *map(_rounded, figures))]
+        values = [sweep.group, cell.run_id, sweep.preset, *settings, *map(_round, figures)]
+        yield ["" if value is None else str(value) for value in values]
 
 
 def expected_rate_of(cell: SweepResult) -> ExpectedRate | None:
-    """Return what was expected of a cell's rate."""
+    """Return the expected rate of a cell."""
     expectation = cell.summary.expectation
     return expectation.total or expectation.out or expectation.in_
 
 
 def sort_results(sweep: Sweep, cells: Iterable[SweepResult]) -> list[SweepResult]:
-    """Return cells in the order of their axes' values as they were asked for."""
+    """Return the cells in the order of their values on the sweep's axes."""
     places = {axis: {value: place for place, value in enumerate(sweep.values(axis))} for axis in AXES}
     return sorted(cells, key=lambda cell: [places[axis].get(cell.point.value(axis), -1) for axis in AXES])
 
 
 def grids(sweep: Sweep) -> Iterator[tuple[str, Axis, Axis, list[SweepPoint]]]:
-    """Give what a sweep's tables are made of: a title, the axis of the rows, that of the columns, the points.
+    """Yield the sweep's tables: the title, the axis of the rows, the axis of the columns, and the points.
 
-    The two axes with most values are those of each table; there is a table for each combination of the others.
+    The two axes with the most values span each table; there is a table for each combination of the others.
     """
-    lines: list[Axis] = [axis for axis in AXES if axis != "direction"]
-    by_length = sorted(lines, key=lambda axis: -len(sweep.values(axis)))
+    candidates: list[Axis] = [axis for axis in AXES if axis != "direction"]
+    by_length = sorted(candidates, key=lambda axis: -len(sweep.values(axis)))
     row_axis, column_axis = by_length[0], by_length[1]
     rest: list[Axis] = [axis for axis in AXES if axis not in {row_axis, column_axis}]
 
@@ -208,5 +208,5 @@ def grids(sweep: Sweep) -> Iterator[tuple[str, Axis, Axis, list[SweepPoint]]]:
         yield point_words(points[0], rest), row_axis, column_axis, points
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return value if value is None or isinstance(value, int) else round_figure(value)
