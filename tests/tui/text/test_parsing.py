@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer, SshSettings
-from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.tui.text import parsing
+from linkgauge.tui.text.parsing import line_rate_bit_s
 
 ABSURD = ["", " ", "-1", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "½", "٣", "9" * 5_000, "1\n2", "ten"]
 
@@ -125,3 +126,67 @@ def test_a_precision_is_percents_of_the_mean() -> None:
     for text in (*ABSURD, "0", "51"):
         with pytest.raises(PlanError, match="until-ci"):
             parsing.ci_percent(text)
+
+
+K = 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("16K..128K", (16 * K, 32 * K, 64 * K, 128 * K)),
+        ("16K..100K", (16 * K, 32 * K, 64 * K, 100 * K)),
+        ("auto,64K", (None, 64 * K)),
+        ("4K..16K/4K", (4 * K, 8 * K, 12 * K, 16 * K)),
+        ("4K,4K", (4 * K,)),
+    ],
+)
+def test_windows_are_read_with_ranges_that_double_or_add(text: str, values: tuple[int | None, ...]) -> None:
+    """The last value is always among them."""
+    assert parsing.window_values(text) == values
+
+
+def test_sessions_messages_and_directions_are_read() -> None:
+    """Numbers, sizes and words."""
+    assert parsing.session_values("1,2,5,10") == (1, 2, 5, 10)
+    assert parsing.session_values("1..4/1") == (1, 2, 3, 4)
+    assert parsing.message_values("512..2K/512") == (512, 1024, 1536, 2048)
+    assert parsing.direction_values("out, in") == (Direction.OUT, Direction.IN)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "16K..", "..4M", "4M..16K", "16K..4M/0", "auto..4M", "64..16M/1", "1..2..3", "x"]
+)
+def test_ranges_that_cannot_be_are_told(text: str) -> None:
+    """With what was given, and never with a million values."""
+    with pytest.raises(PlanError):
+        parsing.window_values(text)
+    with pytest.raises(PlanError):
+        parsing.direction_values(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "bit_s"),
+    [
+        ("2.5G", 2_500_000_000),
+        ("100M", 100_000_000),
+        ("10Gb", 10_000_000_000),
+        ("10g", 10_000_000_000),
+        (" 622.08 Mbit/s ", 622_080_000),
+        ("1Gbps", 1_000_000_000),
+        ("64kbit", 64_000),
+        ("1.6T", 1_600_000_000_000),
+    ],
+)
+def test_a_line_rate_is_bits_a_second_in_powers_of_1000(text: str, bit_s: int) -> None:
+    """As every data sheet has it."""
+    assert line_rate_bit_s(text) == bit_s
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fast", "10", "10GB", "-1G", "0G", "100T", "1e9", "1GiB", "0.0000001G", "9" * 50 + "G", "１G"]
+)
+def test_what_is_no_line_rate_is_refused_with_an_example(text: str) -> None:
+    """A bare number is refused as well: 10 would be ten bits a second."""
+    with pytest.raises(PlanError, match=r"line rate: .* 2\.5G"):
+        line_rate_bit_s(text)
