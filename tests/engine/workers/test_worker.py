@@ -1,0 +1,121 @@
+"""A worker on an event loop of this process: its sessions, and what it reports of them."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from linkgauge.engine.metering.shared_counters import SharedCounters
+from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.protocol.preamble import DATA_ACCEPTED
+from linkgauge.engine.workers.commands import (
+    EVENTS,
+    AdoptSession,
+    ApplyChange,
+    Configure,
+    ConnectionFailed,
+    ConnectionLost,
+    ConnectionOpened,
+    StartPayload,
+    WorkerEvent,
+    WorkerReady,
+)
+from linkgauge.engine.workers.ipc import WorkerChannel
+from linkgauge.engine.workers.worker import Worker
+from linkgauge.engine.workloads.session_handshake import SessionSpec
+
+from ..tcp_pair import pair
+
+DEADLINE_S = 20.0
+CONFIGURE = Configure(
+    End.FAR, 10**8, 65_536, Mode.COPY, SocketOptions(), Workload.STREAM, 0, 0, 1, 0, (), shares_core=False
+)
+
+
+class WorkerHost:
+    """A worker and the other end of its channel, with the events that arrive there."""
+
+    def __init__(self) -> None:
+        self.counters = SharedCounters.create()
+        near, far = socket.socketpair()
+        self.events: list[WorkerEvent] = []
+        self.channel = WorkerChannel[Any](near, EVENTS, lambda event, _fd: self.events.append(event), lambda: None)
+        self.task = asyncio.create_task(Worker(far, self.counters, 0).serve())
+        self.send = self.channel.send
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait for a condition that the worker makes true."""
+        async with asyncio.timeout(DEADLINE_S):
+            while not condition():  # noqa: ASYNC110 - counters have no event
+                await asyncio.sleep(0.005)
+
+    async def adopt(self, number: int, generation: int = 0) -> socket.socket:
+        """Let the worker adopt a session that receives; return the sender's socket."""
+        sender, receiver = pair()
+        count = len(self.events)
+        self.send(AdoptSession(SessionSpec(Direction.OUT, number, generation, None, "")), receiver.detach())
+        await self.until(lambda: len(self.events) > count)
+        assert sender.recv(10) == DATA_ACCEPTED
+        return sender
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[WorkerHost]:
+    """Give a configured worker; it ends with its channel."""
+    result = WorkerHost()
+    result.send(CONFIGURE)
+    yield result
+    result.channel.close()
+    async with asyncio.timeout(DEADLINE_S):
+        await result.task
+    result.counters.close()
+
+
+async def test_a_worker_says_first_that_it_is_ready(host: WorkerHost) -> None:
+    """The channel carries commands from then on."""
+    await host.until(lambda: host.events)
+    assert host.events == [WorkerReady()]
+
+
+async def test_an_adopted_connection_is_counted_until_its_end(host: WorkerHost) -> None:
+    """Its end is an event, as no command had asked for it."""
+    await host.until(lambda: host.events)
+    sender = await host.adopt(3)
+    assert isinstance(host.events[-1], ConnectionOpened)
+    host.send(StartPayload())
+    with sender:
+        sender.setblocking(True)
+        sender.sendall(bytes(1_000))
+        await host.until(lambda: (slot := host.counters.read(Direction.OUT, 3)) and slot.bytes == 1_000)
+    await host.until(lambda: len(host.events) == 3)
+    event = host.events[-1]
+    assert isinstance(event, ConnectionLost)
+    assert (event.direction, event.session, event.generation) == (Direction.OUT, 3, 0)
+
+
+async def test_a_connection_without_its_descriptor_fails_with_the_remedy(host: WorkerHost) -> None:
+    """The kernel drops descriptors beyond the limit of a process."""
+    await host.until(lambda: host.events)
+    host.send(AdoptSession(SessionSpec(Direction.OUT, 1, 7, None, "")))
+    await host.until(lambda: len(host.events) == 2)
+    event = host.events[-1]
+    assert isinstance(event, ConnectionFailed)
+    assert event.generation == 7
+    assert "ulimit -n" in event.why
+
+
+async def test_a_change_closes_older_sessions_that_it_does_not_have(host: WorkerHost) -> None:
+    """Without an event: it was asked for. A session of newer settings stays open."""
+    await host.until(lambda: host.events)
+    host.send(StartPayload())
+    with await host.adopt(1) as first, await host.adopt(2) as second, await host.adopt(3, generation=2) as newer:
+        host.send(ApplyChange(Settings(Direction.OUT, 1), 1, 0))
+        await host.until(lambda: not (slot := host.counters.read(Direction.OUT, 2)) or not slot.is_open)
+        for sock, is_open in ((first, True), (second, False), (newer, True)):
+            number = {first: 1, second: 2, newer: 3}[sock]
+            slot = host.counters.read(Direction.OUT, number)
+            assert slot is not None
+            assert slot.is_open is is_open
+    assert sum(isinstance(event, ConnectionOpened) for event in host.events) == 3

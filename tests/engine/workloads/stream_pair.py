@@ -1,0 +1,57 @@
+"""Both ends of a stream session, over loopback in this process."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+from linkgauge.engine.metering.shared_counters import SharedCounters
+from linkgauge.engine.model.plan import Direction, Mode
+from linkgauge.engine.workloads.poller import create_poller
+from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
+from linkgauge.engine.workloads.stream import StreamReceiver, StreamSender
+
+from ..tcp_pair import pair
+
+DEADLINE_S = 20.0
+
+
+class StreamPair:
+    """A sender in one slot and a receiver in another, with a connection."""
+
+    def __init__(self, mode: Mode = Mode.COPY) -> None:
+        self.counters = SharedCounters.create()
+        self.payload = Payload(65_536, mode)
+        self.poller = create_poller()
+        self.lost: list[str] = []
+        buffer = memoryview(bytearray(1 << 20))
+        self._resources = WorkerResources(self.payload, buffer, mode, memoryview(b""), self.poller)
+        sender, receiver = pair()
+        self.sender = StreamSender(sender, self._context(0), self._resources)
+        self.receiver = self.receive(receiver)
+
+    def _context(self, slot: int, generation: int = 0) -> SessionContext:
+        return SessionContext(self.counters, slot, generation, self.lost.append)
+
+    def receive(self, sock: socket.socket, generation: int = 0) -> StreamReceiver:
+        """Return a receiver of a connection, in the second slot."""
+        return StreamReceiver(sock, self._context(1, generation), self._resources)
+
+    @property
+    def received_bytes(self) -> int:
+        """The bytes in the receiver's slot."""
+        slot = self.counters.read(Direction.IN, 1)
+        return 0 if slot is None else slot.bytes
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait for a condition that the sessions make true."""
+        async with asyncio.timeout(DEADLINE_S):
+            while not condition():  # noqa: ASYNC110 - counters have no event
+                await asyncio.sleep(0.005)
+
+    def close(self) -> None:
+        """Close both ends."""
+        self.sender.close()
+        self.receiver.close()
+        self.poller.close()
+        self.payload.close()
+        self.counters.close()
