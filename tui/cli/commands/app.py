@@ -1,4 +1,4 @@
-"""`linkgauge [PEER]`: the app, or a short test of loopback where there is no terminal."""
+"""`linkgauge [PEER]`: the app, or without a terminal a short test over loopback."""
 
 import sys
 from typing import Annotated, Final
@@ -8,8 +8,7 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...text.language import resolve_language
-from .. import options as given
-from ..options import SshOptions
+from ..options import AccessOptions, JsonOption, LangOption, PlanOptions, SshOptions
 from ..output import keep_log_off_screen
 
 _APP_TEST_S: Final = "30"
@@ -21,27 +20,27 @@ def open_app(
     preset: Annotated[
         str | None, typer.Option(metavar="ID", show_default=False, help="The preset to begin with.")
     ] = None,
-    lang: given.LangOption = None,
+    lang: LangOption = None,
     *,
-    plan_options: given.PlanOptions,
-    access: given.AccessOptions,
+    plan_options: PlanOptions,
+    access: AccessOptions,
     ssh: SshOptions,
-    as_json: given.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Open the app. `linkgauge [PEER]` is short for it. Its keys change what it begins with.
 
     Without a terminal and without a PEER, a test of 5 s over this machine's loopback instead.
     """
-    # stdin too: an app whose keys come from a file or from nowhere cannot be stopped.
+    # stdin too: without keys from a terminal nobody could leave the app.
     is_app = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
     plan = plan_options.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
-    wanted = LOOPBACK if peer is None else access.parse_peer(peer)
-    wanted, named_in = ssh.apply_to(wanted), resolve_language(lang)
+    far_peer = ssh.apply_to(LOOPBACK if peer is None else access.parse_peer(peer))
+    language = resolve_language(lang)
     if is_app:
         from ..terminal_app import run_app
 
         keep_log_off_screen()
-        return run_app(wanted, preset, named_in, plan)
+        return run_app(far_peer, preset, language, plan)
     if peer is not None:
         raise UsageError(
             f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
@@ -49,4 +48,4 @@ def open_app(
     from ..preset_option import find_preset
     from ..run_test import TestJob, run_test
 
-    return run_test(TestJob(plan, find_preset(preset or "loopback"), wanted, as_json=as_json))
+    return run_test(TestJob(plan, find_preset(preset or "loopback"), far_peer, as_json=as_json))

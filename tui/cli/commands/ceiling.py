@@ -1,11 +1,11 @@
-"""`linkgauge ceiling`: what this machine can do at most, on its loopback."""
+"""`linkgauge ceiling`: the highest rates of this machine, measured on its loopback."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...text import parsing
-from .. import options as given
+from ..options import JsonOption
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def ceiling(
     *,
     again: Annotated[bool, typer.Option("--again", metavar="", help="Measure, though it is known.")] = False,
     seconds: Annotated[str, typer.Option(metavar="TIME", help="How long each of six runs lasts.")] = "2",
-    as_json: given.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Tell what this machine can do at most: its loopback, by mode, with one session and with one for each core.
 
@@ -33,63 +33,63 @@ def ceiling(
     from ...services.config import data_dir
 
     duration_ns = parsing.duration_ns(seconds)
-    found = None if again else load_ceiling(data_dir())
-    if found is None:
-        found = _measured(10.0 if duration_ns is None else duration_ns / 1e9)
-        save_ceiling(data_dir(), found)
+    result = None if again else load_ceiling(data_dir())
+    if result is None:
+        result = _measure(10.0 if duration_ns is None else duration_ns / 1e9)
+        save_ceiling(data_dir(), result)
     elif not as_json:
-        print_stderr(f"measured at {found.measured_utc}; {PROGRAM} ceiling --again measures anew")
+        print_stderr(f"measured at {result.measured_utc}; {PROGRAM} ceiling --again measures anew")
     if as_json:
-        emit_json(_document(found))
+        emit_json(_document(result))
     else:
-        emit_rich(*_parts(found))
+        emit_rich(*_parts(result))
     return 0
 
 
-def _measured(seconds: float) -> "Ceiling":
+def _measure(seconds: float) -> "Ceiling":
     from ....engine.host.event_loop import run
     from ....engine.near.ceiling_measurement import measure_ceiling
     from ...text import numbers
 
-    def tell(rate: "CeilingRate") -> None:
+    def print_rate(rate: "CeilingRate") -> None:
         print_stderr(f"{rate.mode}, {numbers.sessions(rate.sessions)}: {numbers.rate(rate.bit_s)}")
 
-    return run(measure_ceiling(seconds, tell))
+    return run(measure_ceiling(seconds, print_rate))
 
 
-def _parts(found: "Ceiling") -> "list[RenderableType]":
+def _parts(ceiling: "Ceiling") -> "list[RenderableType]":
     from rich.table import Table
     from rich.text import Text
 
     from ...text import numbers
 
-    machine = found.machine
+    machine = ceiling.machine
     cores = numbers.quantity(machine.cores, "core")
-    words = f"{numbers.sanitize(machine.hostname)}, {numbers.sanitize(machine.system)}, {cores}"
+    host = f"{numbers.sanitize(machine.hostname)}, {numbers.sanitize(machine.system)}, {cores}"
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("mode")
     for name in ("sessions", "Mb/s", "95 % from", "to"):
         table.add_column(name, justify="right")
-    for rate in found.rates:
+    for rate in ceiling.rates:
         rates = (rate.bit_s, rate.low_bit_s, rate.high_bit_s)
         table.add_row(rate.mode, str(rate.sessions), *map(numbers.mbit, rates))
     return [
-        Text(f"the ceiling of {words}, both ends on it ({found.congestion or 'its own congestion control'})"),
+        Text(f"the ceiling of {host}, both ends on it ({ceiling.congestion or 'its own congestion control'})"),
         table,
     ]
 
 
-def _document(found: "Ceiling") -> dict[str, Any]:
+def _document(ceiling: "Ceiling") -> dict[str, Any]:
     from ....engine.results.json_document import DOCUMENT_VERSION, round_figure
 
-    machine = found.machine
+    machine = ceiling.machine
     return {
         "schema": DOCUMENT_VERSION,
         "hostname": machine.hostname,
         "system": machine.system,
         "cores": machine.cores,
-        "measured_utc": found.measured_utc,
-        "congestion": found.congestion,
+        "measured_utc": ceiling.measured_utc,
+        "congestion": ceiling.congestion,
         "rates": [
             {
                 "mode": rate.mode.value,
@@ -99,6 +99,6 @@ def _document(found: "Ceiling") -> dict[str, Any]:
                 if rate.low_bit_s is None or rate.high_bit_s is None
                 else [round_figure(rate.low_bit_s / 1e6), round_figure(rate.high_bit_s / 1e6)],
             }
-            for rate in found.rates
+            for rate in ceiling.rates
         ],
     }

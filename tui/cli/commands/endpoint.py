@@ -9,7 +9,7 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import DEFAULT_PORT
 from ...text import parsing
-from .. import options as given
+from ..options import JsonOption
 
 _LIMITS: Final = "What it allows"
 
@@ -92,7 +92,7 @@ def endpoint(
         bool, typer.Option("--log-json", metavar="", help="Log one JSON object a line, on stderr.")
     ] = False,
     stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
-    as_json: given.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Be the far end, for many clients at once, until Ctrl-C; after SIGTERM the runs that go on may end first.
 
@@ -106,25 +106,25 @@ def endpoint(
         raise UsageError("give --key-file or --open, not both")
     if (tls_cert is None) != (tls_key is None):
         raise UsageError("give --tls-cert and --tls-key together")
-    choice = LimitSources(
+    limit_sources = LimitSources(
         None if limits is None else str(limits), tuple(limit or ()), tuple(allow or ()), tuple(deny or ())
     )
     if show_limits:
-        from ..endpoint_service import show_limits as show
+        from ..endpoint_service import print_limits
 
-        return show(choice, as_json=as_json)
-    service = EndpointConfig(
+        return print_limits(limit_sources, as_json=as_json)
+    config = EndpointConfig(
         bind,
         parsing.listening_port(port),
         None if key_file is None else str(key_file),
         is_open=open_,
         tls=None if tls_cert is None or tls_key is None else (str(tls_cert), str(tls_key)),
-        limits=choice,
+        limits=limit_sources,
         as_json=as_json,
         log_as_json=log_json,
     )
     if not ui:
-        return service.exec_endpoint()
+        return config.exec_endpoint()
     if as_json or log_json:
         raise UsageError("--ui has the terminal for itself: it goes with neither --json nor --log-json")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
@@ -133,11 +133,11 @@ def endpoint(
     from ..output import keep_log_off_screen
 
     keep_log_off_screen()
-    return serve_on_screen(service)
+    return serve_on_screen(config)
 
 
 def _serve_ssh(protocol: int) -> int:
-    """Be the far end that a near one started through ssh, if both speak the same protocol."""
+    """Serve the near end that started this process through ssh; refuse another protocol version."""
     from ....engine.protocol.preamble import PROTOCOL_VERSION
     from ....engine.ssh.remote_main import main
 

@@ -1,4 +1,4 @@
-"""`linkgauge lab`: a preset's link, built on this machine, to try everything on."""
+"""`linkgauge lab`: an emulation of a preset's link on this machine, for trying things out."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import UsageError
-from .. import options as given
+from ..options import JsonOption
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def lab(
         int,
         typer.Option(metavar="N", rich_help_panel=_FAULTS, help="Which frames are lost: the same for the same."),
     ] = 1,
-    as_json: given.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Build a preset's link between two network namespaces of this machine, and open the app on it.
 
@@ -69,25 +69,28 @@ def lab(
     from ....presets.lab_link import Faults, plan_lab_link
     from ..user_settings import load_catalog_with_warnings
 
-    found = load_catalog_with_warnings().find(preset)
-    link = plan_lab_link(found, Faults(wrong_mtu, slow, delay, loss, seed))
-    _look_at(check=check, shell=shell, as_json=as_json, preset=preset)
-    with open_lab(link) as built:
-        print_stderr(_described(link, built.peer))
-        for note in built.notes:
+    link = plan_lab_link(load_catalog_with_warnings().find(preset), Faults(wrong_mtu, slow, delay, loss, seed))
+    _check_options(check=check, shell=shell, as_json=as_json, preset=preset)
+    with open_lab(link) as opened_lab:
+        print_stderr(_link_text(link, opened_lab.peer))
+        for note in opened_lab.notes:
             print_stderr(note)
         if shell:
             command = more or [os.environ.get("SHELL") or "/bin/sh"]
         else:
-            what = ["check", preset, str(built.peer)] if check else ["app", str(built.peer), "--preset", preset]
-            what.append("--open")  # nobody else is on the lab's link: its far end asks for no key
-            as_told = ["--json"] if as_json else []
-            command = [sys.executable, "-P", "-m", PROGRAM, *what, *as_told, *(more or [])]
-        return built.run(command, {"LINKGAUGE_PEER": str(built.peer), KEY_VARIABLE: ""})
+            subcommand = (
+                ["check", preset, str(opened_lab.peer)]
+                if check
+                else ["app", str(opened_lab.peer), "--preset", preset]
+            )
+            subcommand.append("--open")  # nobody else can reach the lab's link, so its far end asks for no key
+            json_option = ["--json"] if as_json else []
+            command = [sys.executable, "-P", "-m", PROGRAM, *subcommand, *json_option, *(more or [])]
+        return opened_lab.run(command, {"LINKGAUGE_PEER": str(opened_lab.peer), KEY_VARIABLE: ""})
 
 
-def _look_at(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:
-    """Refuse what does not go together, before anything is built."""
+def _check_options(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:
+    """Refuse options that exclude each other, before anything is built."""
     if check and shell:
         raise UsageError("give --check or --shell, not both")
     if as_json and not check:
@@ -96,7 +99,7 @@ def _look_at(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:
         raise UsageError(f"the app needs a terminal; without one: {PROGRAM} lab {preset} --check")
 
 
-def _described(link: "LabLink", peer: "Peer") -> str:
+def _link_text(link: "LabLink", peer: "Peer") -> str:
     parts = [
         f"{link.rate_bit_s / 1e6:g} Mb/s, MTU {link.mtu_bytes}",
         "half duplex" if link.half_duplex else "",

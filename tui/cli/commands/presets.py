@@ -1,12 +1,12 @@
-"""`linkgauge presets`: what kinds of link are known, what to expect of them, and presets of one's own."""
+"""`linkgauge presets`: list the known kinds of link, show one, make one from a run."""
 
 from typing import Annotated
 
 import typer
 
 from ...text.language import resolve_language
-from .. import options as given
 from ..command_groups import DefaultGroup
+from ..options import JsonOption, LangOption, LinkOptions, with_options
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
 
 app = typer.Typer(
@@ -19,15 +19,15 @@ app = typer.Typer(
 def add_commands() -> None:
     """Add the commands of this module, in the order in which help lists them."""
     app.command("list")(list_presets)
-    app.command("show")(given.with_options(show_preset))
+    app.command("show")(with_options(show_preset))
     app.command("new")(new_preset)
 
 
-def list_presets(*, lang: given.LangOption = None, as_json: given.JsonOption = False) -> int:
+def list_presets(*, lang: LangOption = None, as_json: JsonOption = False) -> int:
     """List every preset with the rate it expects of one direction and of both. This is the default."""
     from ..user_settings import load_catalog_with_warnings
 
-    named_in = resolve_language(lang)
+    language = resolve_language(lang)
     catalog = load_catalog_with_warnings()
     if as_json:
         from ....presets.expectation import preset_json
@@ -36,33 +36,33 @@ def list_presets(*, lang: given.LangOption = None, as_json: given.JsonOption = F
     else:
         from ..render.preset import preset_list
 
-        emit_rich(preset_list(catalog.presets, named_in))
+        emit_rich(preset_list(catalog.presets, language))
     return 0
 
 
 def show_preset(
     preset: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="A preset's id.")],
     *,
-    link: given.LinkOptions,
-    lang: given.LangOption = None,
-    as_json: given.JsonOption = False,
+    link: LinkOptions,
+    lang: LangOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Show all that is known about one preset: link, expectations, the document's own numbers."""
     from ....presets.expectation import check_wire_model
     from ..user_settings import load_catalog_with_warnings
 
-    named_in, variant = resolve_language(lang), link.to_variant()
-    found = load_catalog_with_warnings().find(preset)
-    check_wire_model(found, variant)
+    language, variant = resolve_language(lang), link.to_variant()
+    catalog_preset = load_catalog_with_warnings().find(preset)
+    check_wire_model(catalog_preset, variant)
     if as_json:
         from ....presets.expectation import preset_json
 
-        emit_json(preset_json(found, variant))
+        emit_json(preset_json(catalog_preset, variant))
     else:
         from ....presets.sheet import build_sheet
         from ...rendering.preset_sheet import sheet_parts
 
-        emit_rich(*sheet_parts(build_sheet(found, variant, named_in)))
+        emit_rich(*sheet_parts(build_sheet(catalog_preset, variant, language)))
     return 0
 
 
@@ -81,19 +81,19 @@ def new_preset(
         ),
     ],
     force: Annotated[bool, typer.Option("--force", metavar="", help="Replace your preset of that name.")] = False,
-    as_json: given.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Make a preset of your own that expects what a run measured, to hold later runs against."""
     from ...services.user_presets import make_preset
 
-    made = make_preset(name, from_run, force=force)
-    for notice in made.notices:
+    new = make_preset(name, from_run, force=force)
+    for notice in new.notices:
         print_stderr(notice)
     if as_json:
-        emit_json({"id": name, "path": str(made.path)})
+        emit_json({"id": name, "path": str(new.path)})
     else:
-        emit_line(str(made.path))
-        print_stderr(f"to hold the link against it: {PROGRAM} {made.check_command}")
+        emit_line(str(new.path))
+        print_stderr(f"to hold the link against it: {PROGRAM} {new.check_command}")
     return 0
 
 

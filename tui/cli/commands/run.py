@@ -1,4 +1,4 @@
-"""`linkgauge check` and `linkgauge run`: one test, with a verdict or without."""
+"""`linkgauge check` and `linkgauge run`: one test of a link, with or without a preset."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,22 +8,31 @@ import typer
 from ....engine.model.labels import validate_label
 from ....engine.model.peer import Peer
 from ...text import parsing
-from .. import options as given
-from ..options import SshOptions
+from ..options import (
+    AccessOptions,
+    CsvOption,
+    JsonOption,
+    LabelOption,
+    LinkOptions,
+    PassMarkOption,
+    PeerArgument,
+    SshOptions,
+    TestOptions,
+)
 
 
 def check(
     preset: Annotated[str, typer.Argument(metavar="PRESET", show_default=False, help="A preset's id, or auto.")],
-    peer: given.PeerArgument,
+    peer: PeerArgument,
     *,
-    test_options: given.TestOptions,
-    link: given.LinkOptions,
-    access: given.AccessOptions,
+    test_options: TestOptions,
+    link: LinkOptions,
+    access: AccessOptions,
     ssh: SshOptions,
-    pass_mark: given.PassMarkOption = None,
-    csv: given.CsvOption = None,
-    label: given.LabelOption = None,
-    as_json: given.JsonOption = False,
+    pass_mark: PassMarkOption = None,
+    csv: CsvOption = None,
+    label: LabelOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
     return _test(
@@ -39,7 +48,7 @@ def check(
 
 
 def run(
-    peer: given.PeerArgument,
+    peer: PeerArgument,
     *,
     preset: Annotated[
         str | None,
@@ -47,14 +56,14 @@ def run(
             metavar="ID", show_default="nothing to expect", help="The preset to hold it against, or auto."
         ),
     ] = None,
-    test_options: given.TestOptions,
-    link: given.LinkOptions,
-    access: given.AccessOptions,
+    test_options: TestOptions,
+    link: LinkOptions,
+    access: AccessOptions,
     ssh: SshOptions,
-    pass_mark: given.PassMarkOption = None,
-    csv: given.CsvOption = None,
-    label: given.LabelOption = None,
-    as_json: given.JsonOption = False,
+    pass_mark: PassMarkOption = None,
+    csv: CsvOption = None,
+    label: LabelOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Test a link without a preset, or with one."""
     return _test(
@@ -70,9 +79,9 @@ def run(
 
 
 def _test(
-    asked: given.TestOptions,
+    test_options: TestOptions,
     preset_id: str | None,
-    link: given.LinkOptions,
+    link: LinkOptions,
     peer: Peer,
     pass_mark: str | None,
     csv: Path | None,
@@ -80,12 +89,23 @@ def _test(
     label: str | None,
     as_json: bool,
 ) -> int:
-    """Look at everything that was asked for before anything is begun, then test."""
+    """Check every option before anything starts, then run the test; return the exit status.
+
+    Args:
+        test_options: the options of the plan and of an early end.
+        preset_id: the preset's id, `auto`, or None for a test without one.
+        link: the differences of the link from the preset's.
+        peer: the far end, with its credentials.
+        pass_mark: the pass mark as typed; None for the one in the preferences.
+        csv: the file for a row per interval, direction and session, if any.
+        label: the label of the run, if any.
+        as_json: print a JSON document instead of tables.
+    """
     from ..preset_option import find_preset
     from ..run_test import TestJob, run_test
     from ..user_settings import read_pass_mark
 
-    plan, variant = asked.to_plan(), link.to_variant()
+    plan, variant = test_options.to_plan(), link.to_variant()
     return run_test(
         TestJob(
             plan,
@@ -96,6 +116,6 @@ def _test(
             as_json=as_json,
             variant=variant,
             label=validate_label(label),
-            target_ci_percent=asked.target_ci_percent(),
+            target_ci_percent=test_options.target_ci_percent(),
         )
     )

@@ -1,4 +1,4 @@
-"""`linkgauge runs`: what the run log keeps: listed, shown again, compared, labelled, exported, deleted."""
+"""`linkgauge runs`: list, show, compare, label, export and delete the runs of the run log."""
 
 import sys
 from enum import StrEnum
@@ -9,8 +9,8 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ...services.run_log_access import find_run, open_run_list
-from .. import options as given
 from ..command_groups import DefaultGroup
+from ..options import JsonOption
 from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ RunArgument = Annotated[
 
 
 class VerdictWord(StrEnum):
-    """What a run can have been judged as."""
+    """The verdicts to choose from."""
 
     PASS = "pass"  # noqa: S105 (no password)
     SHORT = "short"
@@ -37,8 +37,8 @@ class VerdictWord(StrEnum):
     NONE = "none"
 
 
-def _part_of(name: str) -> Any:
-    """Return an option that lists only the runs with a text in one of their words."""
+def _filter_option(name: str) -> Any:
+    """Return an option that selects the runs with a text in their field `name`."""
     help_ = f"Only those with this in their {name}."
     return typer.Option(f"--{name}", metavar="TEXT", show_default=False, help=help_)
 
@@ -46,21 +46,21 @@ def _part_of(name: str) -> Any:
 @app.command("list")
 def list_runs(
     *,
-    preset: Annotated[str | None, _part_of("preset")] = None,
-    peer: Annotated[str | None, _part_of("peer")] = None,
+    preset: Annotated[str | None, _filter_option("preset")] = None,
+    peer: Annotated[str | None, _filter_option("peer")] = None,
     verdict: Annotated[
         VerdictWord | None, typer.Option(show_default=False, help="Only those that were judged so.")
     ] = None,
-    label: Annotated[str | None, _part_of("label")] = None,
-    as_json: given.JsonOption = False,
+    label: Annotated[str | None, _filter_option("label")] = None,
+    as_json: JsonOption = False,
 ) -> int:
     """List the runs that are kept, the newest first. This is the default."""
     from ...text.run_list import RunFilter
 
-    wanted = RunFilter(preset, peer, verdict, label)
+    run_filter = RunFilter(preset, peer, verdict, label)
     with open_run_list() as log:
-        kept = log.list_runs()
-    rows = wanted.apply(kept)
+        all_runs = log.list_runs()
+    rows = run_filter.apply(all_runs)
     if as_json:
         from ..render.run_list import row_json
 
@@ -71,13 +71,15 @@ def list_runs(
         emit_rich(run_list(rows))
     else:
         print_stderr(
-            "no run is kept yet" if not kept else f"none of the {len(kept)} runs that are kept has all of that"
+            "no run is kept yet"
+            if not all_runs
+            else f"none of the {len(all_runs)} runs that are kept has all of that"
         )
     return 0
 
 
 @app.command("show")
-def show_run(run: RunArgument, *, as_json: given.JsonOption = False) -> int:
+def show_run(run: RunArgument, *, as_json: JsonOption = False) -> int:
     """Show a run's summary again."""
     from ...services.stored_run import load_stored_run
 
@@ -114,8 +116,8 @@ def label_run(
     with open_run_list() as log:
         row = find_run(log, run)
         log.set_label(row.run_id, text)
-        named = log.find(row.run_id).label
-    print_stderr(f"run {row.run_id} has the label {named!r}" if named else f"run {row.run_id} has no label")
+        label = log.find(row.run_id).label
+    print_stderr(f"run {row.run_id} has the label {label!r}" if label else f"run {row.run_id} has no label")
     return 0
 
 
@@ -128,8 +130,8 @@ def note_run(
     with open_run_list() as log:
         row = find_run(log, run)
         log.set_note(row.run_id, text)
-        noted = log.find(row.run_id).note
-    print_stderr(f"the note is kept with run {row.run_id}" if noted else f"run {row.run_id} has no note")
+        note = log.find(row.run_id).note
+    print_stderr(f"the note is kept with run {row.run_id}" if note else f"run {row.run_id} has no note")
     return 0
 
 
@@ -140,7 +142,7 @@ def compare_runs(
         typer.Argument(metavar="ID ID...", show_default=False, help="The run to compare with, then the others."),
     ],
     *,
-    as_json: given.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Hold runs against the first one named: what differs, and whether these runs can show that it does.
 
@@ -151,11 +153,11 @@ def compare_runs(
     from ..render.comparison import compare_with_first, comparison_parts, comparisons_json
 
     with open_run_list() as log:
-        found = compare_with_first(log, [find_run(log, run) for run in runs])
+        comparisons = compare_with_first(log, [find_run(log, run) for run in runs])
     if as_json:
-        emit_json(comparisons_json(found))
+        emit_json(comparisons_json(comparisons))
     else:
-        emit_rich(*comparison_parts(found))
+        emit_rich(*comparison_parts(comparisons))
     return 0
 
 
@@ -215,7 +217,7 @@ def delete_run(
     """Delete a run from the run log. On a terminal it asks first."""
     with open_run_list() as log:
         row = find_run(log, run)
-        if not (yes or _is_meant(row)):
+        if not (yes or _confirm_deletion(row)):
             print_stderr(f"run {row.run_id} is kept")
             return 0
         log.delete(row.run_id)
@@ -223,15 +225,15 @@ def delete_run(
     return 0
 
 
-def _is_meant(row: "RunRecord") -> bool:
-    """Ask a person on a terminal, with the run's line of the list; a script has said what it wants."""
+def _confirm_deletion(row: "RunRecord") -> bool:
+    """Ask for confirmation on a terminal; return the answer. A script is not asked: it means what it says."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     from ...text.numbers import sanitize
 
-    held_against = f", preset {row.preset}" if row.preset else ""
-    what = f"run {row.run_id} of {row.started_utc or 'an unknown time'}, peer {row.peer}{held_against}"
-    sys.stderr.write(f"Delete {sanitize(what)}? [y/N] ")
+    preset = f", preset {row.preset}" if row.preset else ""
+    description = f"run {row.run_id} of {row.started_utc or 'an unknown time'}, peer {row.peer}{preset}"
+    sys.stderr.write(f"Delete {sanitize(description)}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 

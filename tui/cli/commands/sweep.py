@@ -1,4 +1,4 @@
-"""`linkgauge sweep`: a run for each combination of settings, and what they say together."""
+"""`linkgauge sweep`: a run for each combination of settings, and the best of them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +8,7 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from .. import options as given
-from ..options import SshOptions
+from ..options import AccessOptions, JsonOption, LinkOptions, SshOptions, with_options
 
 if TYPE_CHECKING:
     from ....engine.results.sweep import Sweep
@@ -24,7 +23,7 @@ _AXES: Final = "What is tried"
 
 def add_commands(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("sweep")(given.with_options(sweep))
+    app.command("sweep")(with_options(sweep))
 
 
 def _axis(name: str, metavar: str, help_: str, shown: str) -> Any:
@@ -65,8 +64,8 @@ def sweep(
         str | None,
         typer.Option(metavar="GROUP", show_default=False, help="Go on with a sweep that was cut off, or show one."),
     ] = None,
-    link: given.LinkOptions,
-    access: given.AccessOptions,
+    link: LinkOptions,
+    access: AccessOptions,
     ssh: SshOptions,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", show_default=False, help="Write a row for each run.")
@@ -77,7 +76,7 @@ def sweep(
             metavar="FILE", show_default=False, help="Write a page with plots, .html, that needs nothing else."
         ),
     ] = None,
-    as_json: given.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Try all combinations of windows, sessions, message sizes and directions, in an order that is shuffled.
 
@@ -91,19 +90,21 @@ def sweep(
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
     page = None if report is None else _report_path(report)
-    typed = (window, sessions, message_size, direction, figure, preset)
+    choices = (window, sessions, message_size, direction, figure, preset)
     if resume is not None:
-        if any(one is not None for one in typed) or link != given.LinkOptions():
+        if any(value is not None for value in choices) or link != LinkOptions():
             raise UsageError("a sweep that is gone on with has its axes already: leave them away with --resume")
-        asked, variant = _kept(resume, peer)
-        found = find_preset(asked.preset, catalog)
+        definition, variant = _find_stored(resume, peer)
+        link_preset = find_preset(definition.preset, catalog)
     else:
         if peer is None:
             raise UsageError("name the PEER to sweep against, or --resume GROUP")
-        asked, found = _begun(catalog, peer, preset, SweepRequest(*typed[:-1], seconds, congestion, mode))
-        check_link_options(found, variant)
-    wanted = ssh.apply_to(access.parse_peer(asked.peer))
-    return run_sweep(SweepJob(asked, found, wanted, variant, csv=csv, report=page, as_json=as_json))
+        definition, link_preset = _define(
+            catalog, peer, preset, SweepRequest(*choices[:-1], seconds, congestion, mode)
+        )
+        check_link_options(link_preset, variant)
+    far_peer = ssh.apply_to(access.parse_peer(definition.peer))
+    return run_sweep(SweepJob(definition, link_preset, far_peer, variant, csv=csv, report=page, as_json=as_json))
 
 
 def _report_path(path: Path) -> Path:
@@ -112,21 +113,20 @@ def _report_path(path: Path) -> Path:
     return check_report_path(path)
 
 
-def _kept(group: str, peer: str | None) -> "tuple[Sweep, Variant]":
-    """Return a sweep that was begun; a PEER that is named again is where it goes now."""
+def _find_stored(group: str, peer: str | None) -> "tuple[Sweep, Variant]":
+    """Return the definition of an earlier sweep; a PEER on the command line replaces its own."""
     from ...services.sweeps import find_sweep
 
-    found, variant = find_sweep(group)
-    return (found if peer is None else replace(found, peer=peer)), variant
+    definition, variant = find_sweep(group)
+    return (definition if peer is None else replace(definition, peer=peer)), variant
 
 
-def _begun(
-    catalog: "Catalog", peer: str, preset: str | None, asked: "SweepRequest"
+def _define(
+    catalog: "Catalog", peer: str, preset: str | None, request: "SweepRequest"
 ) -> "tuple[Sweep, Preset | Catalog | None]":
-    """Return the definition of a new sweep, and its preset; for `auto` all of them, to pick from."""
+    """Return the definition of a new sweep and its preset; for `auto` the catalog to choose from."""
     from ..preset_option import find_preset
 
-    chosen = find_preset(preset, catalog)
-    named = preset if chosen is not catalog else None
-    sweep = asked.build_sweep(catalog, peer, named)
-    return sweep, catalog if chosen is catalog else find_preset(sweep.preset, catalog)
+    is_auto = find_preset(preset, catalog) is catalog
+    definition = request.build_sweep(catalog, peer, None if is_auto else preset)
+    return definition, catalog if is_auto else find_preset(definition.preset, catalog)
