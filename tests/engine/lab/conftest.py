@@ -1,0 +1,19 @@
+"""A lab for the tests of a module."""
+
+from collections.abc import Iterator
+
+import pytest
+from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.model.errors import LabUnavailable
+
+from .labs import LINK
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """Give a lab; skip, and say why, where there can be none."""
+    try:
+        with open_lab(LINK) as built:
+            yield built
+    except LabUnavailable as error:
+        pytest.skip(str(error))

@@ -1,0 +1,25 @@
+"""Network namespaces: their numbers, and the processes in them."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.lab.namespaces import NetworkNamespace, find_processes
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
+
+
+def test_the_current_namespace_is_that_of_this_process() -> None:
+    """Its path leads another process to it."""
+    namespace = NetworkNamespace.current()
+    assert namespace.inode == Path("/proc/self/ns/net").stat().st_ino
+    assert Path(namespace.path).stat().st_ino == namespace.inode
+
+
+def test_processes_are_found_by_their_namespace_without_this_one() -> None:
+    """A namespace that does not exist has none."""
+    processes = find_processes({NetworkNamespace.current().inode})
+    assert os.getppid() in processes
+    assert os.getpid() not in processes
+    assert find_processes({0}) == []

@@ -1,0 +1,79 @@
+"""The set of a run's sessions: what is opened, and what a change of settings replaces."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.errors import PeerUnreachable
+from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Settings
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.near.session_set import NearSessions
+
+TOKEN = "00" * 16
+
+
+class SessionRecorder:
+    """A set of sessions whose commands are recorded; each session opens at once unless `is_silent`."""
+
+    def __init__(self, settings: Settings, *, has_probe: bool = False, is_silent: bool = False) -> None:
+        self.opened: list[tuple[Direction, int, int]] = []
+        self.changes: list[Any] = []
+        self._is_silent = is_silent
+        pool = SimpleNamespace(send_command=self._open, apply_change=self.changes.append)
+        control = SimpleNamespace(
+            shared_secret=b"secret", data_address=("127.0.0.1", 5820), try_send=lambda _change: True
+        )
+        self.sessions = NearSessions(pool, control, settings, has_probe=has_probe)
+
+    async def _open(self, command: Any) -> None:
+        spec = command.spec
+        self.opened.append((spec.direction, spec.session, spec.generation))
+        if not self._is_silent:
+            info = SocketInfo(End.NEAR, spec.direction, spec.session, None, None, None, None, None, None)
+            self.sessions.handle_opened(info)
+
+
+async def test_each_session_of_the_settings_is_opened_once_and_the_probe_first() -> None:
+    """Duplex has two sessions of each number."""
+    recorder = SessionRecorder(Settings(Direction.DUPLEX, 1), has_probe=True)
+    await recorder.sessions.open_first(TOKEN)
+    assert recorder.opened == [
+        (Direction.OUT, PROBE_SESSION, 0),
+        (Direction.OUT, 1, 0),
+        (Direction.IN, 1, 0),
+    ]
+
+
+async def test_a_change_opens_only_the_sessions_that_are_missing() -> None:
+    """The others keep their connection and its generation."""
+    recorder = SessionRecorder(Settings(Direction.OUT, 1))
+    await recorder.sessions.open_first(TOKEN)
+    await recorder.sessions.change(Settings(Direction.OUT, 2))
+    assert recorder.opened == [(Direction.OUT, 1, 0), (Direction.OUT, 2, 1)]
+    assert recorder.sessions.is_wanted(Direction.OUT, 1, 0)
+    await recorder.sessions.change(Settings(Direction.OUT, 1))
+    assert not recorder.sessions.is_wanted(Direction.OUT, 2, 1)
+    assert [(change.generation, change.oldest) for change in recorder.changes] == [(1, 0), (2, 0)]
+
+
+async def test_another_window_reopens_all_sessions_but_the_probe() -> None:
+    """A window is set before a connection is made."""
+    recorder = SessionRecorder(Settings(Direction.OUT, 1), has_probe=True)
+    await recorder.sessions.open_first(TOKEN)
+    await recorder.sessions.change(Settings(Direction.OUT, 1, 65_536))
+    assert recorder.opened[2:] == [(Direction.OUT, 1, 1)]
+    assert recorder.changes[-1].oldest == 1
+    assert recorder.sessions.is_wanted(Direction.OUT, PROBE_SESSION, 0)
+    assert not recorder.sessions.is_wanted(Direction.OUT, 1, 0)
+
+
+async def test_a_session_that_cannot_be_opened_ends_the_wait_for_the_first_ones() -> None:
+    """A session that fails later is the business of the run."""
+    recorder = SessionRecorder(Settings(), is_silent=True)
+    task = asyncio.create_task(recorder.sessions.open_first(TOKEN))
+    await asyncio.sleep(0)
+    assert recorder.sessions.fail_opening("refused")
+    with pytest.raises(PeerUnreachable, match="refused"):
+        await task
+    assert not recorder.sessions.fail_opening("later")

@@ -1,0 +1,74 @@
+"""The command lines for ssh: what the person configured stays, and nothing typed becomes an option."""
+
+import pytest
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.ssh.bundle import REMOTE_COMMAND
+from linkgauge.engine.ssh.command import (
+    SSH_COMMAND_VARIABLE,
+    PortForward,
+    is_proxied,
+    login_command,
+    manual_login_command,
+)
+
+PEER = Peer.parse("ssh://me@db-02:2222")
+
+
+@pytest.fixture(autouse=True)
+def _no_other_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SSH_COMMAND_VARIABLE, raising=False)
+
+
+def test_the_host_follows_the_end_of_the_options() -> None:
+    """And the command for the far end follows the host."""
+    command = login_command(PEER, {}, None)
+    assert command[-7:] == ["-p", "2222", "-l", "me", "--", "db-02", REMOTE_COMMAND]
+    assert "ClearAllForwardings=yes" in command
+
+
+@pytest.mark.parametrize(
+    ("configuration", "has_timeout"),
+    [
+        ({"connecttimeout": "none"}, True),
+        ({"connecttimeout": "30"}, False),
+        ({"connecttimeout": "none", "proxyjump": "gate"}, False),
+        ({"connecttimeout": "none", "proxyjump": "none"}, True),
+        ({}, False),
+    ],
+)
+def test_a_deadline_is_set_only_where_the_person_set_none(configuration: dict[str, str], has_timeout: bool) -> None:
+    """Through a jump host it would run while a person types a password."""
+    command = login_command(PEER, configuration, None)
+    assert any(word.startswith("ConnectTimeout=") for word in command) is has_timeout
+
+
+def test_a_forwarded_port_is_on_loopback_at_both_ends() -> None:
+    """A forwarding that fails is an error, and no master connection keeps it."""
+    command = login_command(PEER, {}, PortForward(1_111, 2_222))
+    assert command[command.index("-L") + 1] == "127.0.0.1:1111:127.0.0.1:2222"
+    assert {"ExitOnForwardFailure=yes", "ControlPath=none"} <= set(command)
+    assert "ClearAllForwardings=yes" not in command
+
+
+@pytest.mark.parametrize("key", ["proxyjump", "proxycommand"])
+def test_a_host_behind_a_proxy_is_known_from_the_configuration(key: str) -> None:
+    """`none` is what ssh prints for no proxy."""
+    assert is_proxied({key: "gate"})
+    assert not is_proxied({key: "none"})
+    assert not is_proxied({})
+
+
+def test_a_person_gets_a_command_to_try_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the program that the environment names."""
+    assert manual_login_command(PEER) == "ssh -p 2222 -l me db-02"
+    monkeypatch.setenv(SSH_COMMAND_VARIABLE, "ssh -i 'my key'")
+    assert manual_login_command(PEER) == "ssh -i 'my key' -p 2222 -l me db-02"
+
+
+@pytest.mark.parametrize("text", ["'", "  "])
+def test_a_program_that_cannot_be_split_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Before anything is started."""
+    monkeypatch.setenv(SSH_COMMAND_VARIABLE, text)
+    with pytest.raises(PlanError, match="ssh command"):
+        manual_login_command(PEER)
