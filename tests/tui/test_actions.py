@@ -1,36 +1,39 @@
-"""The registry of actions: keys, methods, and the command palette."""
+"""The registry of actions: keys, footers and help pages."""
 
-from typing import Any
-
-from linkgauge.engine.model.plan import Direction
-from linkgauge.tui.actions import ScreenKind, actions_of
-from linkgauge.tui.screens.endpoint.endpoint_status import EndpointScreen
-from linkgauge.tui.screens.history.compare_screen import CompareScreen
-from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.screens.history.stored_run_screen import StoredRunScreen
-from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
-from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
+import pytest
+from linkgauge.tui.actions import ACTIONS, ScreenKind, actions_by_topic, actions_of, bindings
+from textual.binding import Binding
 
 
-async def test_every_action_has_a_key_a_method_and_a_screen(world: Any) -> None:
-    """The registry is complete: keys are unique, methods exist, the palette knows each action by name."""
-    screens = (CockpitScreen, HistoryScreen, StoredRunScreen, CompareScreen, EndpointScreen, SweepScreen)
-    assert {screen.SCREEN_KIND for screen in screens} == set(ScreenKind)
-    for screen in screens:
-        actions = actions_of(screen.SCREEN_KIND)
-        keys = [key for action in actions for key in action.keys]
-        assert len(keys) == len(set(keys))
-        assert all(hasattr(screen, f"action_{action.id}") for action in actions)
-    app = world.app()
-    async with app.run_test():
-        titles = [command.title for command in app.get_system_commands(app.screen)]
-    assert {action.title for action in actions_of(ScreenKind.COCKPIT)} <= set(titles)
+@pytest.mark.parametrize("screen", ScreenKind)
+def test_no_key_of_a_screen_has_two_actions(screen: ScreenKind) -> None:
+    """Nor has an action two entries."""
+    keys = [key for action in actions_of(screen) for key in action.keys]
+    assert len(keys) == len(set(keys))
+    assert len({action.id for action in actions_of(screen)}) == len(actions_of(screen))
 
 
-async def test_the_palette_does_what_the_key_does(world: Any) -> None:
-    """A command of the palette runs the cockpit's own action."""
-    async with world.cockpit() as cockpit:
-        commands = cockpit.app.get_system_commands(cockpit.app.screen)
-        direction = next(command for command in commands if command.title == "Next direction")
-        await direction.callback()
-        assert cockpit.app.cockpit.plan.settings.direction is Direction.IN
+def test_the_names_of_keys_match_the_keys() -> None:
+    """A key without a name would be shown under that of another."""
+    assert [action.id for action in ACTIONS if len(action.key_labels) not in {0, len(action.keys)}] == []
+
+
+def test_the_footer_has_the_first_key_of_an_action_unless_there_is_no_room() -> None:
+    """The other keys work without being shown."""
+    shown = {
+        each.action: each.key for each in bindings(ScreenKind.HISTORY) if isinstance(each, Binding) and each.show
+    }
+    assert shown["find"] == "slash"
+    assert "note" not in shown
+    assert "sort" not in shown
+    assert {"note", "sort"} <= {each.action for each in bindings(ScreenKind.HISTORY) if isinstance(each, Binding)}
+
+
+def test_the_help_of_the_endpoint_has_its_own_actions_and_that_of_the_app_all_others() -> None:
+    """Help and settings belong to both."""
+    of_endpoint = {action.id for actions in actions_by_topic(ScreenKind.ENDPOINT).values() for action in actions}
+    of_app = {action.id for actions in actions_by_topic().values() for action in actions}
+    assert of_endpoint & of_app == {action.id for action in ACTIONS if {*action.screens} > {ScreenKind.ENDPOINT}}
+    assert of_endpoint | of_app == {action.id for action in ACTIONS}
+    assert "finish" not in of_app
+    assert "toggle_run" not in of_endpoint

@@ -1,17 +1,13 @@
-"""The summary and the live line as text, and what the shell is told."""
+"""The summary of a run as text."""
 
 import io
 
 import pytest
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Started
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, PerDirection, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.results.meter import Interval
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
-from linkgauge.presets.verdict import Verdict, VerdictCode, judge
-from linkgauge.tui.cli.exit_status import verdict_exit_status
-from linkgauge.tui.cli.live_line import interval_text
+from linkgauge.presets.verdict import judge
 from linkgauge.tui.cli.render.summary import summary_parts
 from rich.console import Console
 
@@ -111,37 +107,3 @@ def test_the_summary_fits_the_terminal(width: int) -> None:
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
     assert "12 retransmits" in text
     assert "941.0" in text
-
-
-@pytest.mark.parametrize(
-    ("word", "reason", "total", "status"),
-    [
-        ("pass", Reason.COMPLETED, RATE, 0),
-        ("none", Reason.COMPLETED, RATE, 0),
-        ("none", Reason.STOPPED, RATE, 0),
-        ("short", Reason.COMPLETED, RATE, 1),
-        ("fail", Reason.COMPLETED, RATE, 1),
-        ("none", Reason.COMPLETED, None, 3),
-        ("none", Reason.INTERRUPTED, RATE, 3),
-        ("none", Reason.PEER_LOST, RATE, 3),
-        ("none", Reason.PEER_STOPPED, RATE, 3),
-        ("none", Reason.WORKER_LOST, None, 3),
-    ],
-)
-def test_the_exit_status_tells_a_bad_link_from_a_test_that_was_none(
-    word: VerdictCode, reason: Reason, total: Measurement | None, status: int
-) -> None:
-    """0 pass or nothing to judge, 1 short or fail, 3 not run to its end or nothing measured."""
-    assert verdict_exit_status(summary(out=total, end=RunEnd(reason, "")), Verdict(word, "")) == status
-
-
-def test_the_live_line_shows_time_rates_and_load_of_both_ends() -> None:
-    """A far end that has not told yet is a dash."""
-    core = CoreTimes(100_000_000, 0, 0, 0, 150_000_000)
-    sent = SessionSample(Direction.IN, 1, 31_250_000)
-    sample = Sample(End.NEAR, 3, SECOND_NS, SECOND_NS // 4, (sent,), (core, core), 0)
-    near = Sampled(sample, Settings(Direction.IN), warmup=True)
-    text = interval_text(Interval(3, near, None), Plan(duration_ns=10 * SECOND_NS))
-    assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "00:01 / 00:10  in ←    1 000 Mb/s  cpu near  40 %, far   – %  warming up"
-    )

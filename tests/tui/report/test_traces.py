@@ -1,0 +1,66 @@
+"""The traces of a run: CPU, latency and the totals of sessions."""
+
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.workload import Workload
+from linkgauge.tui.report.traces import CpuPoint, LatencyPoint, Traces
+
+
+def traces_of(world: Any, plan: Plan, intervals: int, *took_ns: int) -> Traces:
+    """Return the traces of a run at 8 Gb/s."""
+    script = world.script_of(world.catalog.find("10gbe-fd-1500"), plan)
+    script.took_ns = took_ns
+    script.run_for(intervals, 8e9, near_busy=0.9, far_busy=0.5)
+    script.end()
+    traces = Traces()
+    while not script.queue.empty():
+        traces.feed(script.queue.get_nowait())
+    return traces
+
+
+def test_each_end_has_its_busiest_core_and_the_mean_of_all(world: Any) -> None:
+    """One point for each interval."""
+    traces = traces_of(world, Plan(), 8)
+    near, far = traces.cpu[End.NEAR], traces.cpu[End.FAR]
+    assert len(near) == len(far) == 8
+    assert near[-1].at_s == 2.0
+    assert near[-1].hottest_percent == pytest.approx(90, rel=0.1)
+    assert far[-1].hottest_percent == pytest.approx(50, rel=0.1)
+    assert near[-1].host_percent < near[-1].hottest_percent
+    assert traces.latency == {}
+
+
+def test_the_totals_of_sessions_leave_the_warm_up_out(world: Any) -> None:
+    """Receivers count the payload, senders the retransmits and round trips."""
+    plan = Plan(Settings(sessions=2), warmup_ns=SECOND_NS)
+    warm, longer = traces_of(world, plan, 4), traces_of(world, plan, 8)
+    assert warm.sessions == {}
+    assert set(longer.sessions) == {(Direction.OUT, 1), (Direction.OUT, 2)}
+    total = longer.sessions[Direction.OUT, 2]
+    assert total.mib == pytest.approx(4e9 / 8 / 1_048_576, rel=0.05)
+    assert total.retransmits == 1
+    assert total.rtt_us is not None
+
+
+def test_the_latency_of_transactions_is_in_milliseconds(world: Any) -> None:
+    """Median and 99th percentile of each interval."""
+    traces = traces_of(world, Plan(workload=Workload.RR), 4, 1_000_000, 1_000_000, 5_000_000)
+    (points,) = traces.latency.values()
+    assert len(points) == 4
+    assert points[0].p50_ms == pytest.approx(1, rel=0.05)
+    assert points[0].p99_ms == pytest.approx(5, rel=0.05)
+
+
+def test_two_points_become_one_that_keeps_the_peak() -> None:
+    """Means are averaged; the busiest core and the slowest transactions stay."""
+    assert CpuPoint(1, 20, 80).merge(CpuPoint(2, 40, 60)) == CpuPoint(2, 30, 80)
+    assert LatencyPoint(1, 2, 9).merge(LatencyPoint(2, 4, 5)) == LatencyPoint(2, 3, 9)
+
+
+def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
+    """A plot cannot show more, and the last moment is still there."""
+    points = traces_of(world, Plan(duration_ns=None), 3_000).cpu[End.NEAR]
+    assert len(points) <= 1_200
+    assert points[-1].at_s == 750.0
