@@ -1,0 +1,69 @@
+"""The program of a far end behind ssh, over pipes: where it listens, what it refuses, and its end."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
+
+DEADLINE_S = 30.0
+_PROGRAM = "from linkgauge.engine.ssh.remote_main import main; main()"
+
+
+def start_far_end(ssh_connection: str = "") -> "subprocess.Popen[str]":
+    """Start a far end that is ready for the near end's request."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=os.environ | {"SSH_CONNECTION": ssh_connection},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().split() == [BOOTSTRAP_MARK, "ready"]
+    return process
+
+
+def request(process: "subprocess.Popen[str]", line: str) -> dict[str, Any]:
+    """Send a line; return the reply."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+    mark, word, reply = process.stdout.readline().split(maxsplit=2)
+    assert (mark, word) == (BOOTSTRAP_MARK, "up")
+    return json.loads(reply)
+
+
+@pytest.mark.parametrize(
+    ("ssh_connection", "is_through", "host"),
+    [
+        ("", False, None),
+        ("127.0.0.1 40000 127.0.0.1 22", False, "127.0.0.1"),
+        ("127.0.0.1 40000 192.0.2.1 22", False, None),
+        ("127.0.0.1 40000 127.0.0.1 22", True, None),
+        ("nonsense", False, None),
+    ],
+)
+def test_a_far_end_listens_on_the_address_of_the_ssh_connection(
+    ssh_connection: str, is_through: bool, host: str | None
+) -> None:
+    """On all addresses if that one is translated or unknown. It ends with its standard input."""
+    with start_far_end(ssh_connection) as process:
+        reply = request(process, json.dumps({"data_port": 0, "is_through": is_through}))
+        assert reply["port"] > 0
+        assert reply["host"] == host
+        process.communicate(timeout=DEADLINE_S)
+
+
+@pytest.mark.parametrize("line", ["", "hello", "{}", '{"data_port": "all", "is_through": false}'])
+def test_a_request_that_cannot_be_read_is_a_problem_and_the_end(line: str) -> None:
+    """The near end reads the reason."""
+    with start_far_end() as process:
+        assert request(process, line)["problem"]
+        process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 3
