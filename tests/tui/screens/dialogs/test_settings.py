@@ -1,0 +1,59 @@
+"""The dialog of the settings: changes apply at once and are saved when it closes."""
+
+from pathlib import Path
+from typing import Any
+
+from linkgauge.tui.services.preferences import (
+    FILE_NAME,
+    THEMES,
+    Preferences,
+    read_preferences,
+)
+from linkgauge.tui.text.numbers import RateUnit
+
+
+async def test_settings_are_in_force_at_once_and_kept_when_the_screen_is_left(world: Any, tmp_path: Path) -> None:
+    """By keys alone, while a run goes on; what cannot be is told beside its field, and changes nothing."""
+    world.settings_dir = tmp_path
+    async with world.cockpit() as cockpit:
+        assert set(THEMES) <= set(cockpit.app.available_themes)
+        await cockpit.press("space")
+        world.script.run_for(8, 6.6e9)
+        await cockpit.settle()
+        assert "short" in cockpit.text()
+        await cockpit.press("s", "enter", "down", "down", "enter")
+        assert cockpit.app.theme == "monochrome"
+        await cockpit.press("tab", "enter", "down", "enter", "tab", "1", "0", "tab", "1", "2", "0")
+        assert "✗ 120 % is not possible" in cockpit.text()
+        assert cockpit.app.cockpit.state.pass_percent == 12
+        await cockpit.press("backspace", "backspace", "backspace", "9", "0")
+        assert "is not possible" not in cockpit.text()
+        assert cockpit.app.cockpit.pacer.refresh_hz == 10
+        await cockpit.press("escape")
+        assert "throughput, MiB/s over s" in cockpit.text()
+        assert "good" in cockpit.text()
+        await cockpit.press("space")
+        await cockpit.end()
+        assert world.script.marks[-1] == 90
+    assert read_preferences(tmp_path).preferences == Preferences("monochrome", RateUnit.MIB, 10, 90)
+
+
+async def test_a_file_that_is_wrong_is_told_in_the_app_and_set_aside_with_the_first_change(
+    world: Any, tmp_path: Path
+) -> None:
+    """It is told where it is, both when the app opens and in the settings."""
+    (tmp_path / FILE_NAME).write_text('units = "furlongs"\ntheme = 1')
+    world.settings_dir, world.loaded = tmp_path, read_preferences(tmp_path)
+    async with world.cockpit((120, 40)) as cockpit:
+        (told,) = cockpit.app._notifications
+        assert "units: 'furlongs' is not possible" in told.message
+        assert told.message.endswith(", and 1 more: the settings list them")
+        await cockpit.press("s")
+        assert "theme: 1 is not possible" in cockpit.text()
+        await cockpit.press("escape")
+        await cockpit.end()
+        assert read_preferences(tmp_path).problems
+        await cockpit.press("s", "tab", "tab", "5", "escape")
+        await cockpit.end()
+        assert (tmp_path / f"{FILE_NAME}.bad-1").exists()
+        assert any("bad-1" in told.message for told in cockpit.app._notifications)
