@@ -1,0 +1,49 @@
+"""Widgets that draw lines: an unchanged line is not repainted, and no line leaves the widget."""
+
+from typing import Any
+
+from linkgauge.tui.rendering.styled_lines import LineWidget
+from textual.content import Content
+from textual.geometry import Region
+
+from ..widgets.instrument_bench import Bench
+
+
+class Lines(LineWidget):
+    """Shows `texts`, and records the regions that it repaints."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__()
+        self.texts = texts
+        self.repainted: list[Region] = []
+
+    def draw(self, width: int, height: int) -> list[Content]:  # noqa: ARG002 (as LineWidget calls it)
+        """Return a line for each text."""
+        return [Content(text) for text in self.texts]
+
+    def refresh(self, *regions: Region, **options: Any) -> "Lines":
+        """Record the regions."""
+        self.repainted += regions
+        super().refresh(*regions, **options)
+        return self
+
+
+async def test_only_a_changed_line_is_repainted() -> None:
+    """A line that is gone counts as changed."""
+    app = Bench(Lines("a", "b", "c"))
+    async with app.run_test(size=(10, 5)):
+        widget = app.instrument
+        for texts, rows in ((("a", "b", "c"), []), (("a", "x", "c"), [1]), (("a", "x"), [2])):
+            widget.repainted.clear()
+            widget.texts = texts
+            widget.redraw()
+            assert widget.repainted == [Region(0, y, 10, 1) for y in rows]
+
+
+async def test_every_line_has_the_width_of_the_widget() -> None:
+    """Short and long ones, and the empty ones below them; lines past the height are left out."""
+    app = Bench(Lines("short", "much too long for it", *"cdefg"))
+    async with app.run_test(size=(10, 4)):
+        strips = [app.instrument.render_line(y) for y in range(6)]
+        assert [strip.cell_length for strip in strips] == [10] * 6
+        assert [strip.text.strip() for strip in strips] == ["short", "much too l", "c", "d", "", ""]

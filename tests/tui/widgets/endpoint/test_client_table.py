@@ -1,0 +1,41 @@
+"""The table of an endpoint's clients: columns for its width, and cells that follow the readings."""
+
+from dataclasses import replace
+
+import pytest
+from linkgauge.tui.text.numbers import RateUnit
+from linkgauge.tui.widgets.endpoint.client_table import ClientTable
+
+from .endpoint_values import CLIENTS, WidgetApp
+
+
+@pytest.mark.parametrize(("width", "columns"), [(80, 6), (120, 8), (200, 11)])
+async def test_a_wider_table_has_more_columns(width: int, columns: int) -> None:
+    """The rates are in each of them, and no line is wider than the screen."""
+    app = WidgetApp(ClientTable())
+    async with app.run_test(size=(width, 6)) as pilot:
+        app.widget.show(CLIENTS, RateUnit.MBIT)
+        await pilot.pause()
+        assert len(app.widget.columns) == columns
+        head, client, visitor, *_ = app.lines()
+        assert "receives" in head
+        assert "941" in client
+        assert "no run" in visitor
+        assert not any("\x1b" in line for line in app.lines())
+
+
+async def test_cells_follow_the_readings() -> None:
+    """A new rate, another unit, and a client that has left."""
+    app = WidgetApp(ClientTable())
+    async with app.run_test(size=(100, 6)) as pilot:
+        table = app.widget
+        table.show(CLIENTS, RateUnit.MBIT)
+        table.show((replace(CLIENTS[0], received_bit_s=500e6), CLIENTS[1]), RateUnit.MBIT)
+        await pilot.pause()
+        assert "500" in app.lines()[1]
+        assert "941" not in app.lines()[1]
+        table.show(CLIENTS[1:], RateUnit.MIB)
+        await pilot.pause()
+        assert "198.51.100.4" in app.lines()[1]
+        assert table.row_count == 1
+        assert "MiB/s" in str(table.border_subtitle)

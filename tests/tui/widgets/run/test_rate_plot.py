@@ -1,0 +1,63 @@
+"""The plot of a run: its axes, the expected rate, warm-up and changes."""
+
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.tui.widgets.run.rate_plot import RatePlot
+
+
+def plot_lines(cockpit: Any) -> list[str]:
+    """Return the lines of the plot, with plain spaces."""
+    return [line.plain.replace("\u00a0", " ") for line in cockpit.app.cockpit.query_one(RatePlot)._lines]
+
+
+def titles(cockpit: Any) -> tuple[str, str]:
+    """Return the title of the plot and its legend, with plain spaces."""
+    plot = cockpit.app.cockpit.query_one(RatePlot)
+    return str(plot.border_title).replace("\u00a0", " "), str(plot.border_subtitle).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_the_axes_stay_while_a_run_gets_slower(world: Any, size: tuple[int, int]) -> None:
+    """Rates would otherwise change their height; the time axis covers the whole duration from the start."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(8, 9e9)
+        await cockpit.settle()
+        before = plot_lines(cockpit)
+        world.script.run_for(40, 1e9)
+        await cockpit.settle()
+        after = plot_lines(cockpit)
+        assert before != after
+        assert [line[:8] for line in before] == [line[:8] for line in after]
+        assert before[-1] == after[-1]
+        assert before[-1].rstrip("─").endswith("30")
+
+
+async def test_the_time_axis_of_an_endless_run_grows_by_steps(world: Any) -> None:
+    """From 30 s to 60 s."""
+    async with world.cockpit((80, 24), plan=Plan(duration_ns=None)) as cockpit:
+        await cockpit.press("space")
+        for ticks, end in ((100, "30"), (40, "60")):
+            world.script.run_for(ticks, 9e9)
+            await cockpit.settle()
+            assert plot_lines(cockpit)[-1].rstrip("─").endswith(end)
+
+
+async def test_a_change_has_a_line_and_both_averages_in_the_title(world: Any) -> None:
+    """The legend explains each mark that is drawn, and no other."""
+    async with world.cockpit((120, 40), plan=Plan(duration_ns=30 * SECOND_NS)) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(40, 4e9)
+        await cockpit.settle()
+        assert titles(cockpit) == ("throughput, Mb/s over s", "░ warm-up   ━ expected   · peak")
+        world.script.change_settings(world.script.settings.with_changes(sessions=5))
+        world.script.run_for(40, 8e9)
+        await cockpit.settle()
+        title, legend = titles(cockpit)
+        assert title.startswith("throughput: 1 session ")
+        assert " → 5 sessions " in title
+        assert "│ change" in legend
+        (column,) = {line.index("│", 8) for line in plot_lines(cockpit)[:-1] if "│" in line[8:]}
+        assert column > 8
