@@ -1,4 +1,4 @@
-"""An app and screens that write only changed cells to the terminal, and wait while the terminal is behind.
+"""App and screen classes that write only changed cells, and wait while the terminal is behind.
 
 A slow line must cost frames, never data: a late frame shows the newest state.
 This is the one module that uses private parts of Textual; tests/tui/rendering/test_textual_internals.py names them.

@@ -1,4 +1,4 @@
-"""The rate of an endpoint in one direction, over all clients: the number, and a plot of the last minutes."""
+"""The rate of an endpoint in one direction: the number, and a plot of the last minutes."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The results of a sweep as lines: a map of rates in shades, the best settings, and saturation points. Pure."""
+"""The results of a sweep as lines: a shaded map of rates, the best settings, saturation points. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""CPU of both ends: the whole host, its hottest core, and what a MiB cost."""
+"""CPU of both ends: the load of the host and of its hottest core, and the CPU time for a MiB."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _BUSY: Final = 90.0
 
 
 class CpuPanel(LineWidget):
-    """Shows the CpuReading of both ends; with room for it, one column for each core."""
+    """Shows the CpuReading of both ends; from five rows on, also one column for each core."""
 
     DEFAULT_CSS = """
     CpuPanel { padding: 0 1; }
@@ -29,19 +29,16 @@ class CpuPanel(LineWidget):
         self.set_titles("cpu")
 
     def show(self, near: CpuReading, far: CpuReading, *, shared_host: bool) -> None:
-        """Show these values; `shared_host` says that both ends are one machine."""
+        """Show these values; with `shared_host`, both ends are one machine."""
         self._readings = (near, far)
         self._shared_host = shared_host
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Lay the lines out over the room there is."""
+        """Return the lines of both ends and their cost, cut to the width."""
         lines = [_load_line(reading, width) for reading in self._readings]
         if height >= 5:
-            cored = [
-                (line, _cores_line(reading, width)) for line, reading in zip(lines, self._readings, strict=True)
-            ]
-            lines = [line for pair in cored for line in pair]
+            lines = [line(reading, width) for reading in self._readings for line in (_load_line, _cores_line)]
         near, far = self._readings
         lines.append(
             Content.assemble(
@@ -76,17 +73,17 @@ def _load_line(reading: CpuReading, width: int) -> Content:
         (kernel, MUTED),
     )
     fraction = None if reading.host_percent is None else reading.host_percent / 100
-    drawn = bar(fraction, max(width - right.cell_length - 5, 0), LOAD)
-    return Content.assemble((f"{reading.end:<5}", MUTED), drawn, right)
+    load = bar(fraction, max(width - right.cell_length - 5, 0), LOAD)
+    return Content.assemble((f"{reading.end:<5}", MUTED), load, right)
 
 
 def _cores_line(reading: CpuReading, width: int) -> Content:
-    """Return one column for each core; the highest of several share one where there are too many."""
+    """Return one column for each core. If there is no room, a column is the busiest of several cores."""
     room = max(width - 5, 1)
     each = -(-len(reading.cores) // room) or 1
-    shown = [max(reading.cores[at : at + each]) for at in range(0, len(reading.cores), each)]
+    columns = [max(reading.cores[at : at + each]) for at in range(0, len(reading.cores), each)]
     parts: list[str | Content | tuple[str, str]] = ["     "]
-    for percent in shown:
+    for percent in columns:
         level = _LEVELS[min(int(percent / 100 * len(_LEVELS)), len(_LEVELS) - 1)]
         parts.append((level, "bold $text-warning" if percent >= _BUSY else LOAD))
     return Content.assemble(*parts)

@@ -1,4 +1,4 @@
-"""Why it is not faster: the findings, the one that explains most first, with what to do about it."""
+"""The findings: reasons for a rate below the expected one, the most important first, with its remedy."""
 
 from textual.content import Content
 from textual.widgets import Static
@@ -9,7 +9,7 @@ from ...text import numbers
 
 
 class FindingsPanel(Static):
-    """Shows findings; as high as they are long, and gone where there are none."""
+    """Shows findings in as many rows as they need; hidden if there are none."""
 
     DEFAULT_CSS = """
     FindingsPanel { height: auto; padding: 0 1 0 0; }
@@ -21,7 +21,7 @@ class FindingsPanel(Static):
         self.display = False
 
     def show(self, findings: tuple[Finding, ...]) -> None:
-        """Show these findings from the next frame on."""
+        """Show these findings."""
         if findings == self._findings:
             return
         self._findings = findings
@@ -30,20 +30,20 @@ class FindingsPanel(Static):
 
 
 def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
-    """Return the first finding whole, and what the others say."""
+    """Return the first finding with its remedy and evidence, and the headlines of the others."""
     lines: list[Content] = []
-    for number, one in enumerate(findings):
-        lines.append(_headline(one))
+    for number, finding in enumerate(findings):
+        lines.append(_headline(finding))
         if number == 0:
-            if one.code != "at-expected":
-                lines.append(Content.assemble(("→ ", "bold"), numbers.sanitize(one.remedy)))
-            lines.append(Content.styled(numbers.sanitize(one.evidence), MUTED))
+            if finding.code != "at-expected":
+                lines.append(Content.assemble(("→ ", "bold"), numbers.sanitize(finding.remedy)))
+            lines.append(Content.styled(numbers.sanitize(finding.evidence), MUTED))
     return lines
 
 
-def _headline(one: Finding) -> Content:
-    text = numbers.sanitize(one.text)
-    if one.code == "at-expected":
+def _headline(finding: Finding) -> Content:
+    text = numbers.sanitize(finding.text)
+    if finding.code == "at-expected":
         return Content.assemble(("● ", GOOD), text)
-    share = numbers.share_of_gap(one.share)
+    share = numbers.share_of_gap(finding.share)
     return Content.assemble(("◆ ", f"bold {SHORT}"), (f"{share}: " if share else "", ""), (text, "bold"))

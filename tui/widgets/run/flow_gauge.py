@@ -1,4 +1,4 @@
-"""The gauge of a direction: the rate in large digits, its percentage of the expected rate, and a bar."""
+"""The gauge of one direction: the rate in large digits, its share of the expected rate, and a bar."""
 
 from collections.abc import Sequence
 from math import floor, log10
@@ -19,10 +19,10 @@ from ...text import numbers
 
 # The higher tick is at nine tenths of the bar: a rate above it still has room.
 _TICK: Final = 0.9
-_RATE_SIDE, _PERCENT_SIDE, _BETWEEN = 12, 10, 2  # cells beside the figures, and between the two
+_RATE_NOTE, _PERCENT_NOTE, _GAP = 12, 10, 2  # cells right of the rate, right of the percentage, between both
 _ROOM_FOR_TICKS: Final = 60  # from this width on, the title explains the ticks
-_SMALL_ROWS: Final = 3
-_SCALED_FROM: Final = 6  # rows
+_LOW_ROWS: Final = 3  # up to this height, large digits leave no rows for text
+_SCALE_FROM: Final = 6  # rows
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
 _SENDERS: Final = {Direction.OUT: "near sends", Direction.IN: "far sends", Direction.DUPLEX: "both send"}
 _ASKERS: Final = {Direction.OUT: "near asks", Direction.IN: "far asks", Direction.DUPLEX: "both ask"}
@@ -30,7 +30,7 @@ _RATING_WORDS: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ f
 
 
 class FlowGauge(LineWidget):
-    """Shows a FlowReading, in digits as large as fit."""
+    """Shows a FlowReading in the largest digits for which there is room."""
 
     DEFAULT_CSS = """
     FlowGauge { padding: 0 1; }
@@ -47,9 +47,9 @@ class FlowGauge(LineWidget):
         self.redraw()
 
     def draw(self, width: int, height: int) -> Sequence[Content]:
-        """Return the numbers, and below them the bar and its scale."""
+        """Return the digits, the bar, and from six rows on its scale."""
         reading = self._reading
-        is_scaled = height >= _SCALED_FROM
+        is_scaled = height >= _SCALE_FROM
         rows = max(height - 1 - is_scaled, 1)
         font = _font_of_both(reading, width, rows)
         self.set_titles(
@@ -72,84 +72,84 @@ class FlowGauge(LineWidget):
         return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
     def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:
-        """Return the title: the direction and its sender, and whatever has no room elsewhere."""
+        """Return the title: the direction and its sender, and values for which the gauge itself has no room."""
         reading = self._reading
         name = _NAMES[reading.direction]
-        by = _SENDERS if reading.response_bits is None else _ASKERS
+        initiators = _SENDERS if reading.response_bits is None else _ASKERS
         if not is_wide and not is_scaled:
-            return Content.assemble(f"{name} {_unit(reading)} ", self._judged_percent())
-        said = Content(f"{name} {by[reading.direction]}")
+            return Content.assemble(f"{name} {_unit(reading)} ", self._rated_percent())
+        title = Content(f"{name} {initiators[reading.direction]}")
         if is_scaled or reading.expected is None or width < _ROOM_FOR_TICKS:
-            return said
+            return title
         ticks = f"   {EXPECTED_TICK} expected {reading.number(reading.expected.bit_s)}"
         if reading.peak_above_expected is not None:
             ticks += f"   {PEAK_TICK} peak {reading.number(reading.peak_above_expected.bit_s)}"
-        return Content.assemble(said, (ticks, MUTED))
+        return Content.assemble(title, (ticks, MUTED))
 
     def _wide(self, font: DigitFont, rows: int) -> list[Content]:
         """Return the rate and its percentage side by side, each with its unit and details."""
         reading = self._reading
         rate = big_digits(align_right(_number(reading), _widest(reading)), font)
-        judged = self.rating()
-        percent, beside = [""] * rows, [Content("")] * rows
+        rating = self.rating()
+        percent, percent_notes = [""] * rows, [Content("")] * rows
         if reading.expected is not None:
             percent = big_digits(align_right(self._percent(), "99.9"), font)
             chip = (
-                Content.styled(f" {_RATING_WORDS[judged]} ", RATING_CHIP_STYLES[judged]) if judged else Content("")
+                Content.styled(f" {_RATING_WORDS[rating]} ", RATING_CHIP_STYLES[rating]) if rating else Content("")
             )
             of = Content.styled(f"of {reading.number(reading.expected.bit_s)}", MUTED)
-            beside = _spread([Content.styled("%", "bold"), of, chip], font.rows)
+            percent_notes = _spread([Content.styled("%", "bold"), of, chip], font.rows)
         lines = [
             Content.assemble(
                 style_digits(left, "$foreground"),
                 " ",
-                _filled(unit, _RATE_SIDE),
-                " " * (_BETWEEN - 1),
-                style_digits(right, RATING_STYLES[judged]),
+                rate_note.truncate(_RATE_NOTE, ellipsis=True, pad=True),
+                " " * (_GAP - 1),
+                style_digits(right, RATING_STYLES[rating]),
                 " ",
-                word,
+                percent_note,
             )
-            for left, unit, right, word in zip(
-                rate, _spread(self._units(), font.rows), percent, beside, strict=False
+            for left, rate_note, right, percent_note in zip(
+                rate, _spread(self._rate_notes(), font.rows), percent, percent_notes, strict=False
             )
         ]
         return [*lines, *[Content("")] * (rows - len(lines))]
 
     def _narrow(self, width: int, rows: int) -> list[Content]:
-        """Return the rate alone in large digits, and below it, as far as there is room, the rest as text."""
+        """Return only the rate in large digits, and as text below it as much of the rest as there is room for."""
         reading = self._reading
-        font = largest_font(_widest(reading), width, rows if rows <= _SMALL_ROWS else rows - 2)
+        font = largest_font(_widest(reading), width, rows if rows <= _LOW_ROWS else rows - 2)
         if font is None:
             lines = [Content.styled(_number(reading), "bold")]
         else:
-            shown = big_digits(align_right(_number(reading), _widest(reading)), font)
-            lines = [style_digits(row, "$foreground") for row in shown]
-        unit, *details = self._units()
+            digits = big_digits(align_right(_number(reading), _widest(reading)), font)
+            lines = [style_digits(row, "$foreground") for row in digits]
+        unit, *details = self._rate_notes()
         below = [Content.assemble(unit, "  ", details[0])]
         if reading.expected is not None:
             of = f" of {reading.number(reading.expected.bit_s)}"
-            below.append(Content.assemble(self._judged_percent(), (of, MUTED)))
+            below.append(Content.assemble(self._rated_percent(), (of, MUTED)))
         below += details[1:]
         lines = [line.truncate(width, ellipsis=True) for line in [*lines, *below][:rows]]
         return [*lines, *[Content("")] * (rows - len(lines))]
 
-    def _judged_percent(self) -> Content:
+    def _rated_percent(self) -> Content:
         """Return the percentage with its mark: `▼ 78.0 %`; empty if no rate is expected."""
         if self._reading.expected is None:
             return Content("")
-        judged = self.rating()
-        mark = f"{_RATING_WORDS[judged][0]} " if judged else ""
-        return Content.styled(f"{mark}{self._percent()}{numbers.NBSP}%", f"bold {RATING_STYLES[judged]}")
+        rating = self.rating()
+        mark = f"{_RATING_WORDS[rating][0]} " if rating else ""
+        return Content.styled(f"{mark}{self._percent()}{numbers.NBSP}%", f"bold {RATING_STYLES[rating]}")
 
     def _percent(self) -> str:
-        """Return the percentage without its sign, in three digits: it keeps its width."""
+        """Return the percentage without its sign, in three digits, so that its width is constant."""
         percent = self._reading.percent
         if percent is None:
             return numbers.UNKNOWN
         return numbers.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
 
-    def _units(self) -> list[Content]:
-        """Return the texts beside the rate: its unit first."""
+    def _rate_notes(self) -> list[Content]:
+        """Return the texts right of the rate: its unit, the rate in another unit or the latency, the error."""
         reading = self._reading
         lines = [Content.styled(_unit(reading), "bold")]
         if reading.response_bits is not None:
@@ -162,12 +162,12 @@ class FlowGauge(LineWidget):
 
     def _bar(self, width: int, full: float) -> Content:
         reading = self._reading
-        tick, best = (
-            None if one is None or not full else one.bit_s / full
-            for one in (reading.expected, reading.peak_above_expected)
+        tick, peak = (
+            None if rate is None or not full else rate.bit_s / full
+            for rate in (reading.expected, reading.peak_above_expected)
         )
         fraction = (reading.bit_s or 0.0) / full if full else None
-        return bar(fraction, width, DIRECTION_STYLES[reading.direction], tick, best)
+        return bar(fraction, width, DIRECTION_STYLES[reading.direction], tick, peak)
 
 
 def _unit(reading: FlowReading) -> str:
@@ -180,8 +180,9 @@ def _places(reading: FlowReading, bit_s: float) -> int:
 
 
 def _top(reading: FlowReading) -> float:
-    known = [one.bit_s for one in (reading.expected, reading.peak) if one is not None]
-    return max([*known, reading.highest_bit_s])
+    """Return the highest rate that this gauge has to show."""
+    rates = [rate.bit_s for rate in (reading.expected, reading.peak) if rate is not None]
+    return max([*rates, reading.highest_bit_s])
 
 
 def _number(reading: FlowReading) -> str:
@@ -195,22 +196,18 @@ def _widest(reading: FlowReading) -> str:
 
 
 def _font_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
-    """Return the largest font in which the rate and its percentage have room side by side."""
-    room = width - 2 - _RATE_SIDE - _BETWEEN - _PERCENT_SIDE
+    """Return the largest font in which the rate and its percentage fit in one row, or None."""
+    room = width - 2 - _RATE_NOTE - _GAP - _PERCENT_NOTE
     both = _widest(reading) + ("99.9" if reading.expected else "")
     return largest_font(both, room, rows)
 
 
 def _spread(parts: Sequence[Content], rows: int) -> list[Content]:
-    """Return parts line by line from the top, the last of several at the bottom."""
+    """Return `rows` lines: the parts from the top, and the last of several at the bottom."""
     if len(parts) >= rows:
         return list(parts[:rows])
     head, last = (parts[:-1], parts[-1:]) if len(parts) > 1 else (parts, ())
     return [*head, *[Content("")] * (rows - len(parts)), *last]
-
-
-def _filled(content: Content, width: int) -> Content:
-    return content.truncate(width, ellipsis=True, pad=True)
 
 
 def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
@@ -227,23 +224,22 @@ def _source(expected: ExpectedRate | None) -> str:
 
 def _full_scale(reading: FlowReading) -> float:
     """Return the rate at the right end of the bar."""
-    known = [one.bit_s for one in (reading.expected, reading.peak_above_expected) if one is not None]
-    return max(known) / _TICK if known else _round_up(reading.highest_bit_s)
+    rates = [rate.bit_s for rate in (reading.expected, reading.peak_above_expected) if rate is not None]
+    return max(rates) / _TICK if rates else _round_up(reading.highest_bit_s)
 
 
 def _scale(reading: FlowReading, full: float, width: int) -> Content:
     """Return the line below the bar: zero, and the rate of each tick."""
     line = list("0".ljust(width))
     free_from = 2
-    ticks = [
-        (one, name) for one, name in ((reading.expected, "expected"), (reading.peak_above_expected, "peak")) if one
-    ]
+    rates = ((reading.expected, "expected"), (reading.peak_above_expected, "peak"))
+    ticks = [(rate, name) for rate, name in rates if rate]
     if not ticks and full:
         end = reading.number(full, 0)
         line[-len(end) :] = end
-    for one, name in ticks:
-        at = tick_cell(one.bit_s / full, width)
-        number = reading.number(one.bit_s)
+    for rate, name in ticks:
+        at = tick_cell(rate.bit_s / full, width)
+        number = reading.number(rate.bit_s)
         for text in (f"{name} {number} ▲", f"{number} ▲", "▲"):
             start = at + 1 - len(text)
             if start >= free_from:

@@ -1,4 +1,4 @@
-"""All instruments in their places: takes a View, and hands each its values."""
+"""All instruments of the run screen: their layout, and the values of each from one snapshot."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal
 
 from ....engine.model.plan import Direction, End
-from ....engine.results.summary import CpuSummary, Measurement, Summary
+from ....engine.results.summary import CpuSummary
 from ...state.instrument_values import CpuReading, FlowReading, Phase, response_bits_of
 from ...state.live_readings import CockpitSnapshot
 from .cpu_panel import CpuPanel
@@ -17,17 +17,17 @@ from .verdict_panel import VerdictPanel
 
 
 class Instruments(Container):
-    """Gauges on top, the plot in the middle, sessions, CPU and verdict below."""
+    """Shows gauges at the top, the plot in the middle, and sessions, CPU and verdict below."""
 
     def __init__(self) -> None:
         super().__init__(id="instruments")
 
     def compose(self) -> ComposeResult:
-        """Lay the instruments out; CPU has two places, of which the width chooses one."""
+        """Lay out the instruments. CPU has two places: the style sheet shows one, depending on the width."""
         with Horizontal(id="gauges"):
             for direction in Direction:
                 yield FlowGauge(direction)
-            yield CpuPanel(widget_id="cpu-beside")
+            yield CpuPanel(widget_id="cpu-right")
         yield PlotArea()
         with Container(id="bottom"):
             yield CpuPanel(widget_id="cpu-below")
@@ -36,14 +36,14 @@ class Instruments(Container):
 
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""
-        board = view.readings
-        direction = (board.settings if board else view.plan.settings).direction
-        for gauge_of in Direction:
-            gauge = self.query_one(f"#gauge-{gauge_of}", FlowGauge)
-            gauge.display = gauge_of is direction or gauge_of in direction.flows
+        readings = view.readings
+        direction = (readings.settings if readings else view.plan.settings).direction
+        for flow in Direction:
+            gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
+            gauge.display = flow is direction or flow in direction.flows
             if gauge.display:
                 gauge.pass_percent = view.pass_percent
-                gauge.show(replace(_flow(view, gauge_of), units=view.units))
+                gauge.show(replace(_flow(view, flow), units=view.units))
         near, far = _cpu(view, End.NEAR), _cpu(view, End.FAR)
         shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
         for panel in self.query(CpuPanel):
@@ -51,22 +51,22 @@ class Instruments(Container):
         self.query_one(PlotArea).show(view)
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
-        rows = board.session_rows() if board else ()
-        answer_bits = response_bits_of(board.plan if board else view.plan)
-        self.query_one(SessionTable).show(rows, board.retransmits() if board else None, answer_bits)
+        rows = readings.session_rows() if readings else ()
+        response_bits = response_bits_of(readings.plan if readings else view.plan)
+        self.query_one(SessionTable).show(rows, readings.retransmits() if readings else None, response_bits)
         self.query_one(VerdictPanel).show(view)
 
 
 def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
-    board = view.readings
+    """Return the flow of one direction: of the last interval during a run, of the whole run after it."""
     peak = view.peak[direction]
-    if board is None:
+    if view.readings is None:
         expected = view.expectation[direction]
         return FlowReading(direction, expected=expected, response_bits=response_bits_of(view.plan), peak=peak)
-    now = replace(board.flow(direction), peak=peak)
+    now = replace(view.readings.flow(direction), peak=peak)
     if view.summary is None:
         return now
-    measured = _measured(view.summary, direction)
+    measured = view.summary.measured[direction]
     return FlowReading(
         direction,
         measured.bit_s if measured is not None and measured.span_ns > 0 else None,
@@ -82,12 +82,8 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     )
 
 
-def _measured(summary: Summary, direction: Direction) -> Measurement | None:
-    return summary.measured[direction]
-
-
 def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
-    """Return the load of one end: of the last second while a run goes on, then of the whole run."""
+    """Return the load of one end: of the last second during a run, of the whole run after it."""
     if view.readings is None:
         return CpuReading(end)
     now = view.readings.cpu(end)

@@ -1,4 +1,4 @@
-"""The middle of the screen: the plot and latency beside it, or what to do while there is nothing to plot."""
+"""The middle of the screen: the plot and the latency, or a problem, or the first steps before any run."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ _REMEDIES: Final = (
 
 
 class PlotArea(Container):
-    """Shows the plot of a View, its problem, or the first steps."""
+    """Shows the plot and the latency of the run, or a problem with its remedies, or the first steps."""
 
     DEFAULT_CSS = """
     PlotArea > #notice {
@@ -40,10 +40,10 @@ class PlotArea(Container):
 
     def __init__(self) -> None:
         super().__init__(id="stage")
-        self._said = Content("")
+        self._text = Content("")
 
     def compose(self) -> ComposeResult:
-        """Lay both out over the same room."""
+        """Lay out the plots and the notice, which takes their place."""
         yield LatencyBars()
         yield RatePlot()
         with VerticalScroll(id="notice"):
@@ -62,13 +62,13 @@ class PlotArea(Container):
         if plot.display:
             plot.show(view)
             return
-        said = _welcome(view) if view.problem is None else _problem(view.problem.text)
-        if said.is_same(self._said):
+        text = _welcome(view) if view.problem is None else _problem(view.problem.text)
+        if text.is_same(self._text):
             return
-        self._said = said
+        self._text = text
         notice.set_class(view.problem is not None, "-problem")
         notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
-        notice.query_one(Static).update(said)
+        notice.query_one(Static).update(text)
 
 
 def _problem(problem: str) -> Content:

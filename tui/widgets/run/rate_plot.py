@@ -1,7 +1,7 @@
-"""The plot of the rate over time: a filled area, the expected rate as a line, warm-up hatched, changes marked.
+"""The plot of the rate over time, with the expected rate, the warm-up and the changes of settings.
 
-Both axes grow by steps, and never shrink during a run. Each period between two changes has its settings and its
-average above it, so that before and after are side by side.
+Both axes grow in steps, and never shrink during a run. Each period has its settings and its average above it, so
+that those before and after a change can be compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,14 +22,14 @@ from ...state.plot_columns import PlotColumn, plot_columns
 from ...text import numbers
 
 _HEADROOM: Final = 1.15
-# Lengths of the time axis of a run without an end: it grows to the next when it is full.
+# Lengths of the time axis of a run without a duration: a full axis grows to the next one.
 _SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
 _SHADES: Final = 12
-_STEP_NS: Final = SECOND_NS // 2  # the largest instrument, and the one that changes least
+_REDRAW_NS: Final = SECOND_NS // 2  # less often than the gauges: this is the largest instrument to paint
 
 
 class RatePlot(LineWidget):
-    """Draws the periods of a run."""
+    """Shows the rates of a run, period by period."""
 
     DEFAULT_CSS = """
     RatePlot { padding: 0 1; }
@@ -46,7 +46,7 @@ class RatePlot(LineWidget):
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""
         periods = view.readings.periods if view.readings else []
-        elapsed = view.readings.elapsed_ns // _STEP_NS if view.readings else 0
+        elapsed = view.readings.elapsed_ns // _REDRAW_NS if view.readings else 0
         moment = (len(periods), elapsed, view.summary is None, view.units)
         if periods is self._periods and moment == self._moment:
             return
@@ -57,7 +57,7 @@ class RatePlot(LineWidget):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Draw into the room there is."""
+        """Return the plot with its axes, or nothing if there is no room."""
         if width < 20 or height < 4 or self._view is None:
             return []
         rows, room = height - 1, width - GUTTER
@@ -78,31 +78,32 @@ class RatePlot(LineWidget):
         """Return the top of the y axis; it never falls during a run."""
         direction = self._periods[-1].settings.direction if self._periods else Direction.OUT
         peak = self._view.peak[direction] if self._view else None
-        expected = max((one.bit_s for period in self._periods if (one := period.expected_rate())), default=0.0)
-        highest = max(
-            (p.bit_s for period in self._periods for ps in period.points.values() for p in ps), default=0.0
-        )
+        rates = [period.expected_rate() for period in self._periods]
+        expected = max((rate.bit_s for rate in rates if rate), default=0.0)
+        points = (point for period in self._periods for flow in period.points.values() for point in flow)
+        highest = max((point.bit_s for point in points), default=0.0)
         self._top_bit_s = max(self._top_bit_s, max(expected, peak.bit_s if peak else 0.0) * _HEADROOM)
         if highest * 1.02 > self._top_bit_s:
             self._top_bit_s = _nice_above(highest * 1.02)
         return self._top_bit_s or 1e9
 
     def _span_s(self) -> float:
-        board = self._view.readings if self._view else None
-        if board is not None and board.plan.duration_ns is not None:
-            return board.plan.duration_ns / SECOND_NS
-        elapsed_s = (board.elapsed_ns if board else 0) / SECOND_NS
+        """Return the length of the time axis: the duration of the run, or a step above the elapsed time."""
+        readings = self._view.readings if self._view else None
+        if readings is not None and readings.plan.duration_ns is not None:
+            return readings.plan.duration_ns / SECOND_NS
+        elapsed_s = (readings.elapsed_ns if readings else 0) / SECOND_NS
         return float(next((span for span in _SPANS_S if span >= elapsed_s), ceil(elapsed_s)))
 
     def _draw_rates(self, canvas: Canvas, top: float, span_s: float) -> None:
-        """Draw the expected rate: in dashes, so that a rate of the same height shows between them."""
+        """Draw the expected and the peak rate in dashes: a measured rate at their height shows in the gaps."""
         for period in self._periods:
             until_s = period.until_s if period.until_s is not None else span_s
-            for one, each, mark in ((period.expected_rate(), 2, "━"), (_peak(self._view, period), 1, "·")):
-                if one is None:
+            for rate, length, mark in ((period.expected_rate(), 2, "━"), (_peak(self._view, period), 1, "·")):
+                if rate is None:
                     continue
-                y = _row_of(one.bit_s, top, canvas.height)
-                for x in _dashes(period.from_s, until_s, span_s / canvas.width, each):
+                y = _row_of(rate.bit_s, top, canvas.height)
+                for x in _dashes(period.from_s, until_s, span_s / canvas.width, length):
                     canvas.overlay(x, y, mark, EXPECTED)
 
     def _draw_changes(self, canvas: Canvas, span_s: float) -> None:
@@ -118,10 +119,8 @@ class RatePlot(LineWidget):
                 for y in range(canvas.height):
                     canvas.overlay(x, y, "│", "bold $foreground")
                 x += 1
-            label, rate = (
-                _period_label(self._periods, number),
-                "" if average is None else _number(self._view, average),
-            )
+            label = _period_label(self._periods, number)
+            rate = "" if average is None else _number(self._view, average)
             for text in (f"{label} {rate}".strip(), rate or label, ""):
                 if len(text) < until - x:
                     canvas.write(x, canvas.height - 1, text, "bold $foreground")
@@ -129,25 +128,25 @@ class RatePlot(LineWidget):
 
 
 def _period_label(periods: Sequence[PlotPeriod], number: int) -> str:
-    """Return the settings that changed at the start of a period; of the first, those that changed next."""
+    """Return the settings that changed at the start of a period, or for the first, at its end."""
     other = periods[number - 1] if number else periods[1]
     return numbers.settings_change(other.settings, periods[number].settings)
 
 
 def _draw_column(canvas: Canvas, x: int, column: PlotColumn, top: float) -> None:
-    """Draw one direction on top of the other, in a few shades: the higher, the brighter."""
+    """Draw the directions of a column on top of each other, in shades that are brighter towards the top."""
     base, total, below = 0, 0.0, column.rates[0][0]
     for flow, bit_s in column.rates:
         total += bit_s
         high = max(to_eighths(total / top, canvas.height), base)
         for y in range(base // 8, ceil(high / 8)):
-            part, under = min(high - 8 * y, 8), base - 8 * y
+            part, lower_part = min(high - 8 * y, 8), base - 8 * y
             shade = _shade(flow, y, canvas.height)
             if column.warmup:
                 canvas.put(x, y, "░" if part > 2 else "▁", f"{DIRECTION_STYLES[flow]} 60%")
-            elif under > 0:  # the direction below ends within this cell
+            elif lower_part > 0:  # the direction below ends within this cell
                 ground = f" on {shade}" if part == 8 else ""
-                canvas.put(x, y, EIGHTHS[under], f"{_shade(below, y, canvas.height)}{ground}")
+                canvas.put(x, y, EIGHTHS[lower_part], f"{_shade(below, y, canvas.height)}{ground}")
             elif part == 8:
                 canvas.put(x, y, " ", f"on {shade}")
             else:
@@ -171,10 +170,10 @@ def _peak(view: CockpitSnapshot | None, period: PlotPeriod) -> ExpectedRate | No
     return peak if peak and expected and peak.bit_s > expected.bit_s else None
 
 
-def _dashes(from_s: float, until_s: float, step_s: float, drawn: int) -> Iterator[int]:
-    """Yield the columns of dashes: the first `drawn` of every four."""
+def _dashes(from_s: float, until_s: float, step_s: float, length: int) -> Iterator[int]:
+    """Yield the columns of dashes: the first `length` of every four."""
     for x in range(floor(from_s / step_s), ceil(until_s / step_s) + 1):
-        if x % 4 < drawn and from_s <= x * step_s <= until_s:
+        if x % 4 < length and from_s <= x * step_s <= until_s:
             yield x
 
 
@@ -184,36 +183,37 @@ def _rate_labels(top: float, rows: int, unit: float) -> dict[int, str]:
 
 
 def _second_labels(span_s: float, room: int) -> list[tuple[int, str]]:
-    """Return the labels of the time axis: each begins where its second does."""
+    """Return the labels of the time axis; each begins at the column of its second."""
     return [(round(second / span_s * room), f"{second:g}") for second in ticks(span_s, max(room // 12, 2))[1:]]
 
 
 def _title(periods: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:
     """Return the title: the quantity and its unit, and the averages before and after the newest change."""
-    name, unit = ("throughput", view.units.value) if _answer_bits(view) is None else ("transactions", "/s")
+    is_rate = _response_bits(view) is None
+    name, unit = ("throughput", view.units.value) if is_rate else ("transactions", "/s")
     if len(periods) < 2:
-        return f"{name}, {unit} over s" if name == "throughput" else f"{name} a second, over s"
+        return f"{name}, {unit} over s" if is_rate else f"{name} a second, over s"
     before, after = period_averages(periods, view.latest_summary)[-2:]
     names = [
         numbers.settings_change(periods[-1].settings, periods[-2].settings),
         numbers.settings_change(periods[-2].settings, periods[-1].settings),
     ]
-    told = [f"{change} {_number(view, rate)}" for change, rate in zip(names, (before, after), strict=True)]
-    return f"{name}: {' → '.join(told)}{numbers.NBSP}{unit}{numbers.gain(before, after)}"
+    averages = [f"{change} {_number(view, rate)}" for change, rate in zip(names, (before, after), strict=True)]
+    return f"{name}: {' → '.join(averages)}{numbers.NBSP}{unit}{numbers.gain(before, after)}"
 
 
-def _answer_bits(view: CockpitSnapshot) -> int | None:
-    """Return the payload of a transaction if the plot shows transactions a second."""
+def _response_bits(view: CockpitSnapshot) -> int | None:
+    """Return the payload of a transaction if the plot shows transactions a second, else None."""
     return response_bits_of(view.readings.plan if view.readings else view.plan)
 
 
 def _unit_bits(view: CockpitSnapshot) -> float:
     """Return the bits in one unit of the y axis."""
-    return float(_answer_bits(view) or view.units.bit_s)
+    return float(_response_bits(view) or view.units.bit_s)
 
 
 def _number(view: CockpitSnapshot, bit_s: float | None) -> str:
-    bits = _answer_bits(view)
+    bits = _response_bits(view)
     return numbers.rate_in_unit(bit_s, view.units) if bits is None else numbers.rate_number(bit_s, bits)
 
 

@@ -1,4 +1,4 @@
-"""The table of sessions: up to 128 in each direction, of which only visible rows are drawn."""
+"""The table of up to 128 sessions in each direction; only its visible, changed rows are repainted."""
 
 from typing import ClassVar, Final
 
@@ -15,17 +15,18 @@ from ...text import numbers
 
 _HEAD: Final = f"{'#':>4} {'Mb/s':>8} {'rtt':>9} {'retx':>6} {'cwnd':>6}"
 _HEAD_OF_TRANSACTIONS: Final = _HEAD.replace("   Mb/s", "trans/s")
-_BAR_FROM: Final = len(_HEAD) + 4
+_BAR_GAP: Final = " " * 4
+_NARROWEST_BAR: Final = 8
 
 
 class SessionTable(ScrollView, can_focus=True):
-    """One line for each session: the receiver's rate; the sender's RTT, retransmits and cwnd."""
+    """Shows a row for each session: the receiver's rate, and the sender's RTT, retransmits and cwnd."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "session-table--head",
         "session-table--out",
         "session-table--in",
-        "session-table--quiet",
+        "session-table--muted",
     }
     DEFAULT_CSS = """
     SessionTable {
@@ -35,7 +36,7 @@ class SessionTable(ScrollView, can_focus=True):
         & .session-table--head { color: $foreground 62%; text-style: bold; }
         & .session-table--out { color: $primary; }
         & .session-table--in { color: $success; }
-        & .session-table--quiet { color: $foreground 62%; }
+        & .session-table--muted { color: $foreground 62%; }
     }
     """
 
@@ -45,8 +46,8 @@ class SessionTable(ScrollView, can_focus=True):
         self._subtitle_text = ""
         self._response_bits: int | None = None
         self._base: Style | None = None
-        self._best_bit_s = 0.0
-        self._looks: tuple[object, list[tuple[SessionRow, int]]] = (None, [])
+        self._highest_bit_s = 0.0
+        self._last_frame: tuple[object, list[tuple[SessionRow, int]]] = (None, [])
         self.border_title = "sessions"
 
     def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, response_bits: int | None = None) -> None:
@@ -59,46 +60,50 @@ class SessionTable(ScrollView, can_focus=True):
             self.border_title = Content(f"sessions {len(rows)}" if rows else "sessions")
             self.border_subtitle = Content(subtitle)
         self._rows, self._subtitle_text = rows, subtitle
-        self._best_bit_s = max((row.bit_s or 0.0 for row in rows), default=0.0)
+        self._highest_bit_s = max((row.bit_s or 0.0 for row in rows), default=0.0)
         self._fit()
         self._refresh_changed()
 
     def _refresh_changed(self) -> None:
-        """Repaint the lines that have changed: few of many sessions do so in one frame."""
-        head = (self._response_bits, len(self._rows), self.size)
-        looks = [(row, self._bar_cells(row)) for row in self._rows]
-        before, self._looks = self._looks, (head, looks)
-        if before[0] != head:
+        """Repaint the visible rows that have changed: of many sessions, few do so in one frame."""
+        layout = (self._response_bits, len(self._rows), self.size)
+        rows = [(row, self._bar_cells(row)) for row in self._rows]
+        (last_layout, last_rows), self._last_frame = self._last_frame, (layout, rows)
+        if last_layout != layout:
             self.refresh()
             return
-        first, width = 1 - round(self.scroll_y), self.size.width
-        changed = [y for y, pair in enumerate(zip(before[1], looks, strict=True), first) if pair[0] != pair[1]]
-        lines = [Region(0, y, width, 1) for y in changed if 1 <= y < self.size.height]
+        first, (width, height) = 1 - round(self.scroll_y), self.size
+        lines = [
+            Region(0, y, width, 1)
+            for y, (row, last) in enumerate(zip(rows, last_rows, strict=True), first)
+            if row != last and 1 <= y < height
+        ]
         if lines:
             self.refresh(*lines)
 
     def _bar_cells(self, row: SessionRow) -> int:
-        room = self.scrollable_content_region.width - _BAR_FROM
-        if room < 8 or self._best_bit_s <= 0:
+        """Return the length of a row's bar: that of the fastest session fills the table."""
+        room = self.scrollable_content_region.width - len(_HEAD) - len(_BAR_GAP)
+        if room < _NARROWEST_BAR or self._highest_bit_s <= 0:
             return 0
-        return round((row.bit_s or 0.0) / self._best_bit_s * room)
+        return round((row.bit_s or 0.0) / self._highest_bit_s * room)
 
     def on_resize(self, _event: Resize) -> None:
-        """Scroll over the new height."""
+        """Adapt the scroll range to the new size."""
         self._fit()
 
     def _fit(self) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows) + 1)
 
     def render_line(self, y: int) -> Strip:
-        """Return the header for the first line, and below it the rows in view."""
+        """Return the header for the first line, and the rows in view for those below it."""
         width = self.scrollable_content_region.width
         base = self.rich_style if y == 0 or self._base is None else self._base
         if y == 0:
-            self._base = base  # looked up once a frame: that takes as long as drawing the line
+            self._base = base  # once a frame: it takes as long as drawing a line
             head = base + self.get_component_rich_style("session-table--head", partial=True)
-            names = _HEAD if self._response_bits is None else _HEAD_OF_TRANSACTIONS
-            return Strip([Segment(names, head)]).adjust_cell_length(width, base)
+            titles = _HEAD if self._response_bits is None else _HEAD_OF_TRANSACTIONS
+            return Strip([Segment(titles, head)]).adjust_cell_length(width, base)
         number = y - 1 + round(self.scroll_y)
         if number >= len(self._rows):
             return Strip.blank(width, base)
@@ -106,9 +111,9 @@ class SessionTable(ScrollView, can_focus=True):
         return Strip(self._segments(row, base)).adjust_cell_length(width, base)
 
     def _segments(self, row: SessionRow, base: Style) -> list[Segment]:
-        quiet = base + self.get_component_rich_style("session-table--quiet", partial=True)
+        muted = base + self.get_component_rich_style("session-table--muted", partial=True)
         segments = [
-            Segment(f"{numbers.arrow(row.direction)}{row.session:>3} ", quiet),
+            Segment(f"{numbers.arrow(row.direction)}{row.session:>3} ", muted),
             Segment(f"{numbers.rate_number(row.bit_s, self._response_bits):>8} ", base + Style(bold=True)),
             Segment(f"{numbers.milliseconds(row.rtt_us):>9} ", base),
             Segment(f"{numbers.count(row.retransmits):>6} ", base),
@@ -116,5 +121,5 @@ class SessionTable(ScrollView, can_focus=True):
         ]
         if length := self._bar_cells(row):
             style = base + self.get_component_rich_style(f"session-table--{row.direction}", partial=True)
-            segments.append(Segment("    " + "▬" * length, style))
+            segments.append(Segment(_BAR_GAP + "▬" * length, style))
         return segments

@@ -1,4 +1,4 @@
-"""Two lines under the title: the preset with what it expects, and the toggles."""
+"""Two lines below the title: the preset with its expected rate, and the settings with their keys."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,7 +17,7 @@ _WIDE = 140
 
 
 class SettingsBar(LineWidget):
-    """What a run is made with. Chosen values stand in brackets, so that they show without colour."""
+    """Shows the preset and the settings. Brackets mark the current values without colour."""
 
     DEFAULT_CSS = """
     SettingsBar {
@@ -36,13 +36,13 @@ class SettingsBar(LineWidget):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Lay both lines out over the width there is."""
+        """Return both lines, cut to the width."""
         del height
         view = self._view
         if view is None:
             return []
         return [
-            line.truncate(width, ellipsis=True) for line in (_preset_line(view, width), _toggle_line(view, width))
+            line.truncate(width, ellipsis=True) for line in (_preset_line(view, width), _settings_line(view, width))
         ]
 
 
@@ -51,80 +51,79 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     preset = view.preset
     expected = view.expectation[view.plan.settings.direction]
     if expected is None:
-        said = Content.styled("nothing to expect", MUTED)
+        expectation = Content.styled("nothing to expect", MUTED)
     elif roomy:
-        said = Content.assemble(("expects ", MUTED), numbers.expected_rate(expected))
+        expectation = Content.assemble(("expects ", MUTED), numbers.expected_rate(expected))
     else:
-        said = Content.assemble(("expects ", MUTED), numbers.mbit(expected.bit_s), f" {expected.basis}")
+        expectation = Content.assemble(("expects ", MUTED), numbers.mbit(expected.bit_s), f" {expected.basis}")
     return Content.assemble(
         _key("n"),
         ("preset " if roomy else "", MUTED),
         (numbers.sanitize(preset.name_in(view.language)), "bold"),
         (f"  {preset.id}" if width >= 140 else "", MUTED),
         "    " if roomy else "  ",
-        said,
+        expectation,
     )
 
 
-def _toggle_line(view: CockpitSnapshot, width: int) -> Content:
+def _settings_line(view: CockpitSnapshot, width: int) -> Content:
     roomy = width >= 100
     settings = view.plan.settings
     gap = "    " if roomy else "   "
-    extra = _extra(view, gap, always=width >= _WIDE)
-    only = bool(extra) and not roomy  # the others give way to what is added
-    if only:
+    options = _options(view, gap, with_workload=width >= _WIDE)
+    is_tight = bool(options) and not roomy  # the settings make room for the options
+    if is_tight:
         gap = "  "
-        extra = _extra(view, gap, always=False)
+        options = _options(view, gap, with_workload=False)
     return Content.assemble(
         _key("d"),
         ("direction " if roomy else "", MUTED),
-        _choices([str(d) for d in Direction if not only or d is settings.direction], str(settings.direction)),
+        _choices([str(d) for d in Direction if not is_tight or d is settings.direction], str(settings.direction)),
         gap,
         _key("+-"),
         ("sessions ", MUTED),
-        _neighbours(SESSION_STEPS, settings.sessions, str) if roomy else _chosen(str(settings.sessions)),
+        _neighbours(SESSION_STEPS, settings.sessions, str) if roomy else _in_brackets(str(settings.sessions)),
         gap,
         _key("[]"),
         ("window ", MUTED),
         _neighbours(WINDOW_STEPS, settings.window_bytes, numbers.window)
         if roomy
-        else _chosen(numbers.window(settings.window_bytes)),
-        _granted(view, settings),
+        else _in_brackets(numbers.window(settings.window_bytes)),
+        _granted_window(view, settings),
         gap,
         _key("t"),
-        ("" if only else "time ", MUTED),
-        _chosen(numbers.duration(view.plan.duration_ns)),
-        _from_next_run(_running(view).duration_ns != view.plan.duration_ns),
-        *extra,
+        ("" if is_tight else "time ", MUTED),
+        _in_brackets(numbers.duration(view.plan.duration_ns)),
+        _from_next_run(_current_plan(view).duration_ns != view.plan.duration_ns),
+        *options,
     )
 
 
-def _extra(view: CockpitSnapshot, gap: str, *, always: bool) -> tuple[Content | str, ...]:
-    """Say what is carried, where it is no stream or there is room for it, and whether latency is measured."""
-    plan, running = view.plan, _running(view)
-    is_other, is_probed_otherwise = plan.workload is not running.workload, plan.probe is not running.probe
-    carried = (gap, _key("w"), _chosen(str(plan.workload)), _from_next_run(is_other))
-    probed = (
-        gap,
-        _key("l"),
-        _chosen("latency" if plan.probe else "no latency"),
-        _from_next_run(is_probed_otherwise),
-    )
-    return (
-        *(carried if plan.workload is not Workload.STREAM or is_other or always else ()),
-        *(probed if plan.probe or is_probed_otherwise else ()),
-    )
+def _options(view: CockpitSnapshot, gap: str, *, with_workload: bool) -> tuple[Content | str, ...]:
+    """Return workload and latency probe, each if it is not the default or changes with the next run.
+
+    With `with_workload`, the workload is always there.
+    """
+    plan, current = view.plan, _current_plan(view)
+    workload_changes, probe_changes = plan.workload is not current.workload, plan.probe is not current.probe
+    options: tuple[Content | str, ...] = ()
+    if plan.workload is not Workload.STREAM or workload_changes or with_workload:
+        options += (gap, _key("w"), _in_brackets(str(plan.workload)), _from_next_run(workload_changes))
+    if plan.probe or probe_changes:
+        text = "latency" if plan.probe else "no latency"
+        options += (gap, _key("l"), _in_brackets(text), _from_next_run(probe_changes))
+    return options
 
 
-def _running(view: CockpitSnapshot) -> Plan:
-    """Return the plan of the run that goes on, else that of the next one."""
-    goes_on = view.phase in {Phase.RUNNING, Phase.STOPPING}
-    return view.readings.plan if goes_on and view.readings is not None else view.plan
+def _current_plan(view: CockpitSnapshot) -> Plan:
+    """Return the plan of the current run, or of the next one if none is in progress."""
+    is_running = view.phase in {Phase.RUNNING, Phase.STOPPING}
+    return view.readings.plan if is_running and view.readings is not None else view.plan
 
 
-def _from_next_run(is_other: bool) -> Content:
-    """Say of what was chosen that the run that goes on does not have it."""
-    return Content.styled(" ▸next run", "$text-warning") if is_other else Content("")
+def _from_next_run(changes: bool) -> Content:
+    """Return the mark of a choice that takes effect with the next run only."""
+    return Content.styled(" ▸next run", "$text-warning") if changes else Content("")
 
 
 def _key(key: str) -> Content:
@@ -132,27 +131,25 @@ def _key(key: str) -> Content:
 
 
 def _neighbours(steps: Sequence[int | None], value: int | None, text: Callable[[int | None], str]) -> Content:
-    below, above = next_step(steps, value, -1), next_step(steps, value, 1)
-    around = [below] if below != value else []
-    around += [value]
-    around += [above] if above != value else []
-    return _choices([text(step) for step in around], text(value))
+    """Return a value between its neighbouring steps; the first and the last step have only one."""
+    choices = dict.fromkeys((next_step(steps, value, -1), value, next_step(steps, value, 1)))
+    return _choices([text(step) for step in choices], text(value))
 
 
-def _choices(texts: Sequence[str], chosen: str) -> Content:
-    parts = [_chosen(text) if text == chosen else Content.styled(text, MUTED) for text in texts]
+def _choices(texts: Sequence[str], current: str) -> Content:
+    parts = [_in_brackets(text) if text == current else Content.styled(text, MUTED) for text in texts]
     return Content(" ").join(parts)
 
 
-def _chosen(text: str) -> Content:
+def _in_brackets(text: str) -> Content:
     return Content.assemble(("[", "bold $text-primary"), (text, "bold $foreground"), ("]", "bold $text-primary"))
 
 
-def _granted(view: CockpitSnapshot, settings: Settings) -> Content:
-    """Say what the kernel gave, where it is less than what was asked for."""
+def _granted_window(view: CockpitSnapshot, settings: Settings) -> Content:
+    """Return the smaller window of both ends, with its end, if a kernel granted less than the setting."""
     granted = view.readings.granted_bytes if view.readings else {}
-    least = min(granted.values(), default=None)
-    if settings.window_bytes is None or least is None or least >= settings.window_bytes:
+    smallest = min(granted.values(), default=None)
+    if settings.window_bytes is None or smallest is None or smallest >= settings.window_bytes:
         return Content("")
-    end = End.NEAR if granted.get(End.NEAR) == least else End.FAR
-    return Content.styled(f" ▼{end} {numbers.size(least)}", "bold $text-warning")
+    end = End.NEAR if granted.get(End.NEAR) == smallest else End.FAR
+    return Content.styled(f" ▼{end} {numbers.size(smallest)}", "bold $text-warning")

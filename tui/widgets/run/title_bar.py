@@ -1,4 +1,4 @@
-"""The first line: who tests with whom, and where the run stands."""
+"""The first line: both ends, and the state and time of the run."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ _PHASES: Final = {
 
 
 class TitleBar(LineWidget):
-    """Near and far end on the left, state and stopwatch on the right."""
+    """Shows the near and the far end on the left, the state and the elapsed time of the run on the right."""
 
     DEFAULT_CSS = """
     TitleBar {
@@ -42,7 +42,7 @@ class TitleBar(LineWidget):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Lay both sides out over the width there is; the right one is never cut."""
+        """Return the line; the right side is never cut."""
         del height
         if self._view is None:
             return []
@@ -80,6 +80,7 @@ def _facts(host: HostInfo | None, width: int) -> str:
 def _state(view: CockpitSnapshot) -> Content:
     if view.problem is not None:
         return Content.styled(f"✗ {view.problem.status}", "bold $text-error")
+    readings = view.readings
     word, style = _PHASES[view.phase]
     if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
         word, style = "✗ BROKE OFF", "$text-error"
@@ -87,8 +88,7 @@ def _state(view: CockpitSnapshot) -> Content:
         word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
     if view.is_paused:
         word, style = "‖ PAUSED", "$text-warning"
-    board = view.readings
-    if board is None:
+    if readings is None:
         return Content.styled(word, f"bold {style}")
-    limit = "" if board.plan.duration_ns is None else f" / {numbers.clock(board.plan.duration_ns)}"
-    return Content.assemble((word, f"bold {style}"), (f" {numbers.clock(board.elapsed_ns)}", "bold"), limit)
+    limit = "" if readings.plan.duration_ns is None else f" / {numbers.clock(readings.plan.duration_ns)}"
+    return Content.assemble((word, f"bold {style}"), (f" {numbers.clock(readings.elapsed_ns)}", "bold"), limit)

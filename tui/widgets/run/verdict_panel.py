@@ -1,4 +1,4 @@
-"""The verdict in words, why it is not better, and everything a person should know about the figures."""
+"""The verdict in words, the findings that explain it, the averages by period, and all warnings."""
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -16,7 +16,7 @@ from .findings_panel import FindingsPanel
 
 
 class VerdictPanel(VerticalScroll):
-    """Shows the verdict of a View; before there is one, how it goes so far."""
+    """Shows the verdict and the findings; during a run, the rate and the averages so far."""
 
     DEFAULT_CSS = """
     VerdictPanel {
@@ -28,11 +28,11 @@ class VerdictPanel(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="verdict")
-        self._said = Content("")
+        self._text = Content("")
         self.border_title = "why"
 
     def compose(self) -> ComposeResult:
-        """Lay out the verdict, the findings, and the rest, each as long as it is."""
+        """Lay out the verdict, the findings and the rest; the panel scrolls over all three."""
         yield Static(markup=False, classes="head")
         yield FindingsPanel()
         yield Static(markup=False, classes="rest")
@@ -42,45 +42,44 @@ class VerdictPanel(VerticalScroll):
         self.query_one(FindingsPanel).show(view.findings)
         self.set_class(bool(view.findings), "-explained")
         lines = _lines(view)
-        said = Content("\n").join(lines)
-        if said.is_same(self._said):
+        text = Content("\n").join(lines)
+        if text.is_same(self._text):
             return
-        same_room = len(said.plain) == len(self._said.plain)
-        self._said = said
-        self.query_one(".head", Static).update(lines[0], layout=not same_room)
+        is_same_length = len(text.plain) == len(self._text.plain)
+        self._text = text
+        self.query_one(".head", Static).update(lines[0], layout=not is_same_length)
         rest = self.query_one(".rest", Static)
         rest.display = len(lines) > 1
-        rest.update(Content("\n").join(lines[1:]), layout=not same_room)
+        rest.update(Content("\n").join(lines[1:]), layout=not is_same_length)
 
 
 def _lines(view: CockpitSnapshot) -> list[Content]:
-    """Return what there is to say but for the findings, which come after the first of these."""
+    """Return all lines but the findings, which the panel puts after the first of these."""
     if view.summary is not None and view.verdict is not None:
-        lines = _ended(view, view.summary, view.verdict)
+        lines = _outcome_lines(view, view.summary, view.verdict)
     elif view.readings is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
-        lines = _so_far(view)
+        lines = _progress_lines(view)
     elif view.phase is Phase.STARTING:
         lines = [Content("Asking the far end …")]
     else:
         lines = [Content.styled("No run yet.", MUTED)]
-    asked = non_default_options_text(view.plan)
-    if asked:
-        lines.append(Content.styled(f"asked for: {asked}", MUTED))
-    board_warnings = view.readings.warnings if view.readings else []
-    warnings = dict.fromkeys([*(numbers.sanitize(n) for n in view.notices), *board_warnings])
+    if options := non_default_options_text(view.plan):
+        lines.append(Content.styled(f"asked for: {options}", MUTED))
+    run_warnings = view.readings.warnings if view.readings else []
+    warnings = dict.fromkeys([*map(numbers.sanitize, view.notices), *run_warnings])
     return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
 
 
-def _ended(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Content]:
+def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Content]:
     word = verdict.word
     style = f"bold {VERDICT_STYLES[word]}"
-    said = numbers.sanitize(verdict.text.removeprefix(f"{word.upper()}: "))
-    lines = [Content.assemble((numbers.verdict(word), style), "  ", said)]
+    text = numbers.sanitize(verdict.text.removeprefix(f"{word.upper()}: "))
+    lines = [Content.assemble((numbers.verdict(word), style), "  ", text)]
     if not summary.end.reason.is_regular:
-        broke = numbers.reason(summary.end.reason).upper()
-        lines = [Content("\n").join([Content.styled(f"✗ {broke}", "bold $text-error"), Content(said)])]
+        reason = numbers.reason(summary.end.reason).upper()
+        lines = [Content("\n").join([Content.styled(f"✗ {reason}", "bold $text-error"), Content(text)])]
     if len(summary.periods) > 1:
-        lines += _stretches(view, summary)
+        lines += _period_lines(view, summary)
     total = summary.measured.total
     facts = [numbers.payload(total.bytes) if total else "", numbers.reason(summary.end.reason)]
     tcp = summary.tcp
@@ -96,42 +95,43 @@ def _ended(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Co
     return lines
 
 
-def _stretches(view: CockpitSnapshot, summary: Summary) -> list[Content]:
-    """Return a line for each stretch that lasted longer than its warm-up."""
-    bits = response_bits_of(view.readings.plan if view.readings else view.plan)
+def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:
+    """Return a line for each period that lasted longer than its warm-up."""
+    response_bits = response_bits_of(view.readings.plan if view.readings else view.plan)
     return [
-        _stretch(one, bits)
-        for one in summary.periods
-        if one.measured.out is not None or one.measured.in_ is not None
+        _period_line(period, response_bits)
+        for period in summary.periods
+        if period.measured.out is not None or period.measured.in_ is not None
     ]
 
 
-def _stretch(stretch: Period, answer_bits: int | None) -> Content:
-    """Return `412 Mb/s … 1 session`: before and after of each change, side by side."""
-    rate = period_bit_s(stretch)
-    unit = "Mb/s" if answer_bits is None else "trans/s"
-    expected = stretch.expectation[stretch.settings.direction]
+def _period_line(period: Period, response_bits: int | None) -> Content:
+    """Return the average and the settings of a period: `412 Mb/s … 1 session`."""
+    rate = period_bit_s(period)
+    unit = "Mb/s" if response_bits is None else "trans/s"
+    expected = period.expectation[period.settings.direction]
     percent = numbers.share(rate, expected.bit_s if expected else None)
     return Content.assemble(
         ("  ", ""),
-        (f"{numbers.rate_number(rate, answer_bits):>8}{numbers.NBSP}{unit}", "bold"),
+        (f"{numbers.rate_number(rate, response_bits):>8}{numbers.NBSP}{unit}", "bold"),
         f" {numbers.percent(percent, width=5)}" if percent is not None else "",
-        (f"  {numbers.settings(stretch.settings)}", MUTED),
+        (f"  {numbers.settings(period.settings)}", MUTED),
     )
 
 
-def _so_far(view: CockpitSnapshot) -> list[Content]:
-    board, summary = view.readings, view.interim_summary
+def _progress_lines(view: CockpitSnapshot) -> list[Content]:
+    """Return the current rate as a percentage of the expected one, and the averages so far."""
+    readings, summary = view.readings, view.interim_summary
     lines: list[Content] = []
-    if board is None or board.in_warmup:
+    if readings is None or readings.in_warmup:
         lines.append(Content.styled("◌ warming up: shown, and not counted", MUTED))
     else:
-        percent = board.flow(board.settings.direction).percent
-        said = "nothing to expect: measures, and does not judge"
+        percent = readings.flow(readings.settings.direction).percent
+        text = "nothing to expect: measures, and does not judge"
         if percent is not None:
-            said = f"now {numbers.percent(percent)} of what is expected"
-        lines.append(Content.assemble(("● ", "$text-success"), said))
-    stretches = _stretches(view, summary) if summary else []
-    if stretches:
+            text = f"now {numbers.percent(percent)} of what is expected"
+        lines.append(Content.assemble(("● ", "$text-success"), text))
+    averages = _period_lines(view, summary) if summary else []
+    if averages:
         lines.append(Content.styled("average so far", MUTED))
-    return lines + stretches
+    return lines + averages
