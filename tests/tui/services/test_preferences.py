@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import PreferencesNotSaved
-from linkgauge.tui.cli.user_settings import read_pass_mark
 from linkgauge.tui.services.preferences import (
     FILE_NAME,
     NO_SAVED_PREFERENCES,
@@ -82,14 +81,3 @@ def test_what_cannot_be_kept_is_told_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("")
     with pytest.raises(PreferencesNotSaved, match=r"config/settings.toml: .*(exists|directory)"):
         save_preferences(tmp_path / "config", SET)
-
-
-def test_a_check_goes_by_the_kept_pass_mark_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """So the app and a script say the same of a link; the usual mark is no news."""
-    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
-    assert (read_pass_mark(), capsys.readouterr().err) == (95.0, "")
-    save_preferences(tmp_path, SET)
-    assert read_pass_mark() == 90.0
-    assert "the pass mark is 90 %, as kept in" in capsys.readouterr().err
