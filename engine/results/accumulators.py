@@ -124,11 +124,11 @@ class SampleOrder:
 
 @dataclass(slots=True)
 class ReceiverSum:
-    """What the receiver counted of one direction, and over how much of its time.
+    """The receiver's sums of one direction, and the time they cover.
 
     `trailing_silence_ns` is the part of the span since the last byte. `latency` counts transactions by bucket.
-    `series` holds the single rates that the estimate needs; it is None where no estimate is wanted, and for
-    a sum over several periods.
+    `series` holds the intervals' rates for the estimate; it is None if no estimate is needed, and for a sum
+    over several periods.
     """
 
     bytes: int = 0
@@ -232,12 +232,12 @@ class SenderSum:
 
     @property
     def retransmits(self) -> int | None:
-        """The segments sent again; None where no kernel reported them."""
+        """The retransmitted segments; None if no kernel reported them."""
         return self._counters.get("retransmits")
 
     @property
     def retransmitted_share(self) -> float | None:
-        """The share of the payload sent again; counted in segments where the kernel does not report bytes."""
+        """The share of the payload sent again; estimated from segments if the kernel does not report bytes."""
         again = self._counters.get("bytes_retrans")
         if again is None and self.retransmits is not None:
             again = self.retransmits * (self.median("mss_bytes") or 0)
@@ -247,7 +247,7 @@ class SenderSum:
 
 @dataclass(slots=True)
 class EndSum:
-    """What one end's host spent: cores, linkgauge's processes, and the counters of the interface."""
+    """The CPU times of one end's cores and of linkgauge's processes, and the interface's counters."""
 
     span_ns: int = 0
     process_ns: int = 0
@@ -288,14 +288,14 @@ class EndSum:
 
     def summary(self, payload_bytes: int, transactions: int = 0) -> CpuSummary:
         """Return the mean loads, and the cost of the payload received in both directions together."""
-        # Samples that do not know their process time are taken to be like the others.
-        spent_ms = None if self.process_share is None else self.process_share * self.span_ns / 1e6
+        # Samples without a process time are assumed to be like the others.
+        cpu_ms = None if self.process_share is None else self.process_share * self.span_ns / 1e6
         return CpuSummary(
             host_percent=host_percent(self._cores),
             hottest_core_percent=hottest_core_percent(self._cores),
             process_percent=None if self.process_share is None else 100 * self.process_share,
-            msec_per_mib=spent_ms / (payload_bytes / MIB) if spent_ms is not None and payload_bytes else None,
-            msec_per_transaction=spent_ms / transactions if spent_ms is not None and transactions else None,
+            msec_per_mib=cpu_ms / (payload_bytes / MIB) if cpu_ms is not None and payload_bytes else None,
+            msec_per_transaction=cpu_ms / transactions if cpu_ms is not None and transactions else None,
         )
 
 
@@ -370,7 +370,7 @@ class DuplexRates:
 
 @dataclass(slots=True)
 class SessionSum:
-    """What one session of one direction carried, and the segments that its sender sent again."""
+    """The payload of one session in one direction, and its sender's retransmitted segments."""
 
     bytes: int = 0
     span_ns: int = 0
@@ -405,7 +405,7 @@ class SessionSums:
 
     @property
     def retransmits(self) -> int | None:
-        """The segments that all senders sent again; None where no kernel reported them."""
+        """The retransmitted segments of all senders; None if no kernel reported them."""
         total: int | None = None
         for sums in self.sessions.values():
             total = add_known(total, sums.retransmits)
@@ -413,7 +413,7 @@ class SessionSums:
 
 
 def add_known(total: int | None, value: int | None) -> int | None:
-    """Return the sum of what is known; None where neither is."""
+    """Return the sum of the known values; None if both are unknown."""
     return total if value is None else (total or 0) + value
 
 

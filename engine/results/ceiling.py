@@ -1,10 +1,8 @@
-"""What this machine can do at most: its loopback, measured, and kept for each machine.
+"""The ceiling of a machine: the rates that it reaches on its loopback, measured and stored per machine.
 
-A link that is faster than its host can feed it delivers the host's rate: whoever asks why a link is not faster
-needs to know that rate. Both ends share this machine while it is measured, so that an end which has a machine to
-itself may do more; a rate near the ceiling is a sign, and no proof, that the host is what limits.
-
-`load_ceiling(directory)` gives what is kept of this machine, or None; `Ceiling.rate(mode, sessions)` a rate of it.
+A link faster than its host can feed delivers the host's rate, so a diagnosis needs to know that rate. Both ends
+share the machine during the measurement, and an end on a machine of its own may be faster: a rate near the
+ceiling suggests, but does not prove, that the host is the limit.
 """
 
 import json
@@ -36,7 +34,7 @@ class CeilingRate:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a ceiling is of: it holds until one of these is another."""
+    """The identity of a machine. A ceiling is valid while all fields are unchanged."""
 
     hostname: str
     system: str
@@ -44,13 +42,13 @@ class Machine:
 
     @property
     def key(self) -> str:
-        """What tells machines apart that share a directory."""
+        """The key of the machine among those that share a directory."""
         return f"{self.hostname} {self.system} {self.cores}"
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What a machine did on its loopback, when, and with which congestion control."""
+    """The rates of a machine's loopback, with the time and the congestion control of the measurement."""
 
     machine: Machine
     measured_utc: str
@@ -58,45 +56,42 @@ class Ceiling:
     rates: tuple[CeilingRate, ...]
 
     def rate(self, mode: Mode, sessions: int = 1) -> CeilingRate | None:
-        """Return the rate of a mode: that of the most sessions up to so many; None where it was not measured."""
-        known = [one for one in self.rates if one.mode is mode and one.sessions <= sessions]
-        return max(known, key=lambda one: one.sessions, default=None)
+        """Return a mode's rate with the most sessions measured up to `sessions`; None if there is none."""
+        candidates = [rate for rate in self.rates if rate.mode is mode and rate.sessions <= sessions]
+        return max(candidates, key=lambda rate: rate.sessions, default=None)
 
     def fastest_mode(self, sessions: int = 1) -> Mode | None:
-        """Return the mode that was faster with so many sessions, of those that carry and read payload whole.
-
-        None where one of the two is not known: then it is as good to copy.
-        """
+        """Return the faster of the two modes that transfer and read the whole payload; None if one is unknown."""
         copy, pages = self.rate(Mode.COPY, sessions), self.rate(Mode.SENDFILE, sessions)
         if copy is None or pages is None:
             return None
-        return max((copy, pages), key=lambda one: one.bit_s).mode
+        return max((copy, pages), key=lambda rate: rate.bit_s).mode
 
 
 def identify_machine() -> Machine:
-    """Return what the ceiling of this machine is of."""
+    """Return the identity of this machine."""
     return Machine(socket.gethostname(), f"{platform.system()} {platform.release()}", os.cpu_count() or 1)
 
 
 def load_ceiling(directory: Path, machine: Machine | None = None) -> Ceiling | None:
-    """Return what is kept of a machine, this one where none is named.
+    """Return the stored ceiling of a machine, by default this one.
 
-    None where nothing is: it was never measured, or with another kernel, or the file cannot be read.
+    None if it was never measured, or with another kernel, or if the file cannot be read.
     """
-    kept = _read(directory).get((machine or identify_machine()).key)
+    value = _read(directory).get((machine or identify_machine()).key)
     try:
-        return None if kept is None else decode(Ceiling, kept)
+        return None if value is None else decode(Ceiling, value)
     except DecodeError:
         return None
 
 
 def save_ceiling(directory: Path, ceiling: Ceiling) -> None:
-    """Keep a ceiling in place of an earlier one of the same machine; raise StoreError where that cannot be."""
+    """Store a ceiling in place of an earlier one of the same machine; raise RunLogError if that fails."""
     path = directory / CEILING_FILE_NAME
-    kept = {**_read(directory), ceiling.machine.key: encode(ceiling)}
+    ceilings = {**_read(directory), ceiling.machine.key: encode(ceiling)}
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(kept, indent=1) + "\n")
+        write_atomically(path, json.dumps(ceilings, indent=1) + "\n")
     except OSError as error:
         raise RunLogError(f"the ceiling cannot be kept in {path}: {error.strerror or error}") from error
 

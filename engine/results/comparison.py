@@ -1,15 +1,14 @@
-"""Two runs beside each other: what differs, and whether the runs can show that it does.
+"""The comparison of two runs: their differences, and whether these are significant.
 
-Pure. `compare(first, second)` takes two summaries, as `replay(log.events(run_id)).summary()` gives them, and
-returns a Comparison: which settings are not the same, and a Figure for everything that either run measured. A
-figure's `difference` is the second run's value against the first one's, in percent. A rate's has a 95 % interval,
-made of both rates' own (interval.py) by Welch's method on the logarithm of their ratio; where that interval holds
-0, the runs show no difference, however the two numbers look. CPU, TCP and latency percentiles have no interval
-here: `is_shown` is None, the numbers stand side by side, and nothing is claimed.
+Pure. `compare` takes two summaries and returns the settings that differ and a Figure for every measured value. A
+figure's `difference` is the second value against the first, in percent. The difference of two rates has a 95 %
+interval, computed from both estimates by Welch's method on the logarithm of their ratio; if it contains 0, the
+difference is not significant. CPU, TCP and latency percentiles have no interval, and their `is_significant` is
+None.
 
-Each comparison is a statement of its own at 95 %: of twenty pairs of runs that are alike, one will seem to differ.
-What changes between two runs by itself (another hour, another load) is in no run's interval; runs that take turns
-tell more than two long ones.
+Each comparison holds at 95 % by itself: of twenty pairs of equal runs, one will seem to differ. The interval of
+a run does not include changes between runs (another hour, another load): several alternating runs are better
+evidence than two long ones.
 """
 
 from collections.abc import Iterator
@@ -23,17 +22,17 @@ from .json_document import DIRECTION_KEYS
 from .summary import CpuSummary, Measurement, Summary
 
 FigureUnit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count"]
-_MOST_EXPONENT: Final = 50.0  # beyond that an interval says nothing any more
-# Fields of Plan and Settings that make two runs of the same link different ones.
+_MAX_EXPONENT: Final = 50.0  # a wider interval has no meaning
+# The fields of Plan and Settings that distinguish two runs of the same link.
 _PLAN_FIELDS: Final = ("workload", "block_bytes", "mode", "socket", "workers", "near_cores", "far_cores", "burst")
 _SETTINGS_FIELDS: Final = ("direction", "sessions", "window_bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much a second value is more than a first one, in percent; less is negative.
+    """A second value's difference from the first, in percent of the first.
 
-    `low` and `high` are the ends of the interval of that; None where neither is known.
+    `low` and `high` are the ends of its confidence interval; None if that is unknown.
     """
 
     percent: float
@@ -42,7 +41,7 @@ class Difference:
 
     @property
     def is_significant(self) -> bool | None:
-        """Whether the interval leaves no doubt that the two differ; None where there is no interval."""
+        """Whether the interval excludes 0; None without an interval."""
         if self.low is None or self.high is None:
             return None
         return self.low > 0 or self.high < 0
@@ -50,10 +49,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One thing that was measured, of both runs; None for a run that did not.
+    """A measured quantity of both runs; the value is None for a run that did not measure it.
 
-    `key` is where it stands in a run's document, such as `measured.out.mbit_s`; `unit` is what the values here are
-    in. `first_steady` and `second_steady` are the values with their errors.
+    `key` is its path in a run's document, such as `measured.out.mbit_s`; `unit` is the unit of the values here.
+    `first_estimate` and `second_estimate` are the values with their errors.
     """
 
     key: str
@@ -67,7 +66,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A second run against a first one. `changed` names the fields of plan and settings that are not the same."""
+    """A second run against a first one; `changed_fields` are the fields of plan and settings that differ."""
 
     first: Plan
     second: Plan
@@ -76,20 +75,21 @@ class Comparison:
 
 
 def compare_estimates(first: Estimate, second: Estimate, confidence: float = CONFIDENCE) -> Difference | None:
-    """Return the second mean against the first, with its interval; None where a mean is of nothing."""
+    """Return the second mean's difference from the first, with its interval; None if a mean is 0."""
     if first.mean <= 0 or second.mean <= 0:
         return None
     ratio = second.mean / first.mean
-    parts = [(one.standard_error / one.mean) ** 2 for one in (first, second)]
+    estimates = (first, second)
+    parts = [(estimate.standard_error / estimate.mean) ** 2 for estimate in estimates]
     squares = sum(parts)
     if not squares:
         exact = 100 * (ratio - 1)
         return Difference(exact, exact, exact)
-    # Welch and Satterthwaite: how well the error of a difference is known.
+    # The degrees of freedom of the difference, by Welch and Satterthwaite.
     degrees = squares**2 / sum(
-        part**2 / one.degrees_of_freedom for part, one in zip(parts, (first, second), strict=True)
+        part**2 / estimate.degrees_of_freedom for part, estimate in zip(parts, estimates, strict=True)
     )
-    reach = min(_MOST_EXPONENT, student_t(max(1.0, degrees), confidence) * sqrt(squares))
+    reach = min(_MAX_EXPONENT, student_t(max(1.0, degrees), confidence) * sqrt(squares))
     low, high = (100 * (exp(log(ratio) + sign * reach) - 1) for sign in (-1, 1))
     return Difference(100 * (ratio - 1), low, high)
 
@@ -102,7 +102,7 @@ def compare(first: Summary, second: Summary) -> Comparison:
 
 
 def changed_fields(first: Plan, second: Plan) -> tuple[str, ...]:
-    """Return which fields of two plans and their settings differ, those that a person changes most first."""
+    """Return the fields in which two plans and their settings differ, the most commonly changed first."""
     changed = [name for name in _SETTINGS_FIELDS if getattr(first.settings, name) != getattr(second.settings, name)]
     changed += [name for name in _PLAN_FIELDS if getattr(first, name) != getattr(second, name)]
     if first.transaction_sizes != second.transaction_sizes:
@@ -114,40 +114,37 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     pairs = {flow: (first.measured[flow], second.measured[flow]) for flow in Direction}
     both = [flow for flow in Direction.DUPLEX.flows if all(pairs[flow])]
     either = [flow for flow in Direction.DUPLEX.flows if any(pairs[flow])]
-    # The total tells something of its own where both directions ran, and where the runs have none in common.
+    # The total adds information if both directions ran, or if the runs have no direction in common.
     rows = [*either, Direction.DUPLEX] if len(either) > 1 or not both else either
     for name, direction in DIRECTION_KEYS.items():
         if direction in rows:
             yield from _rates(f"measured.{name}", *pairs[direction])
-    for name, one, other in (
-        ("near", first.near_cpu, second.near_cpu),
-        ("far", first.far_cpu, second.far_cpu),
-    ):
-        yield from _cpu(f"cpu.{name}", one, other)
+    yield from _cpu("cpu.near", first.near_cpu, second.near_cpu)
+    yield from _cpu("cpu.far", first.far_cpu, second.far_cpu)
     yield _plain("tcp.retransmits", "count", first.tcp.retransmits, second.tcp.retransmits)
     yield _plain("tcp.rtt_us", "us", first.tcp.rtt_us, second.tcp.rtt_us)
 
 
 def _rates(key: str, first: Measurement | None, second: Measurement | None) -> Iterator[Figure]:
-    one, other = first and first.estimate, second and second.estimate
-    yield _figure(f"{key}.mbit_s", "bit_s", first and first.bit_s, second and second.bit_s, one, other)
+    estimates = first and first.estimate, second and second.estimate
+    yield _figure(f"{key}.mbit_s", "bit_s", first and first.bit_s, second and second.bit_s, *estimates)
     transactions = first and first.transactions_s, second and second.transactions_s
     if transactions == (None, None):
         return
-    steady = first and first.transactions_estimate, second and second.transactions_estimate
-    yield _figure(f"{key}.transactions_s", "transactions_s", *transactions, *steady)
-    latency = first and first.latency, second and second.latency
+    estimates = first and first.transactions_estimate, second and second.transactions_estimate
+    yield _figure(f"{key}.transactions_s", "transactions_s", *transactions, *estimates)
+    latencies = first and first.latency, second and second.latency
     for name in ("p50", "p99"):
-        values = [one and getattr(one, f"{name}_ns") for one in latency]
+        values = [latency and getattr(latency, f"{name}_ns") for latency in latencies]
         yield _plain(f"{key}.latency_us.{name}", "ns", *values)
 
 
 def _cpu(key: str, first: CpuSummary, second: CpuSummary) -> Iterator[Figure]:
     yield _plain(f"{key}.host_percent", "percent", first.host_percent, second.host_percent)
     yield _plain(f"{key}.msec_per_mib", "msec", first.msec_per_mib, second.msec_per_mib)
-    each = first.msec_per_transaction, second.msec_per_transaction
-    if each != (None, None):
-        yield _plain(f"{key}.msec_per_transaction", "msec", *each)
+    costs = first.msec_per_transaction, second.msec_per_transaction
+    if costs != (None, None):
+        yield _plain(f"{key}.msec_per_transaction", "msec", *costs)
 
 
 def _plain(key: str, unit: FigureUnit, first: float | None, second: float | None) -> Figure:
@@ -159,14 +156,14 @@ def _figure(
     unit: FigureUnit,
     first: float | None,
     second: float | None,
-    one: Estimate | None,
-    other: Estimate | None,
+    first_estimate: Estimate | None,
+    second_estimate: Estimate | None,
 ) -> Figure:
-    found: Difference | None = None
-    if one is not None and other is not None:
-        found = compare_estimates(one, other)
+    difference: Difference | None = None
+    if first_estimate is not None and second_estimate is not None:
+        difference = compare_estimates(first_estimate, second_estimate)
     elif first is not None and first == second:
-        found = Difference(0.0)
+        difference = Difference(0.0)
     elif first and second is not None:
-        found = Difference(100 * (second / first - 1))
-    return Figure(key, unit, first, second, found, one, other)
+        difference = Difference(100 * (second / first - 1))
+    return Figure(key, unit, first, second, difference, first_estimate, second_estimate)

@@ -1,4 +1,4 @@
-"""How sure a mean rate is: its 95 % confidence interval, from the rates of the intervals it is made of.
+"""The 95 % confidence interval of a mean rate, computed from the rates of its sampling intervals.
 
 Pure. Neighbouring intervals of a link are not independent: a sender that is slow now is likely slow a moment
 later, and what a shaper holds back now comes next. The interval therefore comes from batch means: 16 to 31 batches
@@ -17,12 +17,12 @@ too wide. This is done where both the intervals and their batches are negatively
 On simulated series of 36 to 240 intervals it covers the true mean in 91 to 96 % of cases for autoregressions of
 -0.5 to 0.5, in 88 to 95 % at 0.9, and in 98 to 100 % of moving averages in which all comes back.
 
-What it speaks of is one stretch of one run: the link as it was then, under one setting. What changes from one hour
-to the next is in no run's interval.
+An interval is about one period of one run: the link at that time, under one setting. It does not include what
+changes from one hour to the next.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import exp, lgamma, log, sqrt
@@ -45,10 +45,7 @@ _NORMAL_DEGREES: Final = 10_000.0  # Student's t is the normal distribution's qu
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its standard error, and how many degrees of freedom that error is known with.
-
-    `intervals` is how many intervals it was made of.
-    """
+    """A mean with its standard error, the error's degrees of freedom, and the number of sampling intervals."""
 
     mean: float
     standard_error: float
@@ -61,7 +58,7 @@ class Estimate:
 
     @property
     def low(self) -> float:
-        """The lower end of the 95 % interval; no rate is below nothing."""
+        """The lower end of the 95 % interval, at least 0."""
         return max(0.0, self.mean - self.half_width())
 
     @property
@@ -71,11 +68,11 @@ class Estimate:
 
     @property
     def half_width_percent(self) -> float | None:
-        """Half of the 95 % interval in percent of the mean; None for a mean of nothing."""
+        """Half of the 95 % interval in percent of the mean; None for a mean of 0."""
         return 100 * self.half_width() / self.mean if self.mean else None
 
     def scaled(self, factor: float) -> "Estimate":
-        """Return the same in another unit."""
+        """Return the estimate in another unit."""
         return Estimate(
             self.mean * factor, self.standard_error * factor, self.degrees_of_freedom, self.interval_count
         )
@@ -106,7 +103,7 @@ class RateSeries:
             self._per_bin *= 2
 
     def trim_silence(self) -> None:
-        """Take the intervals at the end away in which nothing came."""
+        """Remove the intervals without payload at the end."""
         for parts in (self._begun, self._bins):
             while parts and not parts[-1][0]:
                 parts.pop()
@@ -114,9 +111,9 @@ class RateSeries:
                 return
 
     def estimate(self, mean: float | None = None) -> Estimate | None:
-        """Return the mean amount per span with its error; None where there are too few intervals.
+        """Return the mean amount per span with its error; None if there are too few intervals.
 
-        `mean` is what the mean is known to be from exact sums; otherwise it is made of the intervals.
+        `mean` is the mean from exact sums, if known; otherwise it is computed from the intervals.
         """
         if len(self._bins) < MIN_INTERVALS:
             return None
@@ -124,15 +121,16 @@ class RateSeries:
         offset = len(self._bins) % size  # what does not fill a batch is the oldest, nearest to the warm-up
         batches = [_sum(self._bins[at : at + size]) for at in range(offset, len(self._bins), size)]
         returns = size > 1 and _returns(_rates(self._bins))
-        found = estimate_mean(_rates(batches), mean, negatively_correlated=returns)
-        return found and Estimate(found.mean, found.standard_error, found.degrees_of_freedom, self.interval_count)
+        estimate = estimate_mean(_rates(batches), mean, negatively_correlated=returns)
+        return estimate and replace(estimate, interval_count=self.interval_count)
 
 
 class PrecisionTarget:
-    """Says when a mean is known well enough: its interval reaches no more than `percent` to each side.
+    """Decides when a mean is precise enough: half of its interval is at most `percent` of it.
 
-    Asking again and again until the answer pleases would stop at the moments when an interval is narrow by chance.
-    So it looks first after 20 intervals, then each time a tenth has been added, and two looks in a row must agree.
+    A check after every interval would stop when the confidence interval is narrow by chance. The first check is
+    therefore after 20 intervals, later ones each time their number has grown by a tenth, and two successive
+    checks must agree.
     """
 
     def __init__(self, percent: float) -> None:
@@ -141,7 +139,7 @@ class PrecisionTarget:
         self._was_narrow = False
 
     def is_reached(self, estimate: Estimate | None) -> bool:
-        """Look at a mean so far; to be asked after every interval."""
+        """Return whether the mean so far is precise enough. You must call this after every interval."""
         if estimate is None or estimate.half_width_percent is None or estimate.interval_count < self._next:
             return False
         self._next = estimate.interval_count + max(1, estimate.interval_count // 10)
@@ -158,19 +156,19 @@ def _rates(parts: Sequence[tuple[float, float]]) -> list[float]:
 
 
 def _batch_size(count: int) -> int:
-    """Return how many intervals make a batch: an even number, for where they alternate an odd one leaves a rest."""
+    """Return the number of intervals in a batch: even, because alternating rates do not cancel in an odd one."""
     size = max(2 if count >= _PAIRED else 1, count // _BATCHES)
     return size if size < 2 else size - size % 2
 
 
 def _correlation(off: Sequence[float]) -> float:
-    """Return how much of a deviation is in the next one; the deviations are from their mean."""
-    squares = sum(one * one for one in off)
+    """Return the lag-1 autocorrelation of deviations from their mean."""
+    squares = sum(a * a for a in off)
     return sum(a * b for a, b in pairwise(off)) / squares if squares else 0.0
 
 
 def _returns(rates: Sequence[float]) -> bool:
-    """Return whether what one interval lacks comes with the next, as far as the intervals themselves can tell."""
+    """Return whether neighbouring intervals are negatively correlated beyond chance."""
     middle = sum(rates) / len(rates)
     return _correlation([rate - middle for rate in rates]) < -_INTERVALS_BEYOND / sqrt(len(rates))
 
@@ -178,17 +176,17 @@ def _returns(rates: Sequence[float]) -> bool:
 def estimate_mean(
     rates: Sequence[float], mean: float | None = None, *, negatively_correlated: bool = False
 ) -> Estimate | None:
-    """Return the mean of rates that follow each other in time, and its error; None for too few of them.
+    """Return the mean of successive rates with its error; None if there are too few.
 
-    They should be few and long, as batches are; for more use a RateSeries. `returns` says that what one lacks may
-    come with the next.
+    The rates should be few and of long batches; otherwise use a RateSeries. `negatively_correlated` allows for a
+    shortfall of one rate that the next makes up.
     """
     count = len(rates)
     if count < MIN_INTERVALS:
         return None
     middle = sum(rates) / count
     off = [rate - middle for rate in rates]
-    squares = sum(one * one for one in off)
+    squares = sum(a * a for a in off)
     if mean is None:
         mean = middle
     if not squares:
@@ -224,7 +222,7 @@ def _quantile(degrees: float, confidence: float) -> float:
 
 
 def student_t(degrees: float, confidence: float = CONFIDENCE) -> float:
-    """Return how many standard errors a two-sided interval reaches: Student's t, of any degrees from 1 on."""
+    """Return the two-sided quantile of Student's t, for 1 or more degrees of freedom."""
     if degrees < 1 or not 0 < confidence < 1:
         raise ValueError(f"Student's t of {degrees} degrees of freedom at {confidence}")
     return _quantile(round(degrees, 2), confidence)
@@ -238,7 +236,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Return it where the fraction converges fast, by Lentz's method."""
+    """Return the function by Lentz's method, for arguments with fast convergence."""
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x)) / a
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     result = d

@@ -1,7 +1,7 @@
 """A run as rows of CSV.
 
-The same writer serves a run that goes on and one from the log. Rows are RFC 4180: a header, commas, CRLF.
-An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's figures the sender's.
+The same writer serves a current run and one from the log. Rows are RFC 4180: a header, commas, CRLF.
+An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's values the sender's.
 """
 
 import contextlib
@@ -67,10 +67,10 @@ _Row = dict[str, _Cell]
 
 
 class CsvWriter:
-    """Writes rows as intervals complete, each lot flushed, so that a file can be followed while it grows.
+    """Writes the rows of complete intervals and flushes them, so that a reader can follow the file.
 
-    The header is written at once: a path that cannot be written is found out before a test starts.
-    `header` False leaves it out, for a stream that has it already.
+    The header is written at once, so that a path without write permission fails before the test starts.
+    `header` False omits it, for a stream that has it already.
     """
 
     def __init__(self, stream: TextIO, name: str = "the output", *, header: bool = True) -> None:
@@ -81,7 +81,7 @@ class CsvWriter:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Create or empty a file and write the header; raise PlanError where that cannot be done."""
+        """Create or empty a file and write the header; raise PlanError if that fails."""
         stream: TextIO | None = None
         try:
             stream = path.open("w", encoding="utf-8", newline="")
@@ -114,8 +114,7 @@ class CsvWriter:
     def write(self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str) -> None:
         """Write the rows of intervals that a meter released, and flush them.
 
-        Raises StoreError where they cannot be written, with the OSError as its cause; what was written
-        until then stays.
+        Raises RunLogError if that fails, with the OSError as its cause; earlier rows remain.
         """
         rows = [row for interval in intervals for row in interval_rows(meter, interval)]
         started = meter.started
@@ -126,11 +125,11 @@ class CsvWriter:
             "workload": str(started.plan.workload if started else Workload.STREAM),
         }
         if rows:
-            whole = [{**common, **row} for row in rows]
-            self._write([[_cell(row.get(column)) for column in COLUMNS] for row in whole])
+            full_rows = [{**common, **row} for row in rows]
+            self._write([[_cell(row.get(column)) for column in COLUMNS] for row in full_rows])
 
     def write_run(self, events: Iterable[Event], *, run_id: str, preset: str) -> Meter:
-        """Write all rows of a run from its events; return the meter that has seen them."""
+        """Write all rows of a run from its events; return the meter that consumed them."""
         meter = Meter()
         for event in events:
             intervals = meter.feed(event)
@@ -140,7 +139,7 @@ class CsvWriter:
         return meter
 
     def close(self) -> None:
-        """Close the file. What could not be written was said by `write` already."""
+        """Close the file. `write` has already reported any failure."""
         _close_quietly(self._stream)
 
     def __enter__(self) -> Self:
@@ -158,13 +157,13 @@ class CsvWriter:
 
 
 def _close_quietly(stream: TextIO) -> None:
-    # Closing flushes again what `write` has already failed to flush, and said so.
+    # Closing repeats a flush that failed in `write`, which has reported it.
     with contextlib.suppress(OSError):
         stream.close()
 
 
 def _has_header(path: Path, stream: TextIO) -> bool:
-    """Return whether the file begins with the header, and end its last line. Raises PlanError for other content."""
+    """Return whether the file begins with the header; complete its last line. Raises PlanError for other content."""
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
         return False
@@ -212,8 +211,8 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
         for number in sorted({**received, **sent}):
             count = received[number].bytes if number in received else None
             tcp = _tcp_cells([sent[number]] if number in sent else [])
-            asked = _transactions(received.get(number), receiver)
-            yield {**base, "session": number, **_rate_cells(count, receiver, None), **asked, **tcp}
+            transactions = _transactions(received.get(number), receiver)
+            yield {**base, "session": number, **_rate_cells(count, receiver, None), **transactions, **tcp}
 
 
 def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, SessionSample]:
@@ -221,9 +220,9 @@ def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, SessionSamp
     for session in sampled.sample.sessions if sampled else ():
         if session.direction is flow:
             before = sessions.get(session.session)
-            # A peer that tells one twice must not make the rows' sum differ from the summary's.
-            told = session if before is None else replace(session, bytes=session.bytes + before.bytes)
-            sessions[session.session] = told
+            # If a peer reports a session twice, the sum of the rows must still equal the summary's.
+            total = session if before is None else replace(session, bytes=session.bytes + before.bytes)
+            sessions[session.session] = total
     return sessions
 
 
@@ -236,7 +235,7 @@ def _time_cells(receiver: Sampled | None) -> _Row:
 
 def _all_transactions(receiver: Sampled | None, flow: Direction) -> _Row:
     """Return the transactions of all sessions; the percentiles are of all together."""
-    if receiver is None or all(one.direction is not flow for one in receiver.sample.latency):
+    if receiver is None or all(counts.direction is not flow for counts in receiver.sample.latency):
         return {}
     counts = latency_counts(receiver.sample, flow)
     latency = summarize_latency(counts)
@@ -246,11 +245,11 @@ def _all_transactions(receiver: Sampled | None, flow: Direction) -> _Row:
 
 
 def _probe_cells(near: Sampled | None) -> _Row:
-    """Return the latency under load, where a probe went beside the streams: the near end's, of any direction."""
+    """Return the probe's latency under load; the near end measures it, whatever the direction."""
     if near is None or near.sample.probe is None:
         return {}
-    told = near.sample.probe.latency
-    latency = summarize_latency(dict(zip(told.buckets, told.counts, strict=True)))
+    histogram = near.sample.probe.latency
+    latency = summarize_latency(dict(zip(histogram.buckets, histogram.counts, strict=True)))
     if latency is None:
         return {}
     return {
@@ -300,7 +299,7 @@ def _end_cells(interval: Interval) -> _Row:
 
 
 def _cost_cells(interval: Interval) -> _Row:
-    """CPU of each end's own processes for each MiB of payload that arrived at either end."""
+    """Return the CPU time of each end's processes per MiB of payload received at both ends."""
     counts = [interval.received_bytes(flow) for flow in interval.flows]
     known = [count for count in counts if count is not None]
     if len(known) < len(counts) or not sum(known):

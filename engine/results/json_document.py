@@ -1,4 +1,4 @@
-"""A run as one JSON document, and how its numbers are rounded. Pure."""
+"""A run as one JSON document, and the rounding of its numbers. Pure."""
 
 from math import floor, log10
 from typing import Any, Final
@@ -14,7 +14,7 @@ DIRECTION_KEYS: Final = {"out": Direction.OUT, "in": Direction.IN, "total": Dire
 
 
 def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict: str) -> dict[str, Any]:
-    """Return what `--json` prints: unknown is null, seconds and rates are numbers with a point."""
+    """Return the document of `--json`: unknown values are null, seconds and rates are floats."""
     plan, expected = summary.plan, _expected_rates(summary)
     return {
         "schema": DOCUMENT_VERSION,
@@ -34,8 +34,8 @@ def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict
         },
         "expected": {name: _expected(expected[direction]) for name, direction in DIRECTION_KEYS.items()},
         "measured": _measurements(summary.measured, expected),
-        "latency": _under_load(summary.probe),
-        "stretches": [_stretch(stretch) for stretch in summary.periods],
+        "latency": _probe(summary.probe),
+        "stretches": [_period(period) for period in summary.periods],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
         "tcp": {
             "retransmits": summary.tcp.retransmits,
@@ -54,21 +54,21 @@ def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict
 
 
 def _warmup_s(summary: Summary) -> float | None:
-    """Return the warm-up that was asked for; where it was to be found out, the one that was found at the start."""
+    """Return the requested warm-up; for an automatic one, the measured warm-up of the first period."""
     if not summary.plan.warmup_auto:
         return summary.plan.effective_warmup_ns / SECOND_NS
-    found_ns = summary.periods[0].warmup_ns if summary.periods else None
-    return None if found_ns is None else found_ns / SECOND_NS
+    warmup_ns = summary.periods[0].warmup_ns if summary.periods else None
+    return None if warmup_ns is None else warmup_ns / SECOND_NS
 
 
 def round_figure(value: float) -> float:
-    """Round to 3 decimals, a small value to 3 significant digits, so that it does not become nothing."""
+    """Round to 3 decimals, or to 3 significant digits if the value is small, so that it does not become 0."""
     decimals = 3 if value == 0 else max(3, 2 - floor(log10(abs(value))))
     return round(value, decimals)
 
 
 def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
-    """Return a rate in percent of the expected one; a percentage of nothing is nothing."""
+    """Return a rate in percent of the expected rate; None if nothing or 0 is expected."""
     if expected is None:
         return None
     if expected.transactions_s and measured.transactions_s is not None:
@@ -79,9 +79,9 @@ def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) ->
 
 
 def _expected_rates(summary: Summary) -> Expectation:
-    """Return the rates to expect; where one direction alone ran, the total is that direction."""
+    """Return the expected rates; if a single direction ran, the total is that direction's."""
     expected = summary.expectation
-    directions = {stretch.settings.direction for stretch in summary.periods}
+    directions = {period.settings.direction for period in summary.periods}
     if expected.total is not None or len(directions) != 1 or Direction.DUPLEX in directions:
         return expected
     return Expectation(expected.out, expected.in_, expected[directions.pop()])
@@ -110,39 +110,39 @@ def _measured(measured: Measurement | None, expected: ExpectedRate | None) -> di
         "percent_of_expected": percent_of_expected(measured, expected),
         "transactions_s": None if measured.transactions_s is None else round_figure(measured.transactions_s),
         "latency_us": _latency(measured.latency),
-        "ci95_mbit_s": _ends(measured.estimate, 1e-6),
-        "ci95_percent": _percent(measured.estimate),
-        "ci95_transactions_s": _ends(measured.transactions_estimate),
+        "ci95_mbit_s": _interval(measured.estimate, 1e-6),
+        "ci95_percent": _half_width_percent(measured.estimate),
+        "ci95_transactions_s": _interval(measured.transactions_estimate),
     }
 
 
-def _stretch(stretch: Period) -> dict[str, Any]:
-    """Return a part of a run under one setting: it is measured for itself, and has its own interval."""
-    settings, expected = stretch.settings, stretch.expectation
+def _period(period: Period) -> dict[str, Any]:
+    """Return a period of constant settings, with its own measurements and confidence intervals."""
+    settings, expected = period.settings, period.expectation
     return {
         "direction": settings.direction.value,
         "sessions": settings.sessions,
         "window_bytes": settings.window_bytes,
-        "start_s": stretch.start_ns / SECOND_NS,
-        "warmup_s": None if stretch.warmup_ns is None else stretch.warmup_ns / SECOND_NS,
+        "start_s": period.start_ns / SECOND_NS,
+        "warmup_s": None if period.warmup_ns is None else period.warmup_ns / SECOND_NS,
         "measured": _measurements(
-            stretch.measured,
+            period.measured,
             Expectation(expected.out, expected.in_, expected.total or expected[settings.direction]),
         ),
     }
 
 
-def _ends(steady: Estimate | None, factor: float = 1.0) -> list[float] | None:
-    return None if steady is None else [round_figure(steady.low * factor), round_figure(steady.high * factor)]
+def _interval(estimate: Estimate | None, factor: float = 1.0) -> list[float] | None:
+    return None if estimate is None else [round_figure(estimate.low * factor), round_figure(estimate.high * factor)]
 
 
-def _percent(steady: Estimate | None) -> float | None:
-    percent = None if steady is None else steady.half_width_percent
+def _half_width_percent(estimate: Estimate | None) -> float | None:
+    percent = None if estimate is None else estimate.half_width_percent
     return None if percent is None else round_figure(percent)
 
 
 def _transactions(plan: Plan) -> dict[str, Any]:
-    """Return what a transaction is; `closed_by` names who ends a connection of its own, and keeps TIME_WAIT."""
+    """Return the sizes of a transaction; `closed_by` is the end that closes its connection and holds TIME_WAIT."""
     if not plan.workload.is_transactional:
         return {}
     request, response = plan.transaction_sizes
@@ -150,31 +150,31 @@ def _transactions(plan: Plan) -> dict[str, Any]:
     return {"request_bytes": request, "response_bytes": response, "burst": plan.burst, "closed_by": closed_by}
 
 
-def _under_load(probe: ProbeSummary | None) -> dict[str, Any] | None:
-    """Return what the probe found, idle and under load; None where there was none."""
+def _probe(probe: ProbeSummary | None) -> dict[str, Any] | None:
+    """Return the probe's latency, idle and under load; None without a probe."""
     if probe is None:
         return None
-    ends = {"idle": probe.idle, "loaded": probe.loaded}
+    results = {"idle": probe.idle, "loaded": probe.loaded}
     return {
-        **{f"{name}_us": _latency(one.latency if one else None) for name, one in ends.items()},
-        **{f"{name}_probes": _probes(one) for name, one in ends.items()},
+        **{f"{name}_us": _latency(result.latency if result else None) for name, result in results.items()},
+        **{f"{name}_probes": _probe_result(result) for name, result in results.items()},
     }
 
 
-def _probes(probed: ProbeResult | None) -> dict[str, Any] | None:
-    if probed is None:
+def _probe_result(result: ProbeResult | None) -> dict[str, Any] | None:
+    if result is None:
         return None
     return {
-        "transactions": probed.transactions,
-        "seconds": probed.span_ns / SECOND_NS,
-        "tcp_rtt_us": probed.rtt_us,
+        "transactions": result.transactions,
+        "seconds": result.span_ns / SECOND_NS,
+        "tcp_rtt_us": result.rtt_us,
     }
 
 
 def _latency(latency: LatencySummary | None) -> dict[str, float] | None:
     if latency is None:
         return None
-    found = {
+    values_ns = {
         "min": latency.min_ns,
         "p50": latency.p50_ns,
         "p90": latency.p90_ns,
@@ -182,7 +182,7 @@ def _latency(latency: LatencySummary | None) -> dict[str, float] | None:
         "p99_9": latency.p99_9_ns,
         "max": latency.max_ns,
     }
-    return {name: round_figure(ns / 1_000) for name, ns in found.items()}
+    return {name: round_figure(ns / 1_000) for name, ns in values_ns.items()}
 
 
 def _cpu(cpu: CpuSummary) -> dict[str, float | None]:
