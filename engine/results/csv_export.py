@@ -163,7 +163,7 @@ def _close_quietly(stream: TextIO) -> None:
 
 
 def _has_header(path: Path, stream: TextIO) -> bool:
-    """Return whether the file begins with the header; complete its last line. Raises PlanError for other content."""
+    """Return whether the file begins with the header; end its last line. Raises PlanError for other content."""
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
         return False

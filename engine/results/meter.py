@@ -1,8 +1,8 @@
-"""Events of a run to intervals and a summary: joins what the two ends counted.
+"""The meter: joins the samples of both ends to intervals, and a run's events to its summary.
 
-Pure. Each end numbers its intervals on its own clock; the receiver's sample of an interval is the truth for
-bytes and the sender's one tells what TCP did. A far sample may come seconds late, through a control
-connection that shares the link with the flood: an interval waits for it, however long that takes.
+Pure. Each end numbers its intervals on its own clock. In an interval, bytes are the receiver's and TCP's values
+the sender's. A far sample may come seconds late, because the control connection shares the link with the payload:
+an interval waits for it as long as necessary.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What both ends counted of one interval; None for an end that passed it over."""
+    """The samples of both ends in one interval; None for an end that skipped it."""
 
     index: int
     near: Sampled | None
@@ -52,7 +52,7 @@ class Interval:
         return tuple(flow for flow in Direction.DUPLEX.flows if self._has(flow))
 
     def received_bytes(self, flow: Direction) -> int | None:
-        """Return the payload that arrived in a single direction; None where the receiver did not tell."""
+        """Return the received payload of a single direction; None without a sample of the receiver."""
         receiver = self.receiver_sample(flow)
         return None if receiver is None else sum_bytes(receiver.sample, flow)
 
@@ -67,9 +67,9 @@ class Interval:
 
 
 class Meter:
-    """Takes a run's events in order, and can say at any time what the run measured so far.
+    """Sums up a run's events, which you must feed in order; the summary so far is available at any time.
 
-    Memory stays bounded: intervals that wait for an end are kept, everything else is sums.
+    Memory is bounded: only intervals that wait for an end are stored, everything else is sums.
     """
 
     def __init__(self) -> None:
@@ -85,10 +85,10 @@ class Meter:
         self._warnings = Warnings()
 
     def feed(self, event: Event) -> list[Interval]:
-        """Take an event in; return the intervals that are complete now, in order of index.
+        """Process an event; return the intervals that are now complete, in order of index.
 
-        An interval is complete when each end has told its sample or gone past it. Call `flush` after the
-        last event for those that an end never told.
+        An interval is complete when each end has sent its sample or a later one. You must call `flush` after the
+        last event, for intervals without a sample of one end.
         """
         match event:
             case Sampled():
@@ -113,11 +113,11 @@ class Meter:
         return []
 
     def flush(self) -> list[Interval]:
-        """Return the intervals that still wait for an end, in order of index; none waits after that."""
+        """Return the intervals that still wait for an end, in order of index, and remove them."""
         return self._release(self._order.reached_by_any)
 
     def expectation_for(self, settings: Settings) -> Expectation:
-        """Return what is expected under settings that the run has or had; nothing for any others."""
+        """Return the expectation under settings of the run; an empty one for other settings."""
         return self._expectations.get(settings, Expectation())
 
     def rate_estimate(self, direction: Direction | None = None) -> Estimate | None:
@@ -132,7 +132,7 @@ class Meter:
         return newest.total.estimate if flow is None else flow.estimate
 
     def summary(self) -> Summary:
-        """Return what was measured so far; a run that has not ended counts as cut off."""
+        """Return the summary so far; a run that has not ended counts as cut off."""
         measured = sum_periods(self._periods)
         total = measured.total
         payload_bytes = total.bytes if total else 0
@@ -196,7 +196,7 @@ class Meter:
 
 
 def replay(events: Iterable[Event]) -> Meter:
-    """Return a meter that has seen a whole run, a crashed one too."""
+    """Return a meter that has processed all events of a run, even of a crashed one."""
     meter = Meter()
     for event in events:
         meter.feed(event)

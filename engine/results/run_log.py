@@ -1,7 +1,7 @@
-"""The run log: every event of every run, in one SQLite file, read back as it was told.
+"""The run log: stores every event of every run in one SQLite file, and reads them back.
 
-Writing never holds up or ends a run: events go through a queue to a thread of their own, and trouble becomes
-`problem`, a text for a person. Several processes may use the same log at once.
+Writing never blocks or ends a run: a separate thread writes the queued events, and failures become `problem`, a
+text for the user. Several processes may use the same log at once.
 """
 
 import difflib
@@ -23,8 +23,8 @@ from .run_log_writer import QUEUE_CAPACITY, LogWriter, SqlParameters, SqlStateme
 
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 _PAGE: Final = 256
-_LONGEST_TEXT: Final = 4_000  # what the codec reads back, with room to spare
-_ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that is mistaken for another
+_MAX_TEXT: Final = 4_000  # well below the limit of the decoder
+_ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _FLUSH_S: Final = 10.0
 _COLUMNS: Final = (
     *("id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
@@ -33,16 +33,16 @@ _COLUMNS: Final = (
 
 
 def new_run_id(now: datetime, randomness: random.Random) -> str:
-    """Return a name such as `20261121-011530-k3f9`: the moment in UTC, and a little chance."""
+    """Return an id such as `20261121-011530-k3f9`: the time in UTC and a random suffix."""
     tail = "".join(randomness.choice(_ALPHABET) for _ in range(4))
     return f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{tail}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run as the list of runs shows it. `reason` is None while it goes on, and for good where it was cut off.
+    """A run as an entry of the list of runs; `reason` is None for an active run and for one that was cut off.
 
-    `label` and `note` are a person's own words, `group` is what a series of runs has in common.
+    `label` and `note` are the user's texts; `group` is the same for all runs of a series.
     """
 
     run_id: str
@@ -60,7 +60,7 @@ class RunRecord:
 
 
 class RunLog:
-    """One log. Close it, or use it as a context: what is queued is then written and the thread ended."""
+    """A run log. You must close it, or use it as a context manager, to write the queue and end the thread."""
 
     def __init__(
         self, path: Path, on_problem: Callable[[str], None] | None = None, capacity: int = QUEUE_CAPACITY
@@ -78,10 +78,10 @@ class RunLog:
         on_problem: Callable[[str], None] | None = None,
         capacity: int = QUEUE_CAPACITY,
     ) -> Self:
-        """Open the log in a directory; make both where they are missing, unless `create` is False.
+        """Open the log in a directory; create both if they are missing, unless `create` is False.
 
-        Raises StoreError, with path and remedy, where the log cannot be used. `on_problem` is called, in any
-        thread, with the text of what goes wrong later.
+        Raises RunLogError, with path and remedy, if the log cannot be used. `on_problem` is called with the text
+        of a later failure, in any thread.
         """
         path = directory / RUN_LOG_FILE_NAME
         prepare_database(path, create=create)
@@ -89,7 +89,7 @@ class RunLog:
 
     @property
     def problem(self) -> str | None:
-        """Why the newest run that could not be kept is not kept; None while all is well."""
+        """The reason why the last run that failed to be written is incomplete; None without failures."""
         return self._writer.problem
 
     def begin(
@@ -103,17 +103,17 @@ class RunLog:
         self._writer.put(SqlStatement(run_id, sql, lambda: row))
 
     def add(self, run_id: str, event: Event) -> None:
-        """Keep an event of a run that has begun."""
+        """Store an event of a run that has begun."""
         number = self._next.get(run_id)
         if number is None:
             return
         self._next[run_id] = number + 1
         sql = "INSERT INTO events (run_id, seq, event) VALUES (?, ?, ?)"
-        self._writer.put(SqlStatement(run_id, sql, lambda: (run_id, number, _written(event))))
+        self._writer.put(SqlStatement(run_id, sql, lambda: (run_id, number, _event_text(event))))
         if isinstance(event, Started):
-            began = make_printable(event.started_utc)
+            started_utc = make_printable(event.started_utc)
             sql = "UPDATE runs SET started_utc = ? WHERE id = ?"
-            self._writer.put(SqlStatement(run_id, sql, lambda: (began, run_id)))
+            self._writer.put(SqlStatement(run_id, sql, lambda: (started_utc, run_id)))
         elif isinstance(event, Ended):
             end = event.end
             sql = "UPDATE runs SET reason = ?, detail = ? WHERE id = ?"
@@ -122,36 +122,36 @@ class RunLog:
             )
 
     def finish(self, run_id: str, verdict: str, document: dict[str, Any]) -> None:
-        """Keep what came out of a run; nothing more is taken of it after that."""
+        """Store a run's verdict and document. Later events of the run are ignored."""
         if self._next.pop(run_id, None) is not None:
             sql = "UPDATE runs SET verdict = ?, document = ? WHERE id = ?"
             self._writer.put(SqlStatement(run_id, sql, lambda: (verdict, json.dumps(document), run_id)))
 
     def flush(self, timeout_s: float = _FLUSH_S) -> bool:
-        """Wait until what was told is written or given up; return whether that came to pass in time."""
+        """Wait until the queue is written or given up; return whether that took less than the timeout."""
         return self._writer.flush(timeout_s)
 
     def list_runs(self) -> list[RunRecord]:
-        """Return all runs, the newest first. Raises StoreError, as do all that read."""
+        """Return all runs, the newest first. Raises RunLogError, as all reading methods do."""
         return self._rows("ORDER BY number DESC", ())
 
     def find(self, text: str) -> RunRecord:
-        """Return the run of an id, or of the beginning of one that no other begins with."""
-        found = self._rows("WHERE id = ?", (text,)) if text else []
-        if not found and text:
-            found = self._rows("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY number DESC", (text,))
-        if len(found) == 1:
-            return found[0]
-        shown = make_printable(text[:60])
-        if found:
-            ids = ", ".join(row.run_id for row in found[:5])
-            raise RunLogError(f"{len(found)} runs begin with {shown}: {ids}{', …' if found[5:] else ''}")
+        """Return the run with an id, or with an unambiguous beginning of it."""
+        matches = self._rows("WHERE id = ?", (text,)) if text else []
+        if not matches and text:
+            matches = self._rows("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY number DESC", (text,))
+        if len(matches) == 1:
+            return matches[0]
+        printable = make_printable(text[:60])
+        if matches:
+            ids = ", ".join(row.run_id for row in matches[:5])
+            raise RunLogError(f"{len(matches)} runs begin with {printable}: {ids}{', …' if matches[5:] else ''}")
         near = difflib.get_close_matches(text, [row.run_id for row in self.list_runs()], n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise RunLogError(f"there is no run {shown!r}; {hint}`linkgauge runs list` shows them")
+        raise RunLogError(f"there is no run {printable!r}; {hint}`linkgauge runs list` shows them")
 
     def events(self, run_id: str) -> Iterator[Event]:
-        """Iterate over the events of a run, in the order they were told; a crashed run ends early."""
+        """Iterate over the events of a run, in order; those of a crashed run end early."""
         self.flush()
         number = 0
         while page := self._page(run_id, number):
@@ -160,18 +160,18 @@ class RunLog:
                 number = seq + 1
 
     def set_label(self, run_id: str, label: str | None) -> None:
-        """Name a run, also one that goes on; nothing takes its label away.
+        """Set the label of a run, even of an active one; None removes it.
 
-        Raises StoreError, and PlanError where it is too long; `set_note` does so, too.
+        Raises RunLogError, and PlanError if the text is too long. So does `set_note`.
         """
         self._set("UPDATE runs SET label = ? WHERE id = ?", run_id, validate_label(label))
 
     def set_note(self, run_id: str, note: str | None) -> None:
-        """Keep what a person has to say about a run; nothing takes it away."""
+        """Set the note of a run; None removes it."""
         self._set("UPDATE runs SET note = ? WHERE id = ?", run_id, validate_note(note))
 
     def delete(self, run_id: str) -> None:
-        """Delete a run; raise StoreError where there is none of that id, or it still goes on."""
+        """Delete a run; raise RunLogError if there is none with that id, or if it is active."""
         if self._exact(run_id).is_running:
             raise RunLogError(f"run {run_id} still goes on; stop it first")
         with open_connection(self.path) as connection:
@@ -181,7 +181,7 @@ class RunLog:
             connection.execute("COMMIT")
 
     def close(self) -> None:
-        """Write what is queued and end the thread; closing twice is closing once."""
+        """Write the queue and end the thread. A second call has no effect."""
         self._writer.close()
 
     def __enter__(self) -> Self:
@@ -230,12 +230,12 @@ class RunLog:
             ) from error
 
 
-def _written(event: Event) -> str:
-    """Return an event as it is kept; a text that is longer than can be read back is cut."""
+def _event_text(event: Event) -> str:
+    """Return an event as JSON; texts beyond the decoder's limit are truncated."""
     if isinstance(event, Warned):
-        event = Warned(event.text[:_LONGEST_TEXT])
+        event = Warned(event.text[:_MAX_TEXT])
     elif isinstance(event, Ended):
-        event = Ended(RunEnd(event.end.reason, event.end.detail[:_LONGEST_TEXT]))
+        event = Ended(RunEnd(event.end.reason, event.end.detail[:_MAX_TEXT]))
     return json.dumps(encode_tagged(event), separators=(",", ":"))
 
 
@@ -259,7 +259,7 @@ def _row(row: tuple[Any, ...]) -> RunRecord:
 
 
 def _document(text: str | None) -> dict[str, Any] | None:
-    """Return a run's document; None where there is none or it is damaged: events can make it again."""
+    """Return a run's document; None if it is missing or damaged, as it can be rebuilt from the events."""
     try:
         value = json.loads(text or "null")
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The run log's SQLite file: where it is, what is in it, and what can be wrong with it, told once.
+"""The run log's SQLite file: its name, its tables, and the explanation of its errors.
 
 Write-ahead logging lets one process write a run while others read; `synchronous = NORMAL` is enough for what
 was committed to survive the death of the process, and does not make the disk wait for each sample.
@@ -41,8 +41,8 @@ _TABLES: Final = (
     )""",
 )
 
-# What version 1 has gained: columns that a file may lack, and gets when it is next written to.
-_GAINED: Final = ("note", "grp")
+# Columns that an older file of version 1 may lack; they are added when it is next written.
+_ADDED_COLUMNS: Final = ("note", "grp")
 
 _REMEDIES: Final = {
     sqlite3.SQLITE_NOTADB: "it is no run log; move it away, or choose another data directory",
@@ -57,7 +57,7 @@ _REMEDIES: Final = {
 
 
 def explain_error(path: Path, error: Exception) -> str:
-    """Return what is wrong with the file, and what to do, for a person."""
+    """Return a text for the user: the error of the file, and the remedy."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)  # errors made by the Python module have none
         remedy = _REMEDIES.get(code & 0xFF) if isinstance(code, int) else None
@@ -69,7 +69,7 @@ def explain_error(path: Path, error: Exception) -> str:
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Generator[None]:
-    """Turn what SQLite and the system raise into StoreError."""
+    """Translate errors of SQLite and the system to RunLogError."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -77,7 +77,7 @@ def translate_errors(path: Path) -> Generator[None]:
 
 
 def connect_sqlite(path: Path) -> sqlite3.Connection:
-    """Return a connection that commits only where it is told to; for one thread."""
+    """Return a connection for a single thread, with explicit transactions."""
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -89,15 +89,15 @@ def connect_sqlite(path: Path) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def open_connection(path: Path) -> Generator[sqlite3.Connection]:
-    """Give a connection for a moment."""
+    """Open a connection for the duration of the context."""
     with translate_errors(path), contextlib.closing(connect_sqlite(path)) as connection:
         yield connection
 
 
 def prepare_database(path: Path, *, create: bool) -> None:
-    """Make sure that the file is a run log that this version can use; make it where it is missing.
+    """Check that the file is a run log of a supported version; create or upgrade it if necessary.
 
-    Without `create` it is only looked at, and a missing one stays missing. Raises StoreError.
+    Without `create`, the file is only checked, and may be missing. Raises RunLogError.
     """
     if create:
         with translate_errors(path.parent):
@@ -108,7 +108,7 @@ def prepare_database(path: Path, *, create: bool) -> None:
         _check(path, connection)
         if create:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")  # one process makes the tables; a read-only file is found out
+            connection.execute("BEGIN IMMEDIATE")  # one process creates the tables; a read-only file fails here
             if _check(path, connection):
                 for name in missing_columns(connection):
                     connection.execute(f"ALTER TABLE runs ADD COLUMN {name} TEXT")
@@ -121,7 +121,7 @@ def prepare_database(path: Path, *, create: bool) -> None:
 
 
 def _check(path: Path, connection: sqlite3.Connection) -> bool:
-    """Return whether the tables are there; raise StoreError where others are."""
+    """Return whether the tables exist; raise RunLogError if the database is not a supported run log."""
     if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
         return False
     if _pragma(connection, "application_id") != _APPLICATION_ID:
@@ -136,13 +136,13 @@ def _check(path: Path, connection: sqlite3.Connection) -> bool:
 
 
 def missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Return the columns of `runs` that a file of an older linkgauge lacks; nothing is known in them."""
-    there = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
-    return tuple(name for name in _GAINED if name not in there)
+    """Return the columns of `runs` that a file of an older linkgauge lacks; their values are unknown."""
+    existing = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
+    return tuple(name for name in _ADDED_COLUMNS if name not in existing)
 
 
 def has_tables(path: Path) -> bool:
-    """Return whether there is anything to read."""
+    """Return whether the file exists and has the tables."""
     if not _exists(path):
         return False
     with open_connection(path) as connection:

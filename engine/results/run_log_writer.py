@@ -1,8 +1,8 @@
-"""The thread that writes the run log, so that no disk can hold up a run.
+"""The thread that writes the run log, so that a slow disk cannot block a run.
 
-Who has something to write puts it into a bounded queue and goes on. The thread commits whatever waits in one
-transaction. A run that cannot be written is given up, whole from there on, and that is said: what is in the
-log of a run is always its beginning without a gap.
+Callers put statements into a bounded queue and never wait. The thread commits all queued statements of a run in one
+transaction. After a failure, the rest of the run is dropped and the problem is reported, so that the log always
+holds the beginning of a run without a gap.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ SqlParameters = tuple[str | int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class SqlStatement:
-    """One statement of one run. Its parameters are made in the writing thread."""
+    """A statement of one run. The writing thread computes its parameters."""
 
     run_id: str
     sql: str
@@ -35,14 +35,14 @@ class SqlStatement:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A place in the queue that somebody waits for."""
+    """A place in the queue; `reached` is set when everything before it is processed."""
 
     reached: threading.Event
     last: bool
 
 
 class LogWriter:
-    """Writes in the background. `on_problem` is called at most once a run, in whichever thread finds out."""
+    """Writes in the background. `on_problem` is called at most once per run, in any thread."""
 
     def __init__(self, path: Path, on_problem: Callable[[str], None] | None, capacity: int) -> None:
         self.problem: str | None = None
@@ -51,8 +51,8 @@ class LogWriter:
         self._queue: queue.Queue[SqlStatement | _Mark] = queue.Queue(capacity)
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._full: set[str] = set()  # runs that are taken no more of
-        self._failed: set[str] = set()  # runs that nothing more of is written
+        self._full: set[str] = set()  # runs whose further statements are not queued
+        self._failed: set[str] = set()  # runs whose further statements are not written
 
     def put(self, statement: SqlStatement) -> None:
         """Queue a statement; never waits and never raises."""
@@ -68,11 +68,11 @@ class LogWriter:
             self._say(f"{self._path}: the disk is too slow, {self._queue.qsize()} entries wait for it")
 
     def flush(self, timeout_s: float) -> bool:
-        """Wait until all that was queued is written or given up; return whether that came to pass."""
+        """Wait until the queue is written or given up; return whether that took less than the timeout."""
         return self._mark(timeout_s, last=False)
 
     def close(self) -> None:
-        """Write what is queued and end the thread."""
+        """Write the queue and end the thread."""
         if self._closed:
             return
         self._closed = True
@@ -121,7 +121,7 @@ class LogWriter:
     def _commit(
         self, connection: sqlite3.Connection | None, run_id: str, writes: list[SqlStatement]
     ) -> sqlite3.Connection | None:
-        """Write all of it or nothing; return the connection, if there is one."""
+        """Write all statements in a transaction; return the connection, None if it could not be opened."""
         try:
             connection = connection or connect_sqlite(self._path)
             connection.execute("BEGIN IMMEDIATE")

@@ -1,9 +1,9 @@
-"""What a sweep shows: from where on more brings nothing, and which settings are best.
+"""The results of a sweep: the saturation point of each axis, and the best settings.
 
-Pure. Every claim is made with the intervals of the rates (interval.py), and with a confidence that allows for the
-number of comparisons (Bonferroni): whoever compares twenty settings at 95 % finds a difference that is none. A gain
-counts when the intervals leave no doubt that it is more than 1 %: on a steady link a difference of a thousandth can
-be shown, and nobody would set anything by it. A rate that is not known within a tenth is no ground for any claim.
+Pure. Every result uses the rates' confidence intervals (confidence.py), at a confidence that is corrected for the
+number of comparisons (Bonferroni): of twenty comparisons at 95 %, one is likely to show a false difference. A gain
+counts only if it is significantly more than 1 %: on a steady link a thousandth may be significant, but is of no
+practical use. Rates that are not known within 10 % are ignored.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,15 @@ from .sweep import AXES, Axis, SweepPoint, SweepResult
 MIN_GAIN_PERCENT: Final = 1.0
 MAX_HIDDEN_GAIN_PERCENT: Final = 5.0  # what may be gained at most where it is said that nothing is
 _DOUBT: Final = 0.05
-_UNSURE_PERCENT: Final = 10.0
+_MAX_HALF_WIDTH_PERCENT: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class SaturationPoint:
-    """The least value of an axis beyond which no gain is shown, all other settings as in `at`.
+    """The smallest value of an axis beyond which no gain is significant; the other settings are those of `point`.
 
-    `at_most_percent` is what may still be gained beyond it, the largest upper end of the intervals; None where
-    `value` is the largest that was tried.
+    `max_gain_percent` is the largest upper end of the gains' intervals beyond it; None if `value` is the largest
+    of the sweep.
     """
 
     axis: Axis
@@ -37,7 +37,7 @@ class SaturationPoint:
 
 @dataclass(frozen=True, slots=True)
 class BestSettings:
-    """The fastest cell of a direction, those that may be as fast, and the most modest of all these."""
+    """The fastest cell of a direction, the cells that may be as fast, and the least demanding of these."""
 
     fastest: SweepResult
     equivalent: tuple[SweepResult, ...]
@@ -45,8 +45,8 @@ class BestSettings:
 
 
 def find_saturation_points(results: Sequence[SweepResult]) -> list[SaturationPoint]:
-    """Return the knee of every axis, for each combination of the others that has three values on it or more."""
-    found: list[SaturationPoint] = []
+    """Return the saturation points of every axis, for each combination of the others with three values or more."""
+    saturation_points: list[SaturationPoint] = []
     for axis in AXES:
         if axis == "direction":
             continue
@@ -56,15 +56,15 @@ def find_saturation_points(results: Sequence[SweepResult]) -> list[SaturationPoi
             if isinstance(value, int):  # a window left to the kernel is nowhere on the axis
                 others = tuple(cell.point.value(other) for other in AXES if other != axis)
                 lines.setdefault(others, []).append((value, cell))
-        for others in sorted(lines, key=lambda key: [str(one).rjust(12) for one in key]):
+        for others in sorted(lines, key=lambda key: [str(value).rjust(12) for value in key]):
             line = sorted(lines[others], key=lambda pair: pair[0])
-            knee = _knee(axis, line)
-            if knee is not None:
-                found.append(knee)
-    return found
+            saturation = _saturation_point(axis, line)
+            if saturation is not None:
+                saturation_points.append(saturation)
+    return saturation_points
 
 
-def _knee(axis: Axis, line: Sequence[tuple[int, SweepResult]]) -> SaturationPoint | None:
+def _saturation_point(axis: Axis, line: Sequence[tuple[int, SweepResult]]) -> SaturationPoint | None:
     known = [(value, cell, steady) for value, cell in line if (steady := reliable_estimate(cell)) is not None]
     if len(known) < 3:
         return None
@@ -78,7 +78,7 @@ def _knee(axis: Axis, line: Sequence[tuple[int, SweepResult]]) -> SaturationPoin
 
 
 def find_best(results: Iterable[SweepResult]) -> BestSettings | None:
-    """Return the fastest of cells that ran in the same direction; None where no rate is known well enough."""
+    """Return the best of cells with the same direction; None if no rate is known precisely enough."""
     known = [(steady, cell) for cell in results if (steady := reliable_estimate(cell)) is not None]
     if not known:
         return None
@@ -93,10 +93,11 @@ def find_best(results: Iterable[SweepResult]) -> BestSettings | None:
 
 
 def reliable_estimate(result: SweepResult) -> Estimate | None:
-    """Return a cell's rate with its error; None where nothing moved, or too little is known of it."""
-    steady = None if result.summary.measured.total is None else result.summary.measured.total.estimate
-    percent = None if steady is None else steady.half_width_percent
-    return steady if percent is not None and percent <= _UNSURE_PERCENT else None
+    """Return a cell's rate with its error; None if it is 0 or not known precisely enough."""
+    total = result.summary.measured.total
+    estimate = None if total is None else total.estimate
+    percent = None if estimate is None else estimate.half_width_percent
+    return estimate if percent is not None and percent <= _MAX_HALF_WIDTH_PERCENT else None
 
 
 def _modesty(cell: SweepResult) -> tuple[int, int, int]:

@@ -1,7 +1,6 @@
-"""What the engine measures and says: samples, events and the summary of a run.
+"""The summary of a run: rates, latency, CPU and TCP, as frozen dataclasses.
 
-Pure data. `None` is unknown, `0` is measured. The events of a run are one stream; the run log stores
-every one of them, and everything else (rows of the CSV, the summary, the gauges) can be made from them again.
+Pure data. `None` is unknown, `0` is measured. A summary can be rebuilt from the run's events at any time.
 """
 
 from dataclasses import dataclass, field
@@ -14,17 +13,17 @@ from .confidence import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a receiver's application got, on the receiver's clock; `transactions` is None for streams.
+    """The payload received by the application, on the receiver's clock; `transactions` is None for streams.
 
-    `steady` is the rate in bit/s with its error (interval.py): None where too few intervals were measured, and
-    where they are of more than one stretch, for a mean over several settings is no steady state.
+    `estimate` is the rate in bit/s with its error (confidence.py). It is None if too few intervals were measured,
+    and for several periods, because a mean over different settings is no steady state.
     """
 
     bytes: int
     span_ns: int
     transactions: int | None = None
     latency: LatencySummary | None = None
-    estimate: Estimate | None = field(default=None, compare=False)  # what was counted is the same without it
+    estimate: Estimate | None = field(default=None, compare=False)  # equal counts are equal measurements
 
     @property
     def bit_s(self) -> float:
@@ -38,7 +37,7 @@ class Measurement:
 
     @property
     def transactions_estimate(self) -> Estimate | None:
-        """Transactions a second with their error: answers are of one size, so it is the rate's own."""
+        """Transactions a second with their error, scaled from the rate: all responses have the same size."""
         if self.estimate is None or not self.transactions or not self.bytes:
             return None
         return self.estimate.scaled(self.transactions / (self.bytes * 8))
@@ -46,7 +45,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What the probe found in some time: how many transactions, how long they took, and its TCP's median RTT."""
+    """The probe's transactions in a span of time, their latency, and the median RTT of its TCP connection."""
 
     transactions: int
     span_ns: int
@@ -56,7 +55,7 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSummary:
-    """Latency before payload flowed, and under load with the warm-up left out; None where that was not measured."""
+    """The probe's results before payload flowed, and under load without warm-up; None if not measured."""
 
     idle: ProbeResult | None
     loaded: ProbeResult | None
@@ -97,9 +96,9 @@ class TcpSummary:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A part of a run under one setting, its warm-up left out. `total` is both directions together.
+    """A part of a run with constant settings, without its warm-up.
 
-    `start_ns` is when the setting came, and `warmup_ns` how long after that the first measured interval began.
+    `start_ns` is the time of the settings' change; the first measured interval began `warmup_ns` later.
     """
 
     settings: Settings
@@ -111,11 +110,11 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run measured, whole and in stretches.
+    """The results of a run, of the whole and of each period.
 
-    `expectation` is the mean of the stretches' expectations, each weighted with the time it was measured
-    for, so that a percentage of it is bytes carried over bytes that should have been. A direction has an
-    expected rate only where each of its stretches has one.
+    `expectation` is the mean of the periods' expectations, weighted with their measured time, so that a percentage
+    of it is the ratio of measured to expected bytes. A direction has an expected rate only if each of its periods
+    has one.
     """
 
     plan: Plan

@@ -1,8 +1,8 @@
-"""A sweep: one short run for each combination of settings, and what can be said of all of them together.
+"""A sweep: its definition, and one short run for each combination of settings.
 
-Pure. A Sweep is its definition, as it is kept: the axes, and the plan that every run has in common. Its points are
-run in an order shuffled by its name, always the same: what drifts on the link or the hosts while a sweep goes on
-then falls on all values alike, instead of looking like an effect of the axis that is changed last.
+Pure. A Sweep defines the axes, and the plan that all runs have in common. The order of the points is random but
+fixed by the sweep's name: a drift of the link or the hosts then affects all values alike, instead of looking like
+an effect of the last axis.
 """
 
 import random
@@ -21,7 +21,7 @@ AXES: Final[tuple[Axis, ...]] = ("direction", "sessions", "window_bytes", "messa
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One combination of settings. `message_bytes` is what a session hands to its socket at once."""
+    """A combination of settings; `message_bytes` is the size of a session's writes."""
 
     direction: Direction
     sessions: int
@@ -44,17 +44,17 @@ class SweepPoint:
 
     @classmethod
     def from_plan(cls, plan: Plan) -> "SweepPoint":
-        """Return the point that a plan is."""
+        """Return the point of a plan."""
         settings = plan.settings
         return cls(settings.direction, settings.sessions, settings.window_bytes, plan.block_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep is: its name, which its runs have as their group, where it goes, and what is tried.
+    """The definition of a sweep: its name, which is the group of its runs, its peer, and the values of its axes.
 
-    `base` is the plan that all runs have in common; `preset` is an id or nothing, `figure` the id of a document's
-    experiment that this repeats.
+    `base` is the plan that all runs have in common; `preset` is the id of a preset, `figure` the id of a
+    document's experiment that the sweep repeats.
     """
 
     group: str
@@ -68,7 +68,7 @@ class Sweep:
     figure: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no sweep can have, point by point, before the first one runs."""
+        """Check the number of points, the duration and every point's plan; raise PlanError for invalid ones."""
         count = len(self.directions) * len(self.sessions) * len(self.windows) * len(self.messages)
         if not 1 <= count <= MAX_POINTS:
             raise PlanError("sweep", f"{count} runs", f"give axes that make 1 to {MAX_POINTS} runs")
@@ -79,20 +79,20 @@ class Sweep:
 
     @property
     def points(self) -> tuple[SweepPoint, ...]:
-        """Every combination once, in the order in which they are run."""
+        """The points in the order of their runs, each combination once."""
         points = self._grid()
         random.Random(self.group).shuffle(points)  # noqa: S311 (an order, no secret)
         return tuple(points)
 
     def values(self, axis: Axis) -> tuple[int | str | None, ...]:
-        """Return the values of an axis, as they were asked for."""
-        found: dict[Axis, tuple[int | str | None, ...]] = {
+        """Return the values of an axis, in the requested order."""
+        values: dict[Axis, tuple[int | str | None, ...]] = {
             "direction": tuple(direction.value for direction in self.directions),
             "sessions": self.sessions,
             "window_bytes": self.windows,
             "message_bytes": self.messages,
         }
-        return found[axis]
+        return values[axis]
 
     @property
     def varied_axes(self) -> tuple[Axis, ...]:
@@ -101,12 +101,12 @@ class Sweep:
 
     def _grid(self) -> list[SweepPoint]:
         values = product(self.directions, self.sessions, self.windows, self.messages)
-        return list(dict.fromkeys(SweepPoint(*one) for one in values))
+        return list(dict.fromkeys(SweepPoint(*combination) for combination in values))
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A point that was run, and what that run measured."""
+    """A point of the sweep with the summary of its run."""
 
     point: SweepPoint
     run_id: str
@@ -114,5 +114,5 @@ class SweepResult:
 
     @property
     def bit_s(self) -> float | None:
-        """The rate, of both directions together where both ran."""
+        """The rate of all directions together; None if not measured."""
         return None if self.summary.measured.total is None else self.summary.measured.total.bit_s
