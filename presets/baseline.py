@@ -1,6 +1,6 @@
-"""A preset made out of a run: what a link did once, to hold later runs against.
+"""A preset made from a run, as a baseline for later runs.
 
-Pure: it makes the text of a file in the same schema that the catalogue reads, for a person to keep and edit.
+Pure. The result is a file in the schema of the catalogue, which the user can edit.
 """
 
 import json
@@ -32,9 +32,9 @@ def baseline_toml(
 ) -> str:
     """Return a file of one preset that expects what the run measured.
 
-    Every stretch of the run gives the rate of its direction and sessions; of two stretches alike the later
-    one counts. What rr and crr measured are transactions a second, whichever end asked. Raises PlanError where the
-    id cannot be one, and LinkgaugeError where there is nothing that a later run could be held against.
+    Every period of the run gives the rate of its direction and sessions; of two with equal settings the later
+    counts. For rr and crr the rates are transactions a second, whichever end is the client. Raises PlanError for
+    an invalid id, and LinkgaugeError if the run measured no rate that a later run can be compared with.
     """
     check_preset_id(preset_id)
     plan = summary.plan
@@ -94,25 +94,26 @@ def _check_comparable(plan: Plan, run_id: str) -> None:
 
 
 def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
-    """Yield what each stretch measured, by flow and sessions, in the unit of the table's column."""
+    """Yield the rate of each period with its flow and sessions, in the unit of the table's column."""
     is_counted = summary.plan.workload in _COUNTED
-    for stretch in summary.periods:
-        settings = stretch.settings
+    for period in summary.periods:
+        settings = period.settings
         if not is_counted:
-            bit_s = _measured(stretch)
+            bit_s = _period_bit_s(period)
             if bit_s is not None and bit_s >= 1:
                 yield (settings.direction.value, settings.sessions), bit_s / 1e6
             continue
-        measured = stretch.measured[settings.direction]
+        measured = period.measured[settings.direction]
         per_s = None if settings.direction is Direction.DUPLEX or measured is None else measured.transactions_s
         if per_s:
             yield ("exchange", settings.sessions), per_s
 
 
-def _measured(stretch: Period) -> float | None:
-    """Return the rate of a stretch in the directions it ran; None where one of them was not measured."""
-    rates = [measured.bit_s for flow in stretch.settings.direction.flows if (measured := stretch.measured[flow])]
-    return sum(rates) if len(rates) == len(stretch.settings.direction.flows) else None
+def _period_bit_s(period: Period) -> float | None:
+    """Return the rate of a period's directions together; None if one of them was not measured."""
+    flows = period.settings.direction.flows
+    rates = [measured.bit_s for flow in flows if (measured := period.measured[flow])]
+    return sum(rates) if len(rates) == len(flows) else None
 
 
 def _row(flow: Flow, sessions: int) -> str:

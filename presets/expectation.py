@@ -152,7 +152,7 @@ def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str,
 def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
     derived = derive(preset.link, rate.flow)
     fact = preset.value_of(rate)
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "workload": rate.workload,
         "flow": rate.flow,
         "sessions_from": rate.sessions,
@@ -168,16 +168,16 @@ def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
         "baseline": None,
     }
     if rate.cost_column is not None:
-        unit = "mib" if told["transactions_s"] is None else "transaction"
-        told[f"cpu_msec_per_{unit}"] = _value(preset, rate, rate.cost_column)
+        unit = "mib" if values["transactions_s"] is None else "transaction"
+        values[f"cpu_msec_per_{unit}"] = _value(preset, rate, rate.cost_column)
     if rate.baseline_row is not None:
         base = preset.find_value(rate.table, rate.baseline_row, rate.column)
-        told["baseline"] = {
+        values["baseline"] = {
             "row": rate.baseline_row,
             "bit_s": as_bit_s(base),
             "transactions_s": as_transactions_s(base),
         }
-    return told
+    return values
 
 
 def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:

@@ -1,6 +1,6 @@
-"""The verdict: what was measured against what was to be expected, in a word and in a sentence.
+"""The verdict: the measured rates against the expected ones, as a word and as a text.
 
-Pure. A run that did not run to its end has no verdict: what it measured until then is told, and not judged.
+Pure. A run that did not reach its end is not judged: its text only states what was measured.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ VerdictCode = Literal["pass", "short", "fail", "none"]
 
 DEFAULT_PASS_PERCENT: Final = 95.0
 FAIL_PERCENT: Final = 50.0
-# So far above the expected rate it is worth asking whether the preset is this link's.
+# Above this share of the expected rate, the preset is probably that of another link.
 _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = (
     "this is another link, so choose its preset, or let both ends' interfaces do it (check auto)"
@@ -50,23 +50,25 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
     """
     check_pass_percent(pass_percent)
     if not summary.end.reason.is_regular:
-        told = _measured_text(summary)
-        return Verdict("none", f"NONE: the run did not run to its end: {summary.end.detail.rstrip('.')}. {told}")
+        text = f"NONE: the run did not run to its end: {summary.end.detail.rstrip('.')}. {_measured_text(summary)}"
+        return Verdict("none", text)
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived at all.")
-    asked = [
+    comparisons = [
         (name, expected, summary.measured[direction])
         for direction, name in _NAMES.items()
         if (expected := summary.expectation[direction]) is not None
     ]
-    if not asked:
+    if not comparisons:
         return Verdict("none", f"NONE: the preset expects nothing of this run. {_measured_text(summary)}")
-    verdicts = [_judge_one(*one, pass_percent) for one in asked]
+    verdicts = [_judge_direction(*comparison, pass_percent) for comparison in comparisons]
     word = min(verdicts, key=lambda verdict: _BADNESS.index(verdict.word)).word
     return Verdict(word, f"{word.upper()}: " + " ".join(verdict.text for verdict in verdicts))
 
 
-def _judge_one(name: str, expected: ExpectedRate, measured: Measurement | None, pass_percent: float) -> Verdict:
+def _judge_direction(
+    name: str, expected: ExpectedRate, measured: Measurement | None, pass_percent: float
+) -> Verdict:
     if measured is None or measured.span_ns <= 0:
         return Verdict("none", f"nothing was measured of {name} after the warm-up.")
     was, wanted, percent = _compared(expected, measured)
@@ -109,17 +111,17 @@ def _nothing_arrived(summary: Summary) -> bool:
 
 
 def _measured_text(summary: Summary) -> str:
-    told = [
+    rates = [
         f"{name} {_words(measured)}"
         for name, measured in (("out", summary.measured.out), ("in", summary.measured.in_))
         if measured is not None and measured.span_ns > 0
     ]
-    return f"Measured: {', '.join(told)}." if told else "Nothing was measured."
+    return f"Measured: {', '.join(rates)}." if rates else "Nothing was measured."
 
 
 def _percent(percent: float, pass_percent: float) -> str:
-    """Write a percentage; what is short of the pass mark by little is cut, lest it read as the mark."""
-    shown = round(percent, 1)
-    if percent < pass_percent <= shown:
-        shown = floor(percent * 10) / 10
-    return f"{shown:.1f} %"
+    """Return a percentage as text; just below the pass mark it is cut, not rounded up to the mark."""
+    rounded = round(percent, 1)
+    if percent < pass_percent <= rounded:
+        rounded = floor(percent * 10) / 10
+    return f"{rounded:.1f} %"

@@ -85,14 +85,15 @@ class Variant:
         return replace(self, timestamps=on)
 
     def with_defaults(self, defaults: "Variant") -> "Variant":
-        """Return these options, and the other's where these leave what the link's own facts say."""
-        told = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
-        return replace(defaults, **told)
+        """Return these options, with `defaults` in place of those that are not set."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        changes = {field.name: values[field.name] for field in fields(self) if values[field.name] != field.default}
+        return replace(defaults, **changes)
 
     @property
     def description(self) -> str:
-        """The options as a person says them; empty where there are none."""
-        told = [
+        """The options as text; empty without options."""
+        words = [
             "IPv6" if self.ip == 6 else "",
             {None: "", True: "TCP timestamps", False: "no TCP timestamps"}[self.timestamps],
             f"{self.tcp_option_bytes} bytes of TCP options" if self.tcp_option_bytes else "",
@@ -102,7 +103,7 @@ class Variant:
             f"line rate {self.line_rate_bit_s / 1e6:g} Mb/s" if self.line_rate_bit_s else "",
             f"MTU {self.mtu_bytes}" if self.mtu_bytes else "",
         ]
-        return ", ".join(filter(None, told))
+        return ", ".join(filter(None, words))
 
 
 DEFAULT_VARIANT: Final = Variant()
