@@ -10,8 +10,7 @@ from ..host.description import describe_host
 from ..model.access import NO_ACCESS, AuthContext, SharedKey
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
 from ..model.host_info import HostInfo
-from ..model.ip_address import is_loopback_address
-from ..model.peer import Peer
+from ..model.peer import Peer, is_loopback_address
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
 from .connection import ControlConnection

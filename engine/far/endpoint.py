@@ -16,9 +16,8 @@ from ..control.tls import Certificate, is_client_hello
 from ..model.access import SharedKey
 from ..model.errors import EndpointError, LinkgaugeError, RemoteProtocolError
 from ..model.events import Reason
-from ..model.ip_address import unmap_ip_address
 from ..model.limits import Limits
-from ..model.peer import DEFAULT_PORT
+from ..model.peer import DEFAULT_PORT, unmap_ip_address
 from ..model.plan import End
 from ..model.wording import EndText
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble

@@ -21,8 +21,8 @@ from ..model.access import SharedKey
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, RemoteProtocolError, RequestDeclined
 from ..model.events import Reason, RunEnd
 from ..model.host_info import NicInfo
-from ..model.ip_address import unmap_ip_address
 from ..model.limits import Limits
+from ..model.peer import unmap_ip_address
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
 from ..model.wording import EndText

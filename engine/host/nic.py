@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from ..model.host_info import NicInfo
-from ..model.ip_address import IpAddress, parse_ip_address
+from ..model.peer import IpAddress, parse_ip_address
 from .blocking_calls import call_in_thread
 
 _log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from ..host.nic_counters import read_nic_counts, subtract_nic_counts
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
-from ..model.tcp_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
+from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR
 from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
 

@@ -19,7 +19,7 @@ from typing import Final
 from ..host.memory_archive import create_memory_file
 from ..model.latency_histogram import BUCKET_COUNT
 from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
-from ..model.tcp_counters import TCP_COUNTER_NAMES
+from ..model.socket_info import TCP_COUNTER_NAMES
 
 UNKNOWN: Final = 2**64 - 1
 

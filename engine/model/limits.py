@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal, Self, cast
 
 from .errors import InvalidLimitError
-from .ip_address import parse_ip_address
+from .peer import parse_ip_address
 from .plan import MAX_SESSIONS
 
 Network = IPv4Network | IPv6Network

@@ -1,19 +1,24 @@
-"""Addresses of far ends: `host[:port]`, `[IPv6]:port`, `ssh://[user@]host[:port]` and `loopback`.
+"""Addresses of far ends (`host[:port]`, `[IPv6]:port`, `ssh://[user@]host[:port]`, `loopback`), and IP addresses.
 
-Pure: nothing is resolved or connected here.
+Pure: nothing is resolved or connected here. A socket that serves both families writes an IPv4 address as IPv6
+(`::ffff:192.0.2.1`, RFC 4291, section 2.5.5.2), and a link-local address carries its interface (`fe80::1%eth0`,
+RFC 4007). Rules about addresses (networks, loopback, family) apply to the address without either.
 """
 
 import re
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, Self
 
 from .access import NO_ACCESS, Access, SharedKey
 from .errors import PlanError
 
+IpAddress = IPv4Address | IPv6Address
+
 DEFAULT_PORT: Final = 5820
 SSH_SCHEME: Final = "ssh://"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
-# What starts with a dash would be an option of ssh's; the rest is what no name of a user or a host has.
+# ssh would take a name with a leading dash for an option. The other characters occur in no name of a user or host.
 _USER: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,254}")
 _HOST: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,252}")
 _IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.]{1,15})?", re.ASCII)
@@ -132,3 +137,24 @@ def check_port(port: int) -> int:
 
 
 LOOPBACK: Final = Peer("loopback")
+
+
+def parse_ip_address(text: str) -> IpAddress:
+    """Return the address without its scope; raise ValueError where the text is no IP address."""
+    address = ip_address(text.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def unmap_ip_address(text: str) -> str:
+    """Return an IPv4 address in its own notation, and any other text unchanged (scopes included)."""
+    try:
+        address = parse_ip_address(text)
+    except ValueError:
+        return text
+    return str(address) if address.version == 4 else text
+
+
+def is_loopback_address(text: str) -> bool:
+    """Return whether the address is one of the host's own loopback interface."""
+    return parse_ip_address(text).is_loopback

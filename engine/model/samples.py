@@ -39,7 +39,7 @@ class SessionSample:
     `bytes` counts what this end's application received, or, where it sends, what the other end's kernel
     acknowledged. Transactions and their latency are known at the end that sends the requests; they are None
     elsewhere, and for streams. All other fields are the TCP counters of this end's socket (TCP_INFO, tcp(7); see
-    tcp_counters.py): cumulative ones by their rise during the interval, the rest as they stand at its end.
+    socket_info.py): cumulative ones by their rise during the interval, the rest as they stand at its end.
 
     At the sending end these are retransmitted segments and bytes; the times in which it was busy sending
     (`busy_us`), limited by the peer's window (`rwnd_limited_us`) or by its own send buffer (`sndbuf_limited_us`);

@@ -1,6 +1,13 @@
-"""The socket options that the kernel granted a session. Pure; workers need no other sample and import only this."""
+"""A session's socket as the kernel reports it: the options in force, and the table of TCP counters.
+
+Pure. Worker processes import this and no other samples. A new counter is a row of the table and a field of the
+same name in `SessionSample`, which is its wire format. All else follows the table: host/tcp_info.py reads each
+counter from its offset, metering/shared_counters.py stores them in this order, and metering/sampler.py takes the
+differences of the cumulative ones.
+"""
 
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from .plan import Direction, End, Mode
 
@@ -24,3 +31,41 @@ class SocketInfo:
     sack: bool | None
     window_scaling: bool | None
     mode: Mode = Mode.COPY
+
+
+KernelUnit = Literal["count", "bytes", "us", "rtt_us", "segments", "bytes_s"]
+"""What the kernel counts in. A round trip of 0 or all ones is unknown, and so is a rate without a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TcpCounter:
+    """A counter of struct tcp_info (linux/tcp.h): its name ends in the unit that linkgauge reports it in.
+
+    `offset` is in bytes. A cumulative counter is reported as its rise during an interval, another one as it stands.
+    `end` is the end of a session that reports it.
+    """
+
+    name: str
+    unit: KernelUnit
+    offset: int
+    is_cumulative: bool = False
+    end: Literal["sender", "receiver"] = "sender"
+
+
+TCP_COUNTERS: Final = (
+    TcpCounter("retransmits", "count", 100, is_cumulative=True),
+    TcpCounter("busy_us", "us", 168, is_cumulative=True),
+    TcpCounter("rwnd_limited_us", "us", 176, is_cumulative=True),
+    TcpCounter("sndbuf_limited_us", "us", 184, is_cumulative=True),
+    TcpCounter("rtt_us", "rtt_us", 68),
+    TcpCounter("cwnd_bytes", "segments", 80),
+    TcpCounter("mss_bytes", "bytes", 16),
+    TcpCounter("bytes_retrans", "bytes", 208, is_cumulative=True),
+    TcpCounter("min_rtt_us", "rtt_us", 148),
+    TcpCounter("pacing_bit_s", "bytes_s", 104),
+    TcpCounter("delivery_bit_s", "bytes_s", 160),
+    TcpCounter("peer_window_bytes", "bytes", 228),
+    TcpCounter("out_of_order", "count", 224, is_cumulative=True, end="receiver"),
+    TcpCounter("rcv_space_bytes", "bytes", 96, end="receiver"),
+)
+TCP_COUNTER_NAMES: Final = tuple(counter.name for counter in TCP_COUNTERS)

@@ -14,8 +14,7 @@ from ..model.events import RunEnd
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ..model.samples import Sample, SessionSample
-from ..model.socket_info import SocketInfo
-from ..model.tcp_counters import TCP_COUNTER_NAMES
+from ..model.socket_info import TCP_COUNTER_NAMES, SocketInfo
 from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32

@@ -26,7 +26,7 @@ from ..metering.shared_counters import (
 )
 from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
-from ..model.tcp_counters import TCP_COUNTERS
+from ..model.socket_info import TCP_COUNTERS
 from ..protocol.session_failure import CLOSED_BY_PEER
 from .poller import Poller
 from .thread_io import SocketThread

@@ -18,7 +18,7 @@ from linkgauge.engine.metering.shared_counters import (
     tcp_counter_word,
 )
 from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
-from linkgauge.engine.model.tcp_counters import TCP_COUNTER_NAMES
+from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
 
 FLOWS = (Direction.OUT, Direction.IN)
 WRITER = """

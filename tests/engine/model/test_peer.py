@@ -1,10 +1,19 @@
-"""Peers as text: addresses, `ssh://…`, and that none of it can become an option of ssh."""
+"""Addresses in text: peers, `ssh://…` without options of ssh in it, and IP addresses."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.peer import DEFAULT_PORT, LOOPBACK, Peer, SshSettings, check_port
+from linkgauge.engine.model.peer import (
+    DEFAULT_PORT,
+    LOOPBACK,
+    Peer,
+    SshSettings,
+    check_port,
+    is_loopback_address,
+    parse_ip_address,
+    unmap_ip_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -109,3 +118,46 @@ def test_the_loopback_peer_needs_no_address() -> None:
     assert check_port(1) == 1
     with pytest.raises(PlanError, match="65535"):
         check_port(0)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("::", False),
+        ("0.0.0.0", False),  # noqa: S104 - not bound here
+        ("10.0.0.1", False),
+        ("fe80::1%eth0", False),
+    ],
+)
+def test_only_the_loopback_interface_needs_no_key(address: str, expected: bool) -> None:
+    """All addresses of this host are more than that."""
+    assert is_loopback_address(address) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::ffff:c000:201", "192.0.2.1"),
+        ("192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80::1%eth0"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("", ""),
+        ("UNKNOWN", "UNKNOWN"),
+    ],
+)
+def test_ipv4_is_written_as_ipv4_and_all_else_stays(text: str, expected: str) -> None:
+    """A log names a client in one way, whichever socket it came by."""
+    assert unmap_ip_address(text) == expected
+
+
+def test_an_address_is_read_without_its_scope_and_anything_else_is_an_error() -> None:
+    """Networks and families are those of the address beneath."""
+    assert str(parse_ip_address("fe80::1%eth0")) == "fe80::1"
+    assert parse_ip_address("::ffff:192.0.2.1").version == 4
+    with pytest.raises(ValueError, match="does not appear to be"):
+        parse_ip_address("db-02")

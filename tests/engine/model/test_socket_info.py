@@ -1,9 +1,9 @@
-"""The table of TCP counters: each row is a field of a session's sample, read from a place of its own."""
+"""The table of TCP counters: each row is a field of a session's sample and has its own offset."""
 
 from dataclasses import fields
 
 from linkgauge.engine.model.samples import SessionSample
-from linkgauge.engine.model.tcp_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
+from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 
 
 def test_every_counter_is_a_field_of_a_sessions_sample() -> None:
