@@ -1,4 +1,4 @@
-"""The first bytes of an accepted connection: its preamble, and a refusal for whoever cannot be served."""
+"""The first bytes of an accepted connection: its preamble, and refusals."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ _REFUSE_DEADLINE_S: Final = 0.3  # refusals are made one by one: others wait beh
 
 
 async def refuse(sock: socket.socket, why: str) -> None:
-    """Send a client the reason why it is not served, and close once it has read it, or after a deadline."""
+    """Send a client the reason of its refusal; close once the client has read it, or after a deadline."""
     _log.debug("refused: %s", why)
     loop = asyncio.get_running_loop()
     with sock, contextlib.suppress(OSError):

@@ -53,7 +53,7 @@ async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeRes
     message = await link.receive()
     if isinstance(message, Challenge):
         return HandshakeResult(near, (await _prove(link, peer, key, near)).facts)
-    welcome = _welcomed(message, peer)
+    welcome = _require_welcome(message, peer)
     if key is not None and not access.may_be_open and not _is_this_host(link):
         raise PeerUntrusted(f"{peer} cannot be trusted: {_NO_DOWNGRADE}")
     return HandshakeResult(near, welcome.facts)
@@ -64,7 +64,7 @@ async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None, nea
         raise PeerKeyRequired(f"{peer} asks for a key: {_GIVE_KEY}")
     conversation = AuthContext(link.transcript, link.channel_binding)
     link.try_send(Proof(key.prove(NEAR_ROLE, conversation).hex(), near))
-    welcome = _welcomed(await link.receive(), peer)
+    welcome = _require_welcome(await link.receive(), peer)
     if not constant_time_equal(key.prove(FAR_ROLE, conversation), bytes.fromhex(welcome.proof)):
         raise PeerUntrusted(
             f"{peer} cannot be trusted: it took this end's key without having it itself; check who answers there"
@@ -73,7 +73,7 @@ async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None, nea
     return welcome
 
 
-def _welcomed(message: Message, peer: Peer) -> Welcome:
+def _require_welcome(message: Message, peer: Peer) -> Welcome:
     if isinstance(message, Refuse):
         if message.about == "key":
             raise PeerKeyRequired(f"{peer} has another key than this end: {_GIVE_KEY}")

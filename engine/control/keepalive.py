@@ -16,13 +16,13 @@ MAX_SILENCE_NS: Final = 30 * SECOND_NS  # payload may be on its way from buffers
 KEEPALIVE_INTERVAL_S: Final = 0.4
 DEAD_PEER_CHECK_S: Final = 0.2
 DEAD_PEER_TIMEOUT_NS: Final = 1_250_000_000
-SSH_SILENCE_TIMEOUT_NS: Final = 3 * SECOND_NS  # of a far end that would be gone by itself
+SSH_SILENCE_TIMEOUT_NS: Final = 3 * SECOND_NS  # only for a far end that ends by itself
 _LATE_NS: Final = 500_000_000
 _NEWS_NS: Final = 50_000_000  # the kernel tells of the last packet in ticks of its own
 
 
 class LivenessProblem(StrEnum):
-    """A problem of an end that is not lost."""
+    """A problem of a peer that is still alive."""
 
     SILENT = "silent"  # no control messages, and payload moves
     STALLED = "still"  # control messages, and no payload moves

@@ -53,7 +53,7 @@ class MuxChannel(asyncio.Transport):
         return self._mux.unsent_bytes
 
     def handle_close(self, error: Exception | None) -> None:
-        """Mark the channel as closed, by either end, and tell its protocol."""
+        """Mark the channel as closed, by either end, and notify its protocol."""
         if self._closing:
             return
         self._closing = True
@@ -133,13 +133,13 @@ class Mux(asyncio.Protocol):
         self._on_lost()
 
     def pause_writing(self) -> None:
-        """Tell all channels."""
+        """Pause the protocols of all channels."""
         for channel in self._channels.values():
             if channel.protocol is not None:
                 channel.protocol.pause_writing()
 
     def resume_writing(self) -> None:
-        """Tell all channels."""
+        """Resume the protocols of all channels."""
         for channel in self._channels.values():
             if channel.protocol is not None:
                 channel.protocol.resume_writing()

@@ -58,8 +58,8 @@ async def is_client_hello(sock: socket.socket) -> bool:
     readable: asyncio.Future[None] = loop.create_future()
 
     def ready() -> None:
-        # Here and not below: uvloop still has its hands on the descriptor for the rest of the turn, and a
-        # transport that is made in it would hear nothing.
+        # Here and not below: uvloop still uses the descriptor until this turn of the loop ends, and a
+        # transport created in the same turn would receive nothing.
         loop.remove_reader(sock)
         if not readable.done():
             readable.set_result(None)

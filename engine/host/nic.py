@@ -43,7 +43,7 @@ async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo 
     """
     try:
         return await call_in_thread(partial(read_nic, local, peer), name="nic", deadline_s=DEADLINE_S)
-    except Exception as error:  # noqa: BLE001 - whatever the kernel and its drivers come up with
+    except Exception as error:  # noqa: BLE001 - the kernel and its drivers may fail in any way
         _log.debug("the interface between %s and %s is unknown: %r", local, peer, error)
         return None
 
@@ -125,7 +125,7 @@ _Attributes = dict[int, bytes]
 
 
 class _Link(NamedTuple):
-    """An interface in the words of RTM_NEWLINK; None where the kernel leaves an attribute out."""
+    """The attributes of RTM_NEWLINK for an interface; None where the kernel leaves an attribute out."""
 
     number: int
     hardware_type: int
@@ -243,7 +243,7 @@ _DUPLEXES: Final[dict[int, Literal["full", "half"]]] = {0: "half", 1: "full"}
 
 
 class _Line(NamedTuple):
-    """The line of an interface; None where its driver does not tell."""
+    """The line of an interface; None where its driver does not report a value."""
 
     rate_bit_s: int | None = None
     duplex: Literal["full", "half"] | None = None
@@ -273,7 +273,7 @@ def _read_ethtool_value(sock: socket.socket, name: str, command: int) -> int | N
 
 
 def _ethtool(sock: socket.socket, name: str, structure: "array.array[int]") -> bool:
-    """Have the driver fill in the structure, and return whether it did."""
+    """Run an ethtool request: the driver fills in the structure. Return whether it succeeded."""
     import fcntl  # not on every system
 
     with suppress(OSError):

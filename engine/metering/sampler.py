@@ -91,7 +91,7 @@ class Sampler:
             is_early = self.elapsed_ns < target_ns
 
     def take_sample(self) -> Sample | None:
-        """Return a sample of the time since the last one; None where that is next to nothing."""
+        """Return a sample of the time since the last one; None where that time is too short."""
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
         if interval_ns < self._interval_ns // MIN_INTERVAL_DIVISOR:  # its rate would be noise
@@ -127,7 +127,7 @@ class Sampler:
         return sample
 
     def _read_counters(self) -> tuple[dict[_Key, SlotReading], dict[_Key, bytes]]:
-        """Return each slot and, right behind it, its latency: what comes between is in one of the two only."""
+        """Return each slot, read right before its latency: only counts between these two reads can differ."""
         slots: dict[_Key, SlotReading] = {}
         latency: dict[_Key, bytes] = {}
         for direction in (Direction.OUT, Direction.IN):

@@ -1,13 +1,13 @@
-"""The counters that workers write and the process that draws reads: one block of shared memory for each end.
+"""The counters of an end's workers: a block of shared memory, written by them and read by the sampler.
 
-The block is an anonymous file, so it has no name that could be left behind: it is gone with the last process that
+The block is an anonymous file, so no name of it can remain: it disappears with the last process that
 maps it, however that process ended. Every field is an aligned 64-bit word with a single writer, so reading needs no
 lock. It holds, in this order:
 
     a slot for each session in each direction, and one for the probe
     the CPU time of each worker
     the time at which each worker last received anything
-    a latency histogram for each slot (3.4 MB in all, of which a system gives only the pages that are counted in)
+    a latency histogram for each slot (3.4 MB in all, of which the system allocates only the pages in use)
 """
 
 import mmap
@@ -53,7 +53,7 @@ def tcp_counter_word(name: str) -> int:
 
 
 def slot_index(direction: Direction, session: int) -> int:
-    """Return the slot of a session (1 to 128) in a single direction; of the probe, which has one for itself."""
+    """Return the slot of a session (1 to 128) in a single direction; or of the probe."""
     if session == PROBE_SESSION:
         return 2 * MAX_SESSIONS
     return (session - 1) * 2 + (direction is Direction.IN)
@@ -76,7 +76,7 @@ class SlotReading:
 
 
 class SharedCounters:
-    """The mapped block. The creating end keeps `fd` open for its workers to inherit; `close` gives all back."""
+    """The mapped block. The creating end keeps `fd` open for its workers to inherit; `close` frees it."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -141,9 +141,9 @@ class SharedCounters:
         return self.words[_CPU_BASE : _CPU_BASE + _WORKERS].tolist()
 
     def set_last_received(self, worker: int, when_ns: int) -> None:
-        """Store when anything came on one of a worker's connections, acknowledgements included; monotonic."""
+        """Store the monotonic time of a worker's last received packet, acknowledgements included."""
         self.words[_LAST_RECEIVED_BASE + worker] = when_ns
 
     def last_received_ns(self) -> int:
-        """Return when anything came last on any connection; 0 where that is unknown."""
+        """Return the time of the last received packet on any connection; 0 where that is unknown."""
         return max(self.words[_LAST_RECEIVED_BASE : _LAST_RECEIVED_BASE + _WORKERS].tolist())

@@ -1,9 +1,9 @@
 """Latency as counts in buckets of constant relative width.
 
 Pure. 64 buckets an octave from 1 µs to 69 s: the middle of a bucket is within 0.8 % of every value in it, whatever
-its size. Counts of several sessions, intervals and workers add up bucket by bucket, and nothing is lost in
-that: a percentile of the whole is taken from the sum, never from other percentiles. How many
-transactions there were is the sum of the counts, so that the two cannot disagree.
+its size. Counts of several sessions, intervals and workers add up bucket by bucket without loss: a percentile of
+the whole comes from the sum, never from other percentiles. The number of transactions is the sum of the counts, so
+that the two cannot disagree.
 """
 
 from bisect import bisect_left
@@ -27,7 +27,7 @@ RELATIVE_ERROR: Final = 0.008
 
 
 def bucket_of(ns: int) -> int:
-    """Return the bucket of a time; what is shorter or longer than all is in the first or the last."""
+    """Return the bucket of a time: the first or the last one for a time beyond the range."""
     shift = ns.bit_length() - SIGNIFICANT_BITS
     bucket = (shift << SUB_BUCKET_BITS) + (ns >> shift if shift >= 0 else 0) - BUCKET_BASE
     return 0 if bucket < 0 else bucket if bucket < BUCKET_COUNT else BUCKET_COUNT - 1
@@ -42,7 +42,7 @@ def bucket_midpoint_ns(bucket: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """How long transactions took: the shortest, four percentiles, the longest."""
+    """The latency of transactions: the shortest, four percentiles, the longest."""
 
     min_ns: int
     p50_ns: int
@@ -53,12 +53,12 @@ class LatencySummary:
 
 
 def _rank(whole: int, percent: float) -> int:
-    """Return how many are at or below a percentile: at least one."""
+    """Return the number of values at or below a percentile, at least 1."""
     return max(1, -(-whole * round(percent * 10) // 1_000))
 
 
 def summarize_latency(counts: Mapping[int, int]) -> LatencySummary | None:
-    """Return the percentiles of counts; None where nothing was counted."""
+    """Return the percentiles of counts; None where there are none."""
     if not counts:
         return None
     ascending = sorted(counts)
@@ -77,9 +77,9 @@ def merge_counts(into: dict[int, int], counts: Iterable[tuple[int, int]]) -> Non
 
 
 def diff_histograms(before: bytes, after: bytes) -> dict[int, int]:
-    """Return what was counted between two readings of a whole histogram of 64-bit words.
+    """Return the counts between two readings of a whole histogram of 64-bit words.
 
-    Octaves in which nothing happened are compared and left: most are, and a sample reads up to 256 of these.
+    Equal octaves are skipped as a whole: most are equal, and a sample reads up to 256 histograms.
     """
     counts: dict[int, int] = {}
     width = CHUNK_BUCKETS * 8

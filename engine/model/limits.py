@@ -1,4 +1,4 @@
-"""What an endpoint allows: one table of limits, where they come from, and what they are told as.
+"""The limits of an endpoint: their table, how they are read, and a token bucket for rates.
 
 Pure. Every limit has a value; an operator changes one by its name, on the command line or in a TOML file.
 """
@@ -26,7 +26,7 @@ _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 @dataclass(frozen=True, slots=True)
 class LimitRule:
-    """What is said of a limit, and which values it may have."""
+    """The rule of a limit: its unit, its range, and a description for people."""
 
     unit: LimitUnit
     low: int
@@ -72,30 +72,32 @@ class Limits:
             elif not rule.low <= value <= rule.high:
                 raise InvalidLimitError(f"limit {name}: {value} is not possible; give {rule.low} to {rule.high}")
 
-    def with_changes(self, given: Mapping[str, object]) -> Self:
-        """Return these limits with some changed, by name, as read from a file or typed."""
-        return replace(self, **{name: _read(name, value) for name, value in given.items()})
+    def with_changes(self, changes: Mapping[str, object]) -> Self:
+        """Return these limits with changes by name, as read from a file or typed."""
+        return replace(self, **{name: _read(name, value) for name, value in changes.items()})
 
     def values(self) -> dict[str, int | list[str]]:
         """Return every limit's value by its name."""
-        found: dict[str, int | list[str]] = {}
+        values: dict[str, int | list[str]] = {}
         for name in limit_rules():
             value: int | tuple[str, ...] = getattr(self, name)
-            found[name] = list(value) if isinstance(value, tuple) else value
-        return found
+            values[name] = list(value) if isinstance(value, tuple) else value
+        return values
 
     @classmethod
     def widest(cls) -> Self:
-        """Return the limits of a far end that serves only who started it: the widest there are, and deadlines."""
-        kept = {"pending", "handshake_s", "idle_s", "drain_s"}
+        """Return the limits of a far end with a single user: the widest values, and the default deadlines."""
+        deadlines = {"pending", "handshake_s", "idle_s", "drain_s"}
         wide: dict[str, object] = {
-            name: rule.high for name, rule in limit_rules().items() if rule.unit != "networks" and name not in kept
+            name: rule.high
+            for name, rule in limit_rules().items()
+            if rule.unit != "networks" and name not in deadlines
         }
         return cls().with_changes(wide)
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Read a file of limits, `NAME = VALUE` each; what is not in it is as it always is."""
+        """Read a file of limits, `NAME = VALUE` each; all others have their defaults."""
         try:
             return cls().with_changes(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
@@ -103,7 +105,7 @@ class Limits:
 
 
 def limit_rules() -> dict[str, LimitRule]:
-    """Return every limit's rule by its name, in the order in which they are shown."""
+    """Return every limit's rule by its name, in the order of display."""
     return {each.name: each.metadata["rule"] for each in fields(Limits)}
 
 
@@ -118,7 +120,7 @@ def parse_network(name: str, text: str) -> Network:
 
 
 def is_in_networks(address: str, networks: tuple[str, ...]) -> bool:
-    """Return whether an address is in one of some networks; IPv4 that is written as IPv6 is what it is."""
+    """Return whether an address is in any of the networks. IPv4 written as IPv6 counts as IPv4."""
     parsed = parse_ip_address(address)
     return any(parsed in _network(network) for network in networks)
 
@@ -147,8 +149,8 @@ def _read_networks(name: str, value: object) -> tuple[str, ...]:
     texts = value.split(",") if isinstance(value, str) else value
     if not isinstance(texts, list | tuple):
         raise InvalidLimitError(f"limit {name}: give a list of networks such as 192.0.2.0/24")
-    listed = [str(text).strip() for text in cast("list[object]", texts)]
-    return tuple(str(parse_network(name, text)) for text in listed if text)
+    items = [str(text).strip() for text in cast("list[object]", texts)]
+    return tuple(str(parse_network(name, text)) for text in items if text)
 
 
 def _read_number(text: str, unit: LimitUnit) -> int | None:
@@ -158,7 +160,7 @@ def _read_number(text: str, unit: LimitUnit) -> int | None:
 
 
 class TokenBucket:
-    """How often something may happen: a rate, and twice as many at once after a pause. Time is an argument."""
+    """A rate limit, with bursts of twice the rate after a pause. Time is an argument."""
 
     __slots__ = ("_left", "_rate_s", "_then_ns")
 
@@ -168,7 +170,7 @@ class TokenBucket:
         self._then_ns = now_ns
 
     def take(self, now_ns: int) -> bool:
-        """Take one; return whether there was one left."""
+        """Take a token; return whether there was any."""
         self._left = min(2.0 * self._rate_s, self._left + (now_ns - self._then_ns) * self._rate_s / 1e9)
         self._then_ns = now_ns
         if self._left < 1:

@@ -1,6 +1,6 @@
-"""The plan of a run: frozen, validated, the only way into the engine.
+"""The plan of a run: frozen, validated, and all that the engine needs to know of it.
 
-Pure. Base units inside: bytes, nanoseconds, bits per second. Every limit that a person can meet is
+Pure. Base units inside: bytes, nanoseconds, bits per second. Every limit on a plan is
 here, so that the command line, the app and the far end refuse the same things in the same words.
 """
 
@@ -51,7 +51,10 @@ class Mode(StrEnum):
 
 
 class Direction(StrEnum):
-    """Who sends a stream, or asks in a transaction: `out` the near end, `in` the far end, `duplex` both at once."""
+    """The direction of a run: `out` from the near end, `in` from the far end, `duplex` both at once.
+
+    The end named here sends the stream, or the requests of transactions.
+    """
 
     OUT = "out"
     IN = "in"
@@ -59,7 +62,7 @@ class Direction(StrEnum):
 
     @property
     def flows(self) -> tuple["Direction", ...]:
-        """The single directions it is made of."""
+        """The single directions of this one."""
         return (Direction.OUT, Direction.IN) if self is Direction.DUPLEX else (self,)
 
 
@@ -83,7 +86,7 @@ class PerDirection(Generic[T]):
 
 
 class End(StrEnum):
-    """`near` is where the person sits, `far` is the other."""
+    """The ends of a link: the person is at the near one."""
 
     NEAR = "near"
     FAR = "far"
@@ -95,9 +98,9 @@ class End(StrEnum):
 
 
 def sender_of(flow: Direction, workload: Workload) -> End:
-    """Return the end that sends a single direction's payload; the other one receives, and counts the truth.
+    """Return the end that sends a single direction's payload; the other end's count is the result.
 
-    The payload of transactions is their answers: who is asked sends it, and who asks receives it.
+    The payload of transactions is their responses: the responder sends it.
     """
     starter = End.NEAR if flow is Direction.OUT else End.FAR
     return starter.other if workload.is_transactional else starter
@@ -105,7 +108,7 @@ def sender_of(flow: Direction, workload: Workload) -> End:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person can change while a run goes on.
+    """The settings that can change during a run.
 
     `sessions` counts each direction: a duplex run of 5 has five TCP connections out and five in, as the
     AIX tables count them (Table 2, note 1). `window_bytes` None leaves the buffers to the kernel.
@@ -116,7 +119,7 @@ class Settings:
     window_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no run can have."""
+        """Raise PlanError for a value out of range."""
         if not 1 <= self.sessions <= MAX_SESSIONS:
             raise PlanError("sessions", self.sessions, f"a run has 1 to {MAX_SESSIONS}")
         window = self.window_bytes
@@ -125,7 +128,7 @@ class Settings:
 
     @property
     def connections(self) -> int:
-        """How many data connections there are, of all directions."""
+        """The number of data connections in all directions."""
         return self.sessions * len(self.direction.flows)
 
     def with_changes(
@@ -135,7 +138,7 @@ class Settings:
         sessions: int | None = None,
         window_bytes: int | Literal["auto"] | None = None,
     ) -> Self:
-        """Return these settings with what is given changed; window `"auto"` takes a window away."""
+        """Return these settings with the changes that are not None; window `"auto"` removes the window."""
         window = self.window_bytes if window_bytes is None else window_bytes
         return replace(
             self,
@@ -147,7 +150,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SocketOptions:
-    """How every data connection is set up, at both ends; None leaves a thing to the kernel.
+    """The socket options of every data connection, at both ends; None leaves an option to the kernel.
 
     `congestion` names a congestion control, `mss_bytes` is TCP_MAXSEG, `nodelay` TCP_NODELAY (tcp(7)); `dscp` is
     the six bits of RFC 2474. `source` and `device` bind the near end's side to an address and an interface.
@@ -161,7 +164,7 @@ class SocketOptions:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no socket can have."""
+        """Raise PlanError for a value out of range."""
         name = self.congestion
         if name is not None and not _CONGESTION_NAME.fullmatch(name):
             raise PlanError("congestion control", repr(name), "give a name such as cubic, reno or bbr (tcp(7))")
@@ -176,17 +179,16 @@ class SocketOptions:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run, as asked for.
+    """The plan of a run.
 
-    `duration_ns` None runs until it is stopped. Warm-up is the first part of the duration, is shown and
-    logged, and is left out of what was measured; None stands for a fifth of the duration, at most a second.
-    With `warmup_auto` it lasts until the rates have settled (warmup.py), at most half of the duration.
-    `mode` None is copy, but for a command that knows from a ceiling what is faster here.
-    `workers` processes host the sessions of each end, None stands for as many as help; they are pinned to
-    `near_cores` and `far_cores` in turn where these are given.
-    `request_bytes` and `response_bytes` None are the workload's own; `burst` requests are in flight at once
-    on each connection of `rr`. `probe` has the near end ask small things beside a stream, to know what the load
-    does to latency.
+    With `duration_ns` None it lasts until it is stopped. The warm-up is the first part of the duration, displayed
+    and logged but not measured; None is a fifth of the duration, at most a second. With `warmup_auto` it lasts
+    until the rates have settled (warmup.py), at most half of the duration. `mode` None is copy, unless a command
+    knows a faster mode from a ceiling. `workers` is the number of worker processes at each end, None as many as
+    are useful; they are pinned to `near_cores` and `far_cores` in turn, if any. `request_bytes` and
+    `response_bytes` None are the workload's defaults. `burst` is the number of requests in flight on each
+    connection of `rr`. With `probe` the near end sends small requests during a stream, to measure latency under
+    load.
     """
 
     settings: Settings = Settings()
@@ -207,7 +209,7 @@ class Plan:
     warmup_auto: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no run can have."""
+        """Raise PlanError for a value out of range."""
         duration = self.duration_ns
         if duration is not None and not MIN_DURATION_NS <= duration <= MAX_DURATION_NS:
             raise PlanError("duration", f"{duration / SECOND_NS:g} s", "a run lasts 0.5 s to 86400 s")
@@ -254,13 +256,13 @@ class Plan:
 
     @property
     def transaction_sizes(self) -> tuple[int, int]:
-        """Bytes of a request and of its answer; the workload's own where none were given."""
+        """The bytes of a request and of its response."""
         request, response = self.workload.transaction_sizes
         return self.request_bytes or request, self.response_bytes or response
 
     @property
     def has_documented_transactions(self) -> bool:
-        """Whether its transactions are the documents' own, so that their rates can be expected of it."""
+        """Whether its transactions have the documents' sizes, so that their rates apply."""
         return self.transaction_sizes == self.workload.transaction_sizes and self.burst == 1
 
     @property

@@ -1,9 +1,9 @@
 """Dataclasses to JSON values and back, strict about every type.
 
-Pure. What crosses the control connection and what the run log keeps goes through here, so that a peer's
-or a file's wrong type, unknown key or absurd number is one clear error and never an object with a surprise
-in it. Unions of dataclasses are told apart by a `type` key. The standard library has no such thing, and the
-engine travels without packages.
+Pure. Messages of the control connection and records of the run log go through here: a wrong type, an unknown key
+or an absurd number of a peer or a file is one clear error, never an invalid object. A `type` key distinguishes the
+members of a union of dataclasses. The standard library has no such decoder, and the engine travels to far ends
+without packages.
 """
 
 import types
@@ -19,8 +19,8 @@ from .workload import Workload, workload_named
 
 T = TypeVar("T")
 
-# Counters are 64 bits wide; JSON numbers of any length would let a peer make us compute with huge integers. What
-# is counted here is never below nothing: shares, medians and sums are made of it.
+# Counters are 64 bits wide; JSON numbers of any length would let a peer make us compute with huge integers.
+# Counts are never negative: shares, medians and sums are computed from them.
 _MAX_INT = 2**63 - 1
 _MAX_TEXT = 4_096
 
@@ -35,7 +35,7 @@ def encode(value: object) -> Any:
         return value.value
     if isinstance(value, tuple | list):
         return [encode(item) for item in cast("tuple[object, ...]", value)]
-    # What is written can be read again: a worker's last words or a host's name may be anything.
+    # The limits of reading apply to writing too: a worker's error or a host's name may be any text.
     return make_printable(value[:_MAX_TEXT]) if isinstance(value, str) else value
 
 
@@ -45,18 +45,18 @@ def encode_tagged(value: object) -> dict[str, Any]:
 
 
 def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object's pairs as a dict, for `json.loads`; ValueError where a key comes more than once.
+    """Return a JSON object's pairs as a dict, for `json.loads`; ValueError for a repeated key.
 
-    Which of the two counts is anybody's guess, and a message is not to be guessed at.
+    Parsers differ in the value that counts, so such a message has no definite meaning.
     """
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key that comes more than once")
-    return found
+    return members
 
 
 def decode(kind: type[T], value: object) -> T:
-    """Return the JSON value as `kind`, a dataclass; raise DecodeError where anything in it does not fit.
+    """Return the JSON value as `kind`, a dataclass; raise DecodeError where any part does not fit.
 
     Unknown keys are errors, and so are missing ones that have no default. A dataclass's own checks pass
     through unchanged where they raise PlanError; a ValueError of theirs becomes DecodeError.
@@ -65,7 +65,7 @@ def decode(kind: type[T], value: object) -> T:
 
 
 def decode_tagged(kinds: tuple[type[T], ...], value: object) -> T:
-    """Return the JSON object as the one of `kinds` that its `type` key names."""
+    """Return the JSON object as the member of `kinds` named by its `type` key."""
     if not isinstance(value, dict):
         raise DecodeError("", "an object", value)
     body = dict(cast("dict[str, object]", value))
@@ -78,7 +78,7 @@ def decode_tagged(kinds: tuple[type[T], ...], value: object) -> T:
 
 @cache
 def _reader(kind: Any) -> _Reader:
-    """Return the function that reads one kind of value; made once for each kind."""
+    """Return the function to read a kind of value, cached for each kind."""
     if is_dataclass(kind):
         return _object_reader(cast("type[Any]", kind))
     origin, arguments = get_origin(kind), get_args(kind)
@@ -102,9 +102,9 @@ def _object_reader(kind: type[Any]) -> _Reader:
     def read(value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise DecodeError(where, "an object", value)
-        given = cast("dict[str, object]", value)
+        members = cast("dict[str, object]", value)
         values: dict[str, Any] = {}
-        for key, item in given.items():
+        for key, item in members.items():
             if key not in known:
                 raise DecodeError(
                     f"{where}.{make_printable(key[:40])}", f"one of {', '.join(known)}", "an unknown key"
@@ -114,7 +114,7 @@ def _object_reader(kind: type[Any]) -> _Reader:
         try:
             return kind(**values)
         except TypeError as error:
-            missing = ", ".join(key for key in known if key not in given)
+            missing = ", ".join(key for key in known if key not in members)
             raise DecodeError(where, f"an object with {missing}", "without") from error
         except ValueError as error:
             raise DecodeError(where, "what can be", str(error)) from error
@@ -131,22 +131,22 @@ def _optional_reader(arguments: tuple[Any, ...]) -> _Reader:
 
 
 def _tuple_reader(arguments: tuple[Any, ...]) -> _Reader:
-    item, more = arguments
+    kind, more = arguments
     if more is not Ellipsis:
         raise TypeError(f"only tuple[X, ...] is read, not {arguments}")
-    reader = _reader(item)
+    reader = _reader(kind)
 
     def read(value: Any, where: str) -> Any:
         if not isinstance(value, list):
             raise DecodeError(where, "a list", value)
-        return tuple(reader(one, where) for one in cast("list[object]", value))
+        return tuple(reader(item, where) for item in cast("list[object]", value))
 
     return read
 
 
 def _choice_reader(choices: tuple[Any, ...], make: Callable[[Any], Any] = lambda value: value) -> _Reader:
     def read(value: Any, where: str) -> Any:
-        # To Python true is 1, and so is 1.0: a number must be one of those that are whole.
+        # To Python true is 1, and so is 1.0: a number must be whole.
         if not (isinstance(value, str) or type(value) is int) or value not in choices:
             raise DecodeError(where, "one of " + ", ".join(map(str, choices)), value)
         return make(value)

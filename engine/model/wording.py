@@ -1,6 +1,6 @@
 """The sentences of warnings and of a run's end, each under its code.
 
-They are put together in the engine because the run log and the JSON document keep them as text. Each member is a
+The engine composes them because the run log and the JSON document store them as text. Each member is a
 template: `WarningText.PROBE_LOST.format(reason=...)`. Its name is the code.
 """
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class WarningText(StrEnum):
-    """What a person should know about the figures of a run that goes on."""
+    """Cautions about the figures of a running test."""
 
     WINDOW_REDUCED = (
         "window: the {end} end's kernel grants {granted} of {requested} bytes as {buffer} buffer; "
@@ -50,7 +50,7 @@ class WarningText(StrEnum):
 
 
 class EndText(StrEnum):
-    """Why a run ended, in the detail beside its reason."""
+    """Details of the end of a run: the text of `RunEnd.detail`."""
 
     DURATION_UP = "its duration is up"
     STOPPED_HERE = "stopped at the near end"

@@ -48,7 +48,7 @@ class NearSessions:
         """
         self._secret = RunSecret(self._control.shared_secret, bytes.fromhex(token))
         self._all_open = asyncio.get_running_loop().create_future()
-        self._waiting = set(self._wanted())
+        self._waiting = set(self._planned_keys())
         async with self._order:
             await self._open_missing()
         try:
@@ -63,11 +63,11 @@ class NearSessions:
             if settings.window_bytes != self._settings.window_bytes:
                 self._oldest_generation = self._generation
             self._settings = settings
-            wanted = set(self._wanted())
+            planned = set(self._planned_keys())
             self._generations = {
                 key: generation
                 for key, generation in self._generations.items()
-                if key == _PROBE or (key in wanted and generation >= self._oldest_generation)
+                if key == _PROBE or (key in planned and generation >= self._oldest_generation)
             }
             _log.debug("generation %d: %d sessions remain", self._generation, len(self._generations))
             change = Change(settings, self._generation, self._oldest_generation)
@@ -96,7 +96,7 @@ class NearSessions:
     async def _open_missing(self) -> None:
         secret = self._secret
         assert secret is not None  # noqa: S101 - `open_first` comes before any change
-        for direction, session in self._wanted():
+        for direction, session in self._planned_keys():
             if (direction, session) in self._generations:
                 continue
             self._generations[direction, session] = self._generation
@@ -110,7 +110,7 @@ class NearSessions:
             target = ConnectTarget.from_address(secret.run_tag.hex(), self._control.data_address)
             await self._pool.send_command(OpenSession(spec, target))
 
-    def _wanted(self) -> list[_Key]:
+    def _planned_keys(self) -> list[_Key]:
         settings = self._settings
         return [
             *([_PROBE] if self._has_probe else []),

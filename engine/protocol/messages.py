@@ -28,49 +28,49 @@ def _check_hexadecimal(where: str, text: str, count: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Near: I am here. One that has a key gives a nonce to prove it over, and tells who it is later."""
+    """Near: the introduction. A near end with a key sends a nonce now, and `facts` with its proof."""
 
     facts: HostInfo | None
     nonce: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no nonce."""
+        """Raise DecodeError for an invalid nonce."""
         if self.nonce:
             _check_hexadecimal("Hello.nonce", self.nonce, NONCE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """Far: prove over this nonce that you have the key."""
+    """Far: a nonce for the near end's proof of the key."""
 
     nonce: str
 
     def __post_init__(self) -> None:
-        """Refuse what is no nonce."""
+        """Raise DecodeError for an invalid nonce."""
         _check_hexadecimal("Challenge.nonce", self.nonce, NONCE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Near: I have the key, and this is who I am."""
+    """Near: the proof of the key, and the introduction."""
 
     proof: str
     facts: HostInfo
 
     def __post_init__(self) -> None:
-        """Refuse what is no proof."""
+        """Raise DecodeError for an invalid proof."""
         _check_hexadecimal("Proof.proof", self.proof, _PROOF_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Far: who I am, and that I have the key where I asked for one; a plan may come."""
+    """Far: the introduction, with a proof after a challenge. The near end may now send `Open`."""
 
     facts: HostInfo
     proof: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no proof."""
+        """Raise DecodeError for an invalid proof."""
         if self.proof:
             _check_hexadecimal("Welcome.proof", self.proof, _PROOF_BYTES)
 
@@ -79,7 +79,7 @@ class Welcome:
 class Refuse:
     """Far: declined, with a reason for a person. The last message of a connection.
 
-    `about` tells a program what it is about: the key, a limit, or anything else.
+    `about` is the subject for a program: the key, a limit, or anything else.
     """
 
     text: str
@@ -100,7 +100,7 @@ class Ready:
     token: str
 
     def __post_init__(self) -> None:
-        """Refuse what is no token."""
+        """Raise DecodeError for an invalid token."""
         _check_hexadecimal("Ready.token", self.token, TOKEN_BYTES)
 
 
@@ -113,12 +113,12 @@ def _check_flow(where: str, direction: Direction, session: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """Far: a session is open, with what the kernel granted it at this end."""
+    """Far: a session is open, with the socket options that the kernel granted at this end."""
 
     facts: SocketInfo
 
     def __post_init__(self) -> None:
-        """Refuse a session that cannot be."""
+        """Raise DecodeError for an impossible session."""
         _check_flow("SessionOpened.facts", self.facts.direction, self.facts.session)
         if self.facts.end is not End.FAR:
             raise DecodeError("SessionOpened.facts.end", End.FAR, self.facts.end)
@@ -126,7 +126,7 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True)
 class SessionClosed:
-    """Far: a session's connection ended. The near end knows whether it was meant to."""
+    """Far: a session's connection ended. The near end knows whether that was intended."""
 
     direction: Direction
     session: int
@@ -146,9 +146,9 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Near: from now on these settings.
+    """Near: new settings, in force from now on.
 
-    Let go of connections older than `oldest`, and of those no newer than `generation` that are not among them.
+    The far end closes connections older than `oldest`, and those up to `generation` that are no longer planned.
     """
 
     settings: Settings
@@ -163,7 +163,7 @@ class Report:
     sample: Sample
 
     def __post_init__(self) -> None:
-        """Refuse a sample that cannot have been taken: what is made of it divides by its times."""
+        """Raise DecodeError for an impossible sample: rates divide by its times."""
         sample = self.sample
         if sample.end is not End.FAR or sample.index < 0:
             raise DecodeError("Report.sample", f"one of the {End.FAR} end", f"{sample.end} {sample.index}")
@@ -184,22 +184,22 @@ class Report:
 
 
 def _check_latency(sample: Sample) -> None:
-    """Refuse latency that does not go with the sessions' own counts."""
+    """Raise DecodeError where latency counts and the sessions' transactions differ."""
     where = "Report.sample.latency"
-    told = {one.direction: one.transactions for one in sample.latency}
-    if len(told) < len(sample.latency) or Direction.DUPLEX in told:
+    totals = {counts.direction: counts.transactions for counts in sample.latency}
+    if len(totals) < len(sample.latency) or Direction.DUPLEX in totals:
         raise DecodeError(where, "each single direction once", "another")
     if any(s.transactions is not None and s.transactions < 0 for s in sample.sessions):
         raise DecodeError(where, "0 transactions or more", "fewer")
     for flow in Direction.DUPLEX.flows:
         counted = sum(s.transactions or 0 for s in sample.sessions if s.direction is flow)
-        if counted != told.get(flow, 0):
-            raise DecodeError(where, f"the {counted} transactions of all sessions", told.get(flow, 0))
+        if counted != totals.get(flow, 0):
+            raise DecodeError(where, f"the {counted} transactions of all sessions", totals.get(flow, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Far: something a person should know."""
+    """Far: a text for the person at the near end."""
 
     text: str
 
@@ -213,21 +213,21 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Far: all samples are sent, and why the run ended. The last message of a run."""
+    """Far: the end of the run and its reason, after all samples. The last message of a run."""
 
     end: RunEnd
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Either end: I am alive, say that you are."""
+    """Either end: a keepalive that asks for a `Pong`."""
 
     serial: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pong:
-    """Either end: I am."""
+    """Either end: the answer to a `Ping`."""
 
     serial: int
 

@@ -12,7 +12,7 @@ from ..model.samples import Sample
 from ..model.wording import WarningText
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
-_AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and the word that it did may be long on its way
+_AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and `Begun` may take long to arrive
 _DRIFT_PERCENT: Final = 2  # crystals differ by 0.01 %, clocks of virtual machines by more
 _MOST_BYTES_NS: Final = 12_500  # 100 Tb/s
 _MOST_CORES: Final = 65_536
@@ -24,7 +24,7 @@ _MOST_NOTICES: Final = 64
 
 
 class PeerValidator:
-    """Checks the far end of one run. Methods raise RemoteProtocolError for what no run can produce."""
+    """Checks the far end of one run. Methods raise RemoteProtocolError for impossible figures."""
 
     def __init__(self, plan: Plan) -> None:
         self._workload = plan.workload

@@ -1,7 +1,7 @@
 """The cause of a lost session, from the end that knows it.
 
-Pure. Where one end gives a connection up, the other end sees it closed. Its own worker may report that before the
-cause arrives from the end that gave it up.
+Pure. Where one end aborts a connection, the other end sees it closed, and its own worker may report that before
+the cause arrives.
 """
 
 from typing import Final

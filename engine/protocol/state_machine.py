@@ -3,7 +3,7 @@
 Pure: it does not know sockets, clocks or event loops. An adapter feeds it what arrives (`receive_data`,
 `receive_eof`), takes `messages_received`, and writes `data_to_send` after every call. Both ends hold
 the same table and apply it to what they send and to what they receive. Messages may cross on the way: a
-state's row therefore also lists what the other end may still have sent before it knew.
+state's row therefore also lists messages that the other end may have sent before it learned of a change.
 
 The machine never raises because of a peer's bytes: it records the error, and ignores all further bytes.
 """

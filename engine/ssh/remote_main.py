@@ -38,7 +38,7 @@ MAX_LINE_BYTES: Final = 4_096
 _LOCALLY: Final = "127.0.0.1"
 _END_DEADLINE_S: Final = 1.5
 _LATE_END_DEADLINE_S: Final = 0.3  # where a near end has been silent before
-_TOLD_DEADLINE_S: Final = 60  # from the start until it is told what is wanted of it
+_REQUEST_DEADLINE_S: Final = 60  # from the start until the request to listen arrives
 _CONNECTION_PARTS: Final = 4
 
 AddressPort = tuple[str, int]
@@ -66,7 +66,7 @@ class ListenReply:
 
 def main() -> None:
     """Serve the near end at the other end of standard input and output."""
-    signal.alarm(_TOLD_DEADLINE_S)
+    signal.alarm(_REQUEST_DEADLINE_S)
     configure_debug_log(has_stderr=False)
     streams = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -76,31 +76,31 @@ def main() -> None:
     _say(streams[1], "ready")
     line = io.FileIO(streams[0], closefd=False).readline(MAX_LINE_BYTES)
     try:
-        wanted = decode(ListenRequest, json.loads(line))
-        listener, host = _listen(wanted)
+        request = decode(ListenRequest, json.loads(line))
+        listener, host = _listen(request)
     except (EndpointError, DecodeError, ValueError) as error:
         _say(streams[1], "up", ListenReply(problem=str(error)))
         sys.exit(3)
     signal.alarm(0)
     _say(streams[1], "up", ListenReply(listener.getsockname()[1], host))
-    run(_serve(listener, streams, is_through=wanted.is_through))
+    run(_serve(listener, streams, is_through=request.is_through))
 
 
 def _say(fd: int, word: str, up: ListenReply | None = None) -> None:
     os.write(fd, f"{BOOTSTRAP_MARK} {word} {'' if up is None else json.dumps(encode(up))}\n".encode())
 
 
-def _listen(wanted: ListenRequest) -> tuple[socket.socket, str | None]:
+def _listen(request: ListenRequest) -> tuple[socket.socket, str | None]:
     """Listen on the address of the ssh connection; on all, if that address is translated or unknown."""
     came_to = _came_over()[1]
-    if wanted.is_through:
-        return listen(_LOCALLY, wanted.data_port, option="--data-port"), None
+    if request.is_through:
+        return listen(_LOCALLY, request.data_port, option="--data-port"), None
     if came_to is not None:
         try:
-            return listen(came_to[0], wanted.data_port, option="--data-port"), came_to[0]
+            return listen(came_to[0], request.data_port, option="--data-port"), came_to[0]
         except EndpointError:
             pass
-    return listen(None, wanted.data_port, option="--data-port"), None
+    return listen(None, request.data_port, option="--data-port"), None
 
 
 def _came_over() -> tuple[AddressPort | None, AddressPort | None]:
@@ -135,8 +135,8 @@ async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_throug
 async def _attach(mux: Mux, reading: int, writing: int) -> None:
     """Connect the streams: one socket from sshd, or two pipes from other servers."""
     loop = asyncio.get_running_loop()
-    found = os.fstat(reading)
-    if stat.S_ISSOCK(found.st_mode) and found.st_ino == os.fstat(writing).st_ino:
+    status = os.fstat(reading)
+    if stat.S_ISSOCK(status.st_mode) and status.st_ino == os.fstat(writing).st_ino:
         # As a pipe to write to it would be taken for closed as soon as there is something to read.
         os.close(writing)
         await loop.create_unix_connection(lambda: mux, sock=socket.socket(fileno=reading))

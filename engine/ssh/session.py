@@ -42,7 +42,7 @@ _END_DEADLINE_S: Final = 3.0
 _KILL_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
 _MOST_NOISE_BYTES: Final = 1 << 16  # what a login prints of its own
-_MOST_SAID_BYTES: Final = 4_096
+_MAX_STDERR_BYTES: Final = 4_096
 _SHOWN_LINES: Final = 3
 _SSH_FAILED: Final = 255
 _log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class _Login:
         self._mux: Mux | None = None
         self._buffer = b""
         self._taken = 0
-        self._said = bytearray()
+        self._stderr = bytearray()
         self._listening: asyncio.Task[None] | None = None
         self._was_stopped = False
 
@@ -224,19 +224,19 @@ class _Login:
     async def _answer(self, word: str, rest: str) -> None:
         oldest = ".".join(map(str, MIN_PYTHON))
         if word == "engine":
-            self._said.clear()  # of a linkgauge there that is another one
+            self._stderr.clear()  # the output of another version of linkgauge there
             await self._send(bootstrap_script())
         elif word == "ready":
             ssh, forward = self._peer.ssh, self._forward
             assert ssh is not None  # noqa: S101 - it is such a peer
             port = (ssh.data_port or 0) if forward is None else forward.far_port
-            wanted = json.dumps(encode(ListenRequest(port, forward is not None)))
-            assert len(wanted) < MAX_LINE_BYTES  # noqa: S101 - two small numbers
-            await self._send(wanted.encode() + b"\n")
+            request = json.dumps(encode(ListenRequest(port, forward is not None)))
+            assert len(request) < MAX_LINE_BYTES  # noqa: S101 - two small numbers
+            await self._send(request.encode() + b"\n")
         elif word == "python":
-            found = f"its python3 is {make_printable(rest)}" if rest else "there is no python3 on its PATH"
+            python = f"its python3 is {make_printable(rest)}" if rest else "there is no python3 on its PATH"
             raise PeerError(
-                f"{self._peer} cannot run the far end: {found}, and Python {oldest} or newer is needed; "
+                f"{self._peer} cannot run the far end: {python}, and Python {oldest} or newer is needed; "
                 "install it, or linkgauge, there"
             )
 
@@ -267,15 +267,15 @@ class _Login:
 
     def _quoted(self) -> str:
         """Return the last lines of what ssh said, harmless."""
-        lines = [make_printable(line.strip()) for line in self._said.decode(errors="replace").splitlines()]
+        lines = [make_printable(line.strip()) for line in self._stderr.decode(errors="replace").splitlines()]
         last = [line for line in lines if line][-_SHOWN_LINES:]
         return f": {' '.join(last)}".rstrip(".") if last else ""
 
     async def _listen(self, errors: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        while more := await loop.sock_recv(errors, _MOST_SAID_BYTES):
-            self._said += more
-            del self._said[:-_MOST_SAID_BYTES]
+        while more := await loop.sock_recv(errors, _MAX_STDERR_BYTES):
+            self._stderr += more
+            del self._stderr[:-_MAX_STDERR_BYTES]
 
     async def _end(self) -> None:
         is_there = self._mux is not None and time.monotonic_ns() - self._mux.last_received_ns < DEAD_PEER_TIMEOUT_NS

@@ -1,7 +1,7 @@
-"""Which sessions carry a workload at its two ends.
+"""The registry of session classes: the sender and the receiver of each workload.
 
-A new workload registers itself: `register_workload` (engine/model/workload.py) for what the plan, the command line,
-the app and the files need to know, and `register_sessions` here for what moves the bytes.
+A new workload registers itself: `register_workload` (engine/model/workload.py) for the plan, the command line, the
+app and the files, and `register_sessions` here for the classes that move the bytes.
 """
 
 import socket
@@ -19,9 +19,9 @@ SessionFactory = Callable[[socket.socket, SessionContext, WorkerResources], Sess
 
 @dataclass(frozen=True, slots=True)
 class SessionTypes:
-    """What makes the session of a connected socket: at the end that sends payload, and at the one that receives it.
+    """The factories of a workload's sessions: at the sender of the payload, and at its receiver.
 
-    Of transactions the payload is the responses, so that the responder is the sender.
+    The payload of transactions is their responses: the responder is the sender.
     """
 
     sender: SessionFactory
@@ -32,14 +32,14 @@ _registry: dict[Workload, SessionTypes] = {}
 
 
 def register_sessions(workload: Workload, *, sender: SessionFactory, receiver: SessionFactory) -> None:
-    """Register what carries a workload; raise ValueError where something does already."""
+    """Register the sessions of a workload; raise ValueError where it has some already."""
     if workload in _registry:
         raise ValueError(f"{workload} has its sessions already")
     _registry[workload] = SessionTypes(sender, receiver)
 
 
 def sessions_of(workload: Workload) -> SessionTypes:
-    """Return what carries a workload; raise KeyError where nothing is registered for it."""
+    """Return the session factories of a workload; raise KeyError where none are registered."""
     return _registry[workload]
 
 
