@@ -7,13 +7,13 @@ from typer.core import TyperGroup
 
 
 class DefaultGroup(TyperGroup):
-    """`linkgauge runs` is `linkgauge runs list`: what names no command belongs to the default one."""
+    """A group that runs its default command without one: `linkgauge runs` is `linkgauge runs list`."""
 
     default: ClassVar[str] = "list"
     own_flags: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert the default command where the first argument after the group's own flags is no command."""
+        """Insert the default command where the first argument after the group's own flags is not a command."""
         own = list(takewhile(self.own_flags.__contains__, args))
         rest = args[len(own) :]
         if not rest or rest[0] not in self.commands:

@@ -1,4 +1,4 @@
-"""`linkgauge endpoint --ui`: the far end with its screen, in one process; sessions live in workers as ever."""
+"""`linkgauge endpoint --ui`: an endpoint and its screen in one process; sessions run in workers."""
 
 import asyncio
 import signal
@@ -22,112 +22,114 @@ from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endp
 from .signals import handle_signals
 
 
-def serve_on_screen(service: EndpointConfig) -> int:
-    """Serve clients and show it, until a person or a signal ends it."""
-    journal = EndpointLog(lambda: datetime.now().astimezone())
-    entrance = prepare_endpoint(service, journal.add)
-    run(_serve(service, entrance, journal))
+def serve_on_screen(config: EndpointConfig) -> int:
+    """Serve clients behind the screen until a person or a signal ends it; return the exit status."""
+    log = EndpointLog(lambda: datetime.now().astimezone())
+    setup = prepare_endpoint(config, log.add)
+    run(_serve(config, setup, log))
     return 0
 
 
-class _Ending:
-    """How an endpoint ends: its runs may end first, and the second time they may not; then `on_over` is called."""
+class _Shutdown:
+    """The shutdown of an endpoint: it waits for the runs, or hurries at a second `begin`; then calls `on_end`."""
 
     def __init__(self, endpoint: Endpoint, log: LogSink) -> None:
-        self.on_over: Callable[[], object] = lambda: None
+        self.on_end: Callable[[], object] = lambda: None
         self._endpoint, self._log = endpoint, log
         self._at_once = asyncio.Event()
         self._draining: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Begin to end, or hurry."""
+        """Begin to drain the endpoint; at the second call end it at once."""
         if self._draining is not None:
             self._at_once.set()
         else:
             self._draining = asyncio.create_task(self._drain())
 
     async def finish(self) -> None:
-        """Wait for the end that was begun; where none was, as the screen broke, there is nothing to wait for."""
+        """Wait for a shutdown in progress. There is none where the screen failed."""
         if self._draining is not None:
             await self._draining
 
     async def _drain(self) -> None:
         await drain(self._endpoint, self._at_once, self._log)
-        self.on_over()
+        self.on_end()
 
 
 class EndpointBackend:
-    """What the screen needs of the endpoint, for real."""
+    """The endpoint as its screen sees it."""
 
     def __init__(
         self,
-        service: EndpointConfig,
-        entrance: EndpointSetup,
+        config: EndpointConfig,
+        setup: EndpointSetup,
         endpoint: Endpoint,
-        journal: EndpointLog,
-        leave: Callable[[], None],
+        log: EndpointLog,
+        shut_down: Callable[[], None],
     ) -> None:
-        self.info = endpoint_info(service, entrance, endpoint.address)
-        self.log = journal
-        self._service = service
+        self.info = endpoint_info(config, setup, endpoint.address)
+        self.log = log
+        self._config = config
         self._endpoint = endpoint
-        self._leave = leave
+        self._shut_down = shut_down
 
     def status(self) -> EndpointStatus:
-        """Return what the endpoint does now."""
+        """Return a snapshot of the clients and runs."""
         return self._endpoint.get_status()
 
     def reload(self) -> None:
-        """Read limits and key again."""
-        reload(self._service, self._endpoint, self.log.add)
+        """Read the limits and the key again."""
+        reload(self._config, self._endpoint, self.log.add)
 
     def shut_down(self) -> None:
-        """End it, with its runs; a second time at once."""
-        self._leave()
+        """Shut down after the current runs; at the second call at once."""
+        self._shut_down()
 
 
-def endpoint_info(service: EndpointConfig, entrance: EndpointSetup, address: tuple[str, int]) -> EndpointInfo:
-    """Return what stays as it is, in words."""
-    every = address[0] in {"::", "0.0.0.0"}  # noqa: S104 - what a socket says
-    where = f"port {address[1]}, every address" if every else str(Peer(*address))
+def endpoint_info(config: EndpointConfig, setup: EndpointSetup, address: tuple[str, int]) -> EndpointInfo:
+    """Return the texts of the screen that do not change while the endpoint serves."""
+    is_any = address[0] in {"::", "0.0.0.0"}  # noqa: S104 - compared, not bound
+    where = f"port {address[1]}, every address" if is_any else str(Peer(*address))
     hint = ""
-    if entrance.key is None:
-        asks = "▲ open: it asks for no key" if service.is_open else "asks for no key: only this host can come"
-    elif entrance.is_key_new:
-        asks = "asks for its key, made at this start"
+    if setup.key is None:
+        access_policy = (
+            "▲ open: it asks for no key" if config.is_open else "asks for no key: only this host can come"
+        )
+    elif setup.is_key_new:
+        access_policy = "asks for its key, made at this start"
     else:
-        asks = f"asks for the key of {service.key_file or KEY_VARIABLE}"
+        access_policy = f"asks for the key of {config.key_file or KEY_VARIABLE}"
         hint = "the key must be there: LINKGAUGE_KEY, --key-file, or the keys file"
     return EndpointInfo(
         hostname=socket.gethostname(),
         address=where,
-        access_policy=asks,
-        command=entrance.near_command(service),
-        tls=None if entrance.certificate is None else format_fingerprint(entrance.certificate.fingerprint),
+        access_policy=access_policy,
+        command=setup.near_command(config),
+        tls=None if setup.certificate is None else format_fingerprint(setup.certificate.fingerprint),
         hint=hint,
-        can_reload=service.limits.file is not None or service.key_file is not None,
+        can_reload=config.limits.file is not None or config.key_file is not None,
     )
 
 
-async def _serve(service: EndpointConfig, entrance: EndpointSetup, journal: EndpointLog) -> None:
+async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
     async with Endpoint(
-        entrance.listener, journal.add, key=entrance.key, limits=entrance.limits, certificate=entrance.certificate
+        setup.listener, log.add, key=setup.key, limits=setup.limits, certificate=setup.certificate
     ) as endpoint:
-        ending = _Ending(endpoint, journal.add)
-        world = EndpointBackend(service, entrance, endpoint, journal, ending.begin)
-        journal.add(LogEntry("listening", f"listening on {world.info.address}"))
+        shutdown = _Shutdown(endpoint, log.add)
+        backend = EndpointBackend(config, setup, endpoint, log, shutdown.begin)
+        log.add(LogEntry("listening", f"listening on {backend.info.address}"))
         app = EndpointApp(
-            world,
+            backend,
             loaded=read_preferences(config_dir()),
             save=partial(save_preferences, config_dir()),
         )
-        ending.on_over = app.exit
+        shutdown.on_end = app.exit
 
         def receive(number: signal.Signals) -> None:
-            ending.begin()
-            if number is signal.SIGHUP:  # to draw on a terminal that has gone would block for good
+            shutdown.begin()
+            if number is signal.SIGHUP:  # drawing on a closed terminal would block for ever
                 app.exit()
 
         with handle_signals(receive):
             await app.run_async()
-            await ending.finish()  # where the terminal has gone the runs may still end
+            await shutdown.finish()  # without the terminal the runs still have their time to end

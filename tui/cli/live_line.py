@@ -1,4 +1,4 @@
-"""The live line: how a headless test goes, on stderr, where a terminal is attached."""
+"""The live line: the progress of a test without the app, on stderr where that is a terminal."""
 
 import sys
 from types import TracebackType
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LiveLine:
-    """One line that is rewritten with every interval and gone at the end. Without a terminal it is silent."""
+    """A line that is redrawn with every interval and removed at the end. Without a terminal nothing is drawn."""
 
     def __init__(self, plan: Plan, peer: str) -> None:
         self._plan = plan
@@ -27,7 +27,7 @@ class LiveLine:
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        """Begin to draw, where there is a terminal that can move its cursor."""
+        """Draw the first line, on a terminal that can move its cursor."""
         console = stderr_console() if sys.stderr.isatty() else None
         if console is not None and not console.is_dumb_terminal:
             from rich.live import Live
@@ -47,17 +47,17 @@ class LiveLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._live is not None:
             self._live.stop()
 
     def show(self, interval: Interval, meter: Meter | None = None) -> None:
-        """Draw an interval, and how sure the mean is that the meter has so far."""
+        """Draw an interval, with the mean so far and its margin of error from the meter."""
         if self._live is not None:
             self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
 
     def print_above(self, text: str) -> None:
-        """Tell a person something in a line of its own, above the live one."""
+        """Print a message above the live line."""
         from .output import PROGRAM, print_stderr
 
         if self._live is None:
@@ -80,24 +80,24 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
     words = [
         clock if plan.duration_ns is None else f"{clock} / {numbers.clock(plan.duration_ns)}",
         *(f"{flow} {numbers.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
-        *_so_far(meter),
-        f"cpu near {_busy(interval.near)}, far {_busy(interval.far)}",
+        *_mean_so_far(meter),
+        f"cpu near {_busy_text(interval.near)}, far {_busy_text(interval.far)}",
     ]
     if sampled is not None and sampled.warmup:
         words.append("warming up")
     return "  ".join(words)
 
 
-def _so_far(meter: Meter | None) -> list[str]:
-    """Return the mean of this stretch and how sure it is, once that can be told."""
-    steady = None if meter is None else meter.rate_estimate()
-    if steady is None or steady.half_width_percent is None:
+def _mean_so_far(meter: Meter | None) -> list[str]:
+    """Return the mean of this period and its margin of error, once there is one."""
+    estimate = None if meter is None else meter.rate_estimate()
+    if estimate is None or estimate.half_width_percent is None:
         return []
-    return [f"mean {numbers.rate(steady.mean)} {numbers.margin_of_error(steady.half_width_percent)}"]
+    return [f"mean {numbers.rate(estimate.mean)} {numbers.margin_of_error(estimate.half_width_percent)}"]
 
 
 def _rate(interval: Interval, flow: Direction) -> str:
-    """Return what went: transactions a second with their median time, or payload."""
+    """Return the payload rate, or transactions a second with their median time."""
     receiver = interval.receiver_sample(flow)
     if interval.workload.is_bulk or receiver is None:
         return numbers.rate(_bit_s(interval, flow), 8)
@@ -115,11 +115,11 @@ def _bit_s(interval: Interval, flow: Direction) -> float | None:
     return received * 8e9 / receiver.sample.interval_ns
 
 
-def _busy(sampled: Sampled | None) -> str:
+def _busy_text(sampled: Sampled | None) -> str:
     share = None if sampled is None else busy_percent(sampled.sample)
     return numbers.percent(share, 0, 3)
 
 
 def busy_percent(sample: Sample) -> float | None:
-    """Return how busy a host was during a sample, over all its cores."""
+    """Return the CPU use of a host during a sample, over all its cores."""
     return host_percent(sample.cores or ())

@@ -1,8 +1,8 @@
-"""The command line: what it is made of, and what its errors become.
+"""The entry point of the command line: registers the commands and turns errors into exit statuses.
 
-Exit status: 0 pass, or nothing to judge; 1 short or fail; 2 the command line is wrong; 3 the test could
-not be run, or not to its end. This module and the options of the commands load nothing heavy: each command
-imports what it needs when it runs, so that `--help` answers at once.
+Exit status: 0 pass, or nothing to judge; 1 short or fail; 2 wrong command line; 3 the test could not be run, or not
+to its end. This module and the options load nothing heavy: each command imports its own needs when it runs, so that
+`--help` is fast.
 """
 
 import os
@@ -81,18 +81,18 @@ app.add_typer(runs.app, name="runs")
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
-    """Run a command line, its program's name left out; return its exit status."""
+    """Run the command line with these arguments, without the program's name; return the exit status."""
     prepare_streams()
     command = typer.main.get_command(app)
     try:
         status: object = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except TyperException as error:
-        _say_usage_error(error)
+        _print_usage_error(error)
         return error.exit_code
     except LinkgaugeError as error:
         print_stderr(str(error))
         return error_exit_status(error)
-    except (BrokenPipeError, SystemExit):  # Rich prints the help, and leaves so when its reader has gone
+    except (BrokenPipeError, SystemExit):  # Rich exits like this where the reader of the help has gone
         discard_stdout()
         return 0
     except OSError as error:
@@ -101,8 +101,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _say_usage_error(error: TyperException) -> None:
-    """Name the command, what is wrong, and where its help is."""
+def _print_usage_error(error: TyperException) -> None:
+    """Print the error, and the command that shows the help."""
     context = getattr(error, "ctx", None)
     path: str = PROGRAM if context is None else context.command_path
     print_stderr(f"{error.format_message()}\nTry: {path} --help")

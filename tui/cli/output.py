@@ -1,7 +1,6 @@
-"""Where text goes: data to stdout, everything else to stderr, and never a traceback over either.
+"""Output of the commands: data to stdout, messages to stderr.
 
-A reader that has gone away (`linkgauge presets list | head -1`) is no error, and a test that runs goes on
-without it.
+A closed pipe (`linkgauge presets list | head -1`) is not an error, and a test continues without its reader.
 """
 
 import contextlib
@@ -17,10 +16,10 @@ PROGRAM: Final = "linkgauge"
 
 
 def prepare_streams() -> None:
-    """Make stdin, stdout and stderr safe to use, whatever linkgauge was started with.
+    """Make stdin, stdout and stderr safe to use.
 
-    A missing one becomes /dev/null, before a socket or the run log takes its number; a character that the
-    terminal's encoding lacks becomes a question mark.
+    Open /dev/null for a closed one, before a socket or the run log takes its descriptor; write a question mark for
+    a character that the terminal's encoding lacks.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -67,34 +66,34 @@ def emit_rich(*parts: "RenderableType") -> None:
     with console.capture() as capture:
         for part in parts:
             console.print(part)
-    # Cells that a table pads at its right end are of no use to anybody, and wrap in a narrow window.
+    # Padding at the right end of a table would wrap in a narrow window.
     emit("".join(line.rstrip(" ") + "\n" for line in capture.get().splitlines()))
 
 
 def discard_stdout() -> None:
-    """Send what is still written to stdout nowhere: its reader has gone."""
+    """Redirect stdout to /dev/null, once its reader has gone."""
     with contextlib.suppress(OSError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def print_stderr(text: str) -> None:
-    """Tell a person something, on stderr."""
+    """Print a message for a person on stderr."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{PROGRAM}: {text}\n")
         sys.stderr.flush()
 
 
 def print_stderr_json(document: Any) -> None:
-    """Tell a program something, on stderr: one JSON document on one line."""
+    """Print a message for a program on stderr: one JSON document on one line."""
     with contextlib.suppress(OSError):
         sys.stderr.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
         sys.stderr.flush()
 
 
 def keep_log_off_screen() -> None:
-    """Turn a debug log on stderr off before an app draws there, and say where it can go instead."""
+    """Turn off a debug log on stderr before an app draws there, and name the alternative."""
     from ...engine.host.debug_log import LOG_VARIABLE, disable_stderr_log
 
     if disable_stderr_log():

@@ -1,4 +1,4 @@
-"""What a test is held against: the preset that was named, or the one that both ends' interfaces come to."""
+"""The choice of a test's preset: by its id, or by the network interfaces of both ends."""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from .user_settings import load_catalog_with_warnings
 
 @dataclass(frozen=True, slots=True)
 class PresetChoice:
-    """A preset with the options of its link, and what there is to say of the choice."""
+    """A preset, the options of its link, and notices about the choice."""
 
     preset: Preset | None
     variant: Variant
@@ -23,7 +23,7 @@ class PresetChoice:
 
 
 def find_preset(preset_id: str | None, catalog: Catalog | None = None) -> Preset | Catalog | None:
-    """Return the preset of that id; for `auto` all of them, to pick from."""
+    """Return the preset of that id; for `auto` the catalog, for `choose_preset` later."""
     if preset_id is None:
         return None
     catalog = catalog or load_catalog_with_warnings()
@@ -31,7 +31,7 @@ def find_preset(preset_id: str | None, catalog: Catalog | None = None) -> Preset
 
 
 def check_link_options(preset: Preset | Catalog | None, variant: Variant) -> None:
-    """Refuse options that the preset's link cannot be had with."""
+    """Raise PlanError for link options without a preset, or that its link cannot have."""
     if preset is None and variant != DEFAULT_VARIANT:
         raise PlanError(
             "link options", variant.description, "they go with a preset: give --preset auto, or a preset's id"
@@ -41,16 +41,16 @@ def check_link_options(preset: Preset | Catalog | None, variant: Variant) -> Non
 
 
 async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: FarEnd) -> PresetChoice:
-    """Return what was asked for, or what both ends' interfaces come to."""
+    """Return the preset; from a catalog the one that fits the interfaces of both ends."""
     if not isinstance(preset, Catalog):
         return PresetChoice(preset, variant)
-    picked = await pick_preset(preset, far, variant.line_rate_bit_s)
-    notices = [f"preset {picked.preset.id}: {picked.reason}", *picked.warnings]
-    if picked.preset.link.framing != "none":
-        variant = variant.with_defaults(picked.variant)
-        check_variant(picked.preset, variant)
-        return PresetChoice(picked.preset, variant, tuple(notices))
-    unused = replace(variant, line_rate_bit_s=None).description  # of a line rate the warnings have told
+    selection = await pick_preset(preset, far, variant.line_rate_bit_s)
+    notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
+    if selection.preset.link.framing != "none":
+        variant = variant.with_defaults(selection.variant)
+        check_variant(selection.preset, variant)
+        return PresetChoice(selection.preset, variant, tuple(notices))
+    unused = replace(variant, line_rate_bit_s=None).description  # the warnings cover the line rate
     if unused:
-        notices.append(f"{unused}: not used, {picked.preset.id} has no line")
-    return PresetChoice(picked.preset, picked.variant, tuple(notices))
+        notices.append(f"{unused}: not used, {selection.preset.id} has no line")
+    return PresetChoice(selection.preset, selection.variant, tuple(notices))

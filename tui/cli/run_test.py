@@ -1,4 +1,4 @@
-"""A test without the app: carried out, watched, summed up, judged."""
+"""A test without the app: run it, show its progress, print its summary and verdict."""
 
 import asyncio
 import signal
@@ -30,9 +30,9 @@ from .signals import RunStopper, handle_signals, interruption
 
 @dataclass(frozen=True, slots=True)
 class TestJob:
-    """A test as asked for, checked as far as it can be before anything is begun.
+    """A test and its outputs, with checked options.
 
-    In place of a preset there may be all of them: then it picks itself.
+    With a catalog as preset, the one that fits the link is chosen once the far end is known.
     """
 
     plan: Plan
@@ -46,19 +46,19 @@ class TestJob:
     target_ci_percent: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options that the preset's link cannot be had with."""
+        """Raise PlanError for link options that do not go with the preset."""
         check_link_options(self.preset, self.variant)
 
 
 def run_test(test: TestJob) -> int:
-    """Carry a test out and print what it found; return the exit status."""
+    """Run a test and print its result; return the exit status."""
     log = open_run_log(print_stderr)
     printed: list[str] = []
     try:
-        outcome = run(_carry_out(test, log, printed))
+        outcome = run(_run_session(test, log, printed))
     finally:
         if log is not None:
-            log.close()  # what is still to be written may fail as well
+            log.close()  # the last writes may fail too
             if log.problem is not None and log.problem not in printed:
                 print_stderr(log.problem)
     if outcome is None:
@@ -82,7 +82,7 @@ def run_test(test: TestJob) -> int:
     return verdict_exit_status(outcome.summary, outcome.verdict)
 
 
-async def _carry_out(test: TestJob, log: RunLog | None, printed: list[str]) -> Outcome | None:
+async def _run_session(test: TestJob, log: RunLog | None, printed: list[str]) -> Outcome | None:
     """Return the outcome; None where a signal came before the run began. Notices are added to `printed`."""
     session: RunSession | None = None
     stopper = RunStopper(partial(_explain_signal, is_endless=test.plan.duration_ns is None))
@@ -90,7 +90,7 @@ async def _carry_out(test: TestJob, log: RunLog | None, printed: list[str]) -> O
         try:
             async with ForkServerLease(), AsyncExitStack() as stack:
                 far = None
-                if test.peer.ssh is not None:  # ssh may ask on the terminal, where no line is drawn yet
+                if test.peer.ssh is not None:  # before the live line: ssh may ask on the terminal
                     far = await stack.enter_async_context(open_far_end(test.peer))
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
                 choice = await choose_preset(test.preset, test.variant, far or test.peer)

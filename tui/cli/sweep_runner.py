@@ -1,4 +1,4 @@
-"""`linkgauge sweep`, once its command line is read: the runs one after the other, and what they come to."""
+"""A sweep without the app: its runs one after the other, and its result as tables, JSON, CSV or a page."""
 
 import asyncio
 import csv
@@ -32,7 +32,7 @@ from .signals import RunStopper, handle_signals
 
 @dataclass(frozen=True, slots=True)
 class SweepJob:
-    """A sweep as asked for, and what is to come out of it. In place of a preset there may be all, to pick from."""
+    """A sweep and its outputs. With a catalog as preset, the one that fits the link is choice."""
 
     sweep: Sweep
     preset: Preset | Catalog | None
@@ -43,40 +43,40 @@ class SweepJob:
     as_json: bool = False
 
 
-def run_sweep(asked: SweepJob) -> int:
-    """Run what is still to be run of a sweep, and print all of it; return the exit status."""
+def run_sweep(job: SweepJob) -> int:
+    """Run the missing points of a sweep and print the whole result; return the exit status."""
     log = open_run_log(print_stderr)
-    progress = _Progress(asked.sweep)
+    progress = _Progress(job.sweep)
     try:
         if log is not None:
-            progress.cells = load_results(log, asked.sweep)
-        _run_rest(asked, log, progress)
+            progress.cells = load_results(log, job.sweep)
+        _run_missing(job, log, progress)
     finally:
         if log is not None:
             log.close()
             if log.problem is not None:
                 print_stderr(log.problem)
-    _tell(replace(asked, sweep=progress.sweep), progress.cells)
-    missing = len(asked.sweep.points) - len(progress.cells)
+    _write_result(replace(job, sweep=progress.sweep), progress.cells)
+    missing = len(job.sweep.points) - len(progress.cells)
     if not missing:
         return PASS
     if log is not None:
         print_stderr(
-            f"{numbers.quantity(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {asked.sweep.group}"
+            f"{numbers.quantity(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {job.sweep.group}"
         )
     return INCOMPLETE
 
 
-def _run_rest(asked: SweepJob, log: RunLog | None, progress: "_Progress") -> None:
-    """Run the points that were not run yet; what goes wrong on the way ends it, and what was measured stays."""
+def _run_missing(job: SweepJob, log: RunLog | None, progress: "_Progress") -> None:
+    """Run the points without a result. After the first result an error is printed and ends the sweep."""
     done = {cell.point for cell in progress.cells}
-    todo = [point for point in asked.sweep.points if point not in done]
+    todo = [point for point in job.sweep.points if point not in done]
     if done and todo:
-        print_stderr(f"{len(done)} of {len(asked.sweep.points)} runs are there already")
+        print_stderr(f"{len(done)} of {len(job.sweep.points)} runs are there already")
     if not todo:
         return
     try:
-        run(_carry_out(asked, log, todo, progress))
+        run(_run_points(job, log, todo, progress))
     except LinkgaugeError as error:
         if not progress.cells:
             raise
@@ -84,39 +84,39 @@ def _run_rest(asked: SweepJob, log: RunLog | None, progress: "_Progress") -> Non
 
 
 class _Progress:
-    """What was measured, and how long the rest will take; `sweep` has its preset once that is picked."""
+    """The results so far and the remaining time. `sweep` has its preset once that is choice."""
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
         self.cells: list[SweepResult] = []
-        self._whole = len(sweep.points)
+        self._total = len(sweep.points)
         self._axes = sweep.varied_axes or ("sessions", "window_bytes")
         self._started = time.monotonic()
         self._done = 0
 
     def add(self, cell: SweepResult) -> str:
-        """Take a cell in; return the line that tells of it."""
+        """Add a result; return its progress line."""
         self.cells.append(cell)
         self._done += 1
-        left = self._whole - len(self.cells)
+        left = self._total - len(self.cells)
         seconds = round((time.monotonic() - self._started) / self._done * left)
         rest = f", about {numbers.clock(seconds * 1_000_000_000)} left" if left else ""
-        number = f"{len(self.cells)}/{self._whole}"
+        number = f"{len(self.cells)}/{self._total}"
         return f"{number}  {point_words(cell.point, self._axes)}: {result_words(cell)}{rest}"
 
 
-async def _carry_out(asked: SweepJob, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
-    base = asked.sweep.base
+async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
+    base = job.sweep.base
     stopper = RunStopper()
     with handle_signals(stopper.receive):
         try:
-            async with ForkServerLease(), open_far_end(with_access(asked.peer)) as far, AsyncExitStack() as stack:
-                # Only now: ssh may have asked something on the terminal.
-                live = stack.enter_context(LiveLine(base, str(asked.peer)))
-                sweeper = await _sweeper(asked, log, far, live)
-                progress.sweep = sweeper.sweep
+            async with ForkServerLease(), open_far_end(with_access(job.peer)) as far, AsyncExitStack() as stack:
+                # Not earlier: ssh may ask for something on the terminal while it connects.
+                live = stack.enter_context(LiveLine(base, str(job.peer)))
+                runner = await _open_runner(job, log, far, live)
+                progress.sweep = runner.sweep
                 for point in todo:
-                    cell = await _run_point(sweeper, point, stopper, live)
+                    cell = await _run_point(runner, point, stopper, live)
                     if cell is None:
                         return
                     live.print_above(progress.add(cell))
@@ -125,24 +125,24 @@ async def _carry_out(asked: SweepJob, log: RunLog | None, todo: Sequence[SweepPo
                 raise
 
 
-async def _sweeper(asked: SweepJob, log: RunLog | None, far: FarEnd, live: LiveLine) -> SweepRunner:
-    """Return what runs the points; the preset is picked before the first, and kept with the definition."""
-    chosen = await choose_preset(asked.preset, asked.variant, far)
-    for notice in chosen.notices:
+async def _open_runner(job: SweepJob, log: RunLog | None, far: FarEnd, live: LiveLine) -> SweepRunner:
+    """Choose the preset, store it with the definition, and return the runner of the points."""
+    choice = await choose_preset(job.preset, job.variant, far)
+    for notice in choice.notices:
         live.print_above(notice)
-    sweep = asked.sweep if chosen.preset is None else replace(asked.sweep, preset=chosen.preset.id)
+    sweep = job.sweep if choice.preset is None else replace(job.sweep, preset=choice.preset.id)
     if log is not None:
-        save_sweep(sweep, chosen.variant)
-    return SweepRunner(sweep, chosen.preset, asked.peer, log, far, chosen.variant)
+        save_sweep(sweep, choice.variant)
+    return SweepRunner(sweep, choice.preset, job.peer, log, far, choice.variant)
 
 
 async def _run_point(
-    sweeper: SweepRunner, point: SweepPoint, stopper: RunStopper, live: LiveLine
+    runner: SweepRunner, point: SweepPoint, stopper: RunStopper, live: LiveLine
 ) -> SweepResult | None:
-    """Run one point; None where the sweep is to end."""
+    """Run one point; return its result, None without one."""
     if stopper.received:
         return None
-    async with sweeper.run_point(point) as session:
+    async with runner.run_point(point) as session:
         stopper.run = session
         async for _event in session:
             for interval in session.intervals:
@@ -155,10 +155,10 @@ async def _run_point(
     return cell
 
 
-def _tell(asked: SweepJob, cells: Sequence[SweepResult]) -> None:
-    """Print the result, and write what was asked for."""
-    sweep = replace(asked.sweep, peer=numbers.sanitize(asked.sweep.peer))
-    if asked.as_json:
+def _write_result(job: SweepJob, cells: Sequence[SweepResult]) -> None:
+    """Print the result, and write the CSV file and the page of the job."""
+    sweep = replace(job.sweep, peer=numbers.sanitize(job.sweep.peer))
+    if job.as_json:
         emit_json(sweep_json(sweep, cells))
     elif cells:
         from .render.sweep import sweep_parts
@@ -166,14 +166,14 @@ def _tell(asked: SweepJob, cells: Sequence[SweepResult]) -> None:
         emit_rich(*sweep_parts(sweep, cells))
     else:
         print_stderr("interrupted before anything was measured")
-    if asked.csv is not None:
-        _write_csv(asked.csv, sweep, cells)
-        print_stderr(f"rows written to {asked.csv}")
-    if asked.report is not None and cells:
+    if job.csv is not None:
+        _write_csv(job.csv, sweep, cells)
+        print_stderr(f"rows written to {job.csv}")
+    if job.report is not None and cells:
         from ..report.sweep_page import write_sweep_report
 
-        write_sweep_report(asked.report, sweep, cells)
-        print_stderr(f"report written to {asked.report}")
+        write_sweep_report(job.report, sweep, cells)
+        print_stderr(f"report written to {job.report}")
 
 
 def _write_csv(path: Path, sweep: Sweep, cells: Sequence[SweepResult]) -> None:

@@ -1,4 +1,4 @@
-"""What this person keeps for the commands, presets and settings: what is wrong with it is told on stderr."""
+"""The user's presets and preferences for the commands, with warnings about bad ones on stderr."""
 
 from ...presets.catalog import Catalog
 from ...presets.verdict import DEFAULT_PASS_PERCENT
@@ -10,7 +10,7 @@ from .output import print_stderr
 
 
 def load_catalog_with_warnings() -> Catalog:
-    """Return every preset there is, and tell each problem: none of them keeps the rest from being used."""
+    """Return the built-in and the user's presets; print a warning for each that cannot be used."""
     catalog = load_presets()
     for line in problem_lines(catalog):
         print_stderr(line)
@@ -18,13 +18,13 @@ def load_catalog_with_warnings() -> Catalog:
 
 
 def read_pass_mark() -> float:
-    """Return the pass mark that is kept, the same as the app judges by; tell one that is not the usual."""
-    found = read_preferences(config_dir())
-    for problem in found.problems:
+    """Return the pass mark of the preferences, which the app uses too; print it where it is not the default."""
+    loaded = read_preferences(config_dir())
+    for problem in loaded.problems:
         print_stderr(sanitize(problem))
-    mark = found.preferences.pass_mark
-    if mark != DEFAULT_PASS_PERCENT:
+    pass_mark = loaded.preferences.pass_mark
+    if pass_mark != DEFAULT_PASS_PERCENT:
         print_stderr(
-            f"the pass mark is {mark:g} %, as kept in {config_dir() / FILE_NAME}; --pass-mark gives another"
+            f"the pass mark is {pass_mark:g} %, as kept in {config_dir() / FILE_NAME}; --pass-mark gives another"
         )
-    return mark
+    return pass_mark

@@ -18,7 +18,7 @@ from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """A run against the first one named."""
+    """A comparison of a run with the first one on the command line."""
 
     first: RunRecord
     second: RunRecord
@@ -26,7 +26,7 @@ class RunComparison:
 
 
 def compare_with_first(log: RunLog, rows: Sequence[RunRecord]) -> list[RunComparison]:
-    """Return each run against the first, all of them from their events alone."""
+    """Return a comparison of each other run with the first; their events are the only source."""
     first, *others = ((row, replay(log.events(row.run_id)).summary()) for row in rows)
     return [RunComparison(first[0], row, compare(first[1], summary)) for row, summary in others]
 

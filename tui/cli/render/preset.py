@@ -1,4 +1,4 @@
-"""The list of presets as a person reads it in a terminal."""
+"""The list of presets in a terminal."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from ...text import numbers
 
 
 def preset_list(presets: Sequence[Preset], language: str = "en") -> Table:
-    """Return the table of `presets list`: what one session is expected to get, each way and both at once."""
+    """Return the table of presets with the expected rates of one session, one way and duplex."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("id", no_wrap=True, style="bold")
     table.add_column("link", overflow="fold")

@@ -11,7 +11,7 @@ from ...text.run_list import run_end_text, run_line
 
 
 def row_json(row: RunRecord) -> dict[str, Any]:
-    """Return a line of the list for programs."""
+    """Return a run of the list as JSON values."""
     return {
         "run_id": row.run_id,
         "started_utc": row.started_utc,
@@ -28,15 +28,15 @@ def row_json(row: RunRecord) -> dict[str, Any]:
 
 
 def run_list(rows: Sequence[RunRecord]) -> Table:
-    """Return the table of `runs list`; labels and groups have a column where there are any."""
+    """Return the table of `runs list`; labels and groups have a column where a run has one."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("run", "preset", "peer"):
         table.add_column(name, overflow="fold")
     table.add_column("Mb/s", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("ended", no_wrap=True)
-    words = [name for name in ("label", "group") if any(getattr(row, name) for row in rows)]
-    for name in words:
+    columns = [name for name in ("label", "group") if any(getattr(row, name) for row in rows)]
+    for name in columns:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(
@@ -46,6 +46,6 @@ def run_list(rows: Sequence[RunRecord]) -> Table:
             numbers.mbit(run_line(row).bit_s),
             numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict),
             run_end_text(row),
-            *(numbers.sanitize(getattr(row, name) or "") for name in words),
+            *(numbers.sanitize(getattr(row, name) or "") for name in columns),
         )
     return table

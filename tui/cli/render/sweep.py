@@ -14,36 +14,35 @@ from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_
 
 
 def sweep_parts(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[RenderableType]:
-    """Give the parts of the result; a point that was not run yet is a dash."""
-    found = {cell.point: cell for cell in cells}
-    best_of = best_by_direction(sweep, cells)
-    alike = {cell.point for one in best_of for cell in one.equivalent}
-    yield Text(_what(sweep, cells))
+    """Yield the parts of the result; a point without a result is a dash."""
+    results = {cell.point: cell for cell in cells}
+    best = best_by_direction(sweep, cells)
+    alike = {cell.point for settings in best for cell in settings.equivalent}
+    yield Text(_headline(sweep, cells))
     for title, row_axis, column_axis, points in grids(sweep):
         yield Text()
         yield Text(f"{title}: Mb/s")
-        yield Padding(_table(sweep, row_axis, column_axis, points, found, alike), (0, 0, 0, 2), expand=False)
-    if len(cells) > 1 and best_of:
+        yield Padding(_table(sweep, row_axis, column_axis, points, results, alike), (0, 0, 0, 2), expand=False)
+    if len(cells) > 1 and best:
         yield Text()
         yield Text("* may be as fast as the fastest of its direction", "dim")
-        for one in best_of:
-            words = best_words(sweep, one)
-            way = f"{one.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
+        for settings in best:
+            words = best_words(sweep, settings)
+            way = f"{settings.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
             for line in words:
                 yield Text(f"{way}{line}")
         for knee in find_saturation_points(cells):
             yield Text(saturation_words(sweep, knee))
-    unsure = sum(reliable_estimate(cell) is None for cell in cells)
-    if unsure:
-        are = "is" if unsure == 1 else "are"
-        yield Text(f"{unsure} of these rates {are} not known well enough to count: give --seconds more")
+    unreliable = sum(reliable_estimate(cell) is None for cell in cells)
+    if unreliable:
+        verb = "is" if unreliable == 1 else "are"
+        yield Text(f"{unreliable} of these rates {verb} not known well enough to count: give --seconds more")
 
 
-def _what(sweep: Sweep, cells: Sequence[SweepResult]) -> str:
-    held = f", preset {sweep.preset}" if sweep.preset else ""
-    return (
-        f"sweep {sweep.group}: {len(cells)} of {len(sweep.points)} runs, peer {numbers.sanitize(sweep.peer)}{held}"
-    )
+def _headline(sweep: Sweep, cells: Sequence[SweepResult]) -> str:
+    preset = f", preset {sweep.preset}" if sweep.preset else ""
+    peer = numbers.sanitize(sweep.peer)
+    return f"sweep {sweep.group}: {len(cells)} of {len(sweep.points)} runs, peer {peer}{preset}"
 
 
 def _table(
@@ -51,7 +50,7 @@ def _table(
     row_axis: Axis,
     column_axis: Axis,
     points: Sequence[SweepPoint],
-    found: dict[SweepPoint, SweepResult],
+    results: dict[SweepPoint, SweepResult],
     alike: set[SweepPoint],
 ) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
@@ -61,13 +60,13 @@ def _table(
         table.add_column(f"{AXIS_NAMES[column_axis]} {axis_value_words(column_axis, value)}", justify="right")
     at = {(point.value(row_axis), point.value(column_axis)): point for point in points}
     for row in sweep.values(row_axis):
-        cells = [_cell(at.get((row, column)), found, alike) for column in columns]
+        cells = [_cell(at.get((row, column)), results, alike) for column in columns]
         table.add_row(axis_value_words(row_axis, row), *cells)
     return table
 
 
-def _cell(point: SweepPoint | None, found: dict[SweepPoint, SweepResult], alike: set[SweepPoint]) -> Text:
-    cell = None if point is None else found.get(point)
+def _cell(point: SweepPoint | None, results: dict[SweepPoint, SweepResult], alike: set[SweepPoint]) -> Text:
+    cell = None if point is None else results.get(point)
     if point is None or cell is None:
         return Text(f"{numbers.UNKNOWN} ")
     is_alike = point in alike
