@@ -20,7 +20,7 @@ def ticks(top: float, most: int) -> list[float]:
 
 
 def value_axis(rows: int, labels: Mapping[int, str]) -> list[Content]:
-    """Return the cells left of each row, the topmost first; `labels` has a text for some rows from the bottom."""
+    """Return the cells left of each row, the topmost first; `labels` maps rows from the bottom to texts."""
     return [
         Content.styled(f"{labels[y]:>{GUTTER - 1}}┤" if y in labels else f"{'│':>{GUTTER}}", MUTED)
         for y in range(rows - 1, -1, -1)
@@ -28,7 +28,7 @@ def value_axis(rows: int, labels: Mapping[int, str]) -> list[Content]:
 
 
 def base_axis(width: int, labels: Iterable[tuple[int, str]], origin: str = "0") -> Content:
-    """Return the line below a plot of `width` cells, each label from its column on; all of it stays inside."""
+    """Return the line below a plot of `width` cells, with each label at its column, moved to fit inside."""
     line = ["─"] * width
     for column, text in labels:
         start = min(max(column, 0), width - len(text))

@@ -70,7 +70,7 @@ def largest_font(text: str, width: int, rows: int) -> DigitFont | None:
 
 
 def big_digits(text: str, font: DigitFont) -> list[str]:
-    """Return the rows of a number: digits, `.`, `-`, spaces as wide as a digit, and narrow ones between groups."""
+    """Return the rows of a number of digits, `.`, `-`, spaces as wide as a digit, and narrow group spaces."""
     rows = [""] * font.rows
     for number, character in enumerate(text):
         gap = "" if number == len(text) - 1 else " " * font.gap
@@ -105,7 +105,7 @@ def _is_wide(character: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _glyph(character: str, font: DigitFont) -> Sequence[str]:
-    """Return the rows of a character; an unknown one is as wide as a digit, and empty."""
+    """Return the rows of a character; an unknown character is an empty digit."""
     if character == numbers.NBSP:
         return [""] * font.rows
     if character in "._":

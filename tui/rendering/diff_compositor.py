@@ -4,7 +4,7 @@ A slow line must cost frames, never data: a late frame shows the newest state.
 This is the one module that uses private parts of Textual; tests/tui/rendering/test_textual_internals.py names them.
 """
 
-# What is replaced here is Textual's own, and its types leave open of what a screen or an app is.
+# Textual's types leave the type parameters of Screen and App unknown.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
 from collections.abc import Iterable
@@ -74,7 +74,7 @@ class _DirtyLinesCompositor(Compositor):
 
 
 class DiffScreen(Screen[None]):
-    """A screen that changes little at a time, several times a second."""
+    """A screen for small changes several times a second: it renders only changed regions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,14 +90,14 @@ class DiffApp(App[None]):
         self._is_retry_set = False
 
     def on_mount(self) -> None:
-        """Draw all of the screen after another program had the terminal."""
-        self.app_resume_signal.subscribe(self, self._resumed)
+        """Draw the whole screen whenever the app resumes: another program has used the terminal."""
+        self.app_resume_signal.subscribe(self, self._redraw_after_resume)
 
-    def _resumed(self, _app: object) -> None:
+    def _redraw_after_resume(self, _app: object) -> None:
         self.action_redraw()
 
     def action_redraw(self) -> None:
-        """Draw all of the screen, whatever the terminal shows."""
+        """Draw the whole screen, whatever the terminal shows."""
         self._diff.invalidate()
         self.refresh(layout=True)
 
@@ -111,7 +111,7 @@ class DiffApp(App[None]):
         self._write_changes(screen)
 
     def _write_changes(self, screen: Screen[Any]) -> None:
-        """Write the changed cells. Without a terminal, before and after its time, they stay changed."""
+        """Write the changed cells. Before the terminal opens and after it closes, they are kept for later."""
         if not self._running or self._closed or self._driver is None:
             return
         if not self._is_terminal_behind():
@@ -146,5 +146,5 @@ def apply_update(diff: ScreenDiff, update: ChopsUpdate | LayoutUpdate) -> None:
 
 
 def screen_strips(screen: Screen[Any]) -> list[Strip]:
-    """Return what a screen shows, line by line; for tests and pictures."""
+    """Return the contents of a screen line by line, for tests and pictures."""
     return screen._compositor.render_strips()  # noqa: SLF001

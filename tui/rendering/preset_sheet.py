@@ -21,7 +21,7 @@ _GAP: Final = 2
 
 
 def sheet_parts(sheet: Sheet) -> Iterator[RenderableType]:
-    """Yield the parts of a sheet in order. A slip of its document has a mark and a word, besides its colour."""
+    """Yield the parts of a sheet in order. A slip of its document reads without colour, by its mark."""
     yield Text.assemble((sheet.id, "bold"), "  ", sanitize(sheet.name))
     for section in sheet.sections:
         yield Text()
@@ -39,7 +39,7 @@ def _section(section: Section) -> Iterator[Padding]:
         yield _indented(_PrintedTable(section.lines, labels))
         return
     if any(len(line.cells) > 1 for line in section.lines):
-        yield from _explained_below(section.lines, labels)
+        yield from _values_with_explanations(section.lines, labels)
         return
     for has_cells, lines in groupby(section.lines, key=lambda line: bool(line.cells)):
         if has_cells:
@@ -49,7 +49,7 @@ def _section(section: Section) -> Iterator[Padding]:
                 yield _indented(Text(_label(line), _STYLES[line.kind]))
 
 
-def _explained_below(lines: Sequence[SheetLine], labels: int) -> Iterator[Padding]:
+def _values_with_explanations(lines: Sequence[SheetLine], labels: int) -> Iterator[Padding]:
     values = max(cell_len(sanitize(line.cells[0])) for line in lines if line.cells)
     for line in lines:
         if not line.cells:
@@ -74,7 +74,7 @@ def _columns(lines: Sequence[SheetLine], labels: int) -> Table:
 
 
 class _PrintedTable:
-    """A document's table. Numbers are never broken: columns for which there is no room go below the others."""
+    """A document's table. Columns without room go below the others, so that no number is broken."""
 
     def __init__(self, lines: Sequence[SheetLine], labels: int) -> None:
         self._lines = lines

@@ -1,4 +1,4 @@
-"""The difference between a terminal's cells as they are and as they should be, as text to write to it.
+"""The changed cells of a terminal as the text that updates it.
 
 Pure. Textual writes a whole line of a widget when one digit of it has changed: over SSH that is most of the app's
 output. Here rendered lines are compared with the terminal's cells, and only runs of changed cells are written. A
@@ -112,7 +112,7 @@ class ScreenDiff:
             first, last = max(start - x, 0), min(stop - x, len(cells))
             if first < last:
                 texts[x + first : x + last] = cells[first:last]
-                _mend(texts, x + first, x + last)
+                _blank_halves(texts, x + first, x + last)
                 pens[x + first : x + last] = [sgr_style(style, self._system)] * (last - first)
             x += len(cells)
         self._dirty.add(y)
@@ -164,8 +164,8 @@ class ScreenDiff:
         return pen
 
 
-def _mend(texts: list[str], start: int, stop: int) -> None:
-    """Blank the halves of wide characters that a piece has cut in two at its begin or end."""
+def _blank_halves(texts: list[str], start: int, stop: int) -> None:
+    """Blank the halves of wide characters cut in two at the start or the end of a piece."""
     for x in (start, stop):
         if x < len(texts) and not texts[x]:
             before = texts[x - 1] if x else ""

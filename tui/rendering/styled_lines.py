@@ -15,13 +15,13 @@ from textual.widget import Widget
 
 
 class StyledWidget(Widget):
-    """A widget that turns lines into strips. It resolves each style once for a theme: each is drawn many times."""
+    """A widget that turns lines into strips. It resolves each style only once for each theme."""
 
     ALLOW_SELECT = False
     _styles: dict[tuple[str, str], Style] | None = None
 
     def to_strip(self, line: Content | None, width: int, base: Style | None = None) -> Strip:
-        """Return a line, or None for an empty one, in exactly `width` cells on `base` or the widget's own style."""
+        """Return a line in exactly `width` cells on `base` or the widget's own style; None is an empty line."""
         ground = self.visual_style if base is None else base
         if line is None or width <= 0:
             return Strip.blank(width, ground.rich_style)

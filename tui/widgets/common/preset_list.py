@@ -53,15 +53,15 @@ class PresetList(CursorList):
         """The row of the cursor."""
         return None if self.highlighted is None else self.rows[self.highlighted]
 
-    def filter(self, text: str, wanted: str) -> int:
-        """Show the rows with all words of a text, the cursor on id `wanted`; return the number of presets."""
+    def filter(self, text: str, preset_id: str) -> int:
+        """Show the rows with all words of a text, the cursor on `preset_id`; return the number of presets."""
         self.rows = tuple(_matching_rows(self._sections, text))
-        at = next((number for number, row in enumerate(self.rows) if row.id == wanted), None)
+        at = next((number for number, row in enumerate(self.rows) if row.id == preset_id), None)
         self.set_rows(len(self.rows), at)
         return sum(bool(row.id) and row.problem is None for row in self.rows)
 
     def is_selectable(self, number: int) -> bool:
-        """Return whether a row is no heading."""
+        """Return whether a row is a preset or a problem: headings cannot be selected."""
         return bool(self.rows[number].id)
 
     def draw(self, number: int, width: int) -> Content:
@@ -135,9 +135,9 @@ def preset_search_text(preset: Preset, language: str = "en") -> str:
     return _folded(" ".join((preset.id, preset.name, preset.name_in(language), preset.family, preset.source.title)))
 
 
-def matches_words(known: str, text: str) -> bool:
+def matches_words(search_text: str, text: str) -> bool:
     """Return whether every word of a text is in a search text."""
-    return all(word in known for word in _folded(text).split())
+    return all(word in search_text for word in _folded(text).split())
 
 
 def _folded(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A long text to scroll: it is laid out once for a width, and only visible lines are painted."""
+"""A long text to scroll, laid out once for each width; only visible lines are painted."""
 
 from collections.abc import Callable, Sequence
 

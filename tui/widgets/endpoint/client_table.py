@@ -1,4 +1,4 @@
-"""The table of an endpoint's clients, with as many columns as there is room for."""
+"""The table of an endpoint's clients, with as many columns as its width allows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,8 +48,10 @@ _COLUMNS: Final = (
     _Column("time", 13, 110, _of_run(_time), is_number=True),
     _Column("sess", 4, 0, _of_run(lambda run: str(run.settings.sessions)), is_number=True),
     _Column("window", 6, 160, _of_run(lambda run: numbers.window(run.settings.window_bytes))),
-    _Column("receives", 9, 0, lambda one, units: numbers.rate_in_unit(one.received_bit_s, units), is_number=True),
-    _Column("sends", 9, 0, lambda one, units: numbers.rate_in_unit(one.sent_bit_s, units), is_number=True),
+    _Column(
+        "receives", 9, 0, lambda client, units: numbers.rate_in_unit(client.received_bit_s, units), is_number=True
+    ),
+    _Column("sends", 9, 0, lambda client, units: numbers.rate_in_unit(client.sent_bit_s, units), is_number=True),
     _Column("received", 9, 160, _of_run(lambda run: numbers.payload(run.received_bytes)), is_number=True),
     _Column("sent", 9, 160, _of_run(lambda run: numbers.payload(run.sent_bytes)), is_number=True),
 )
@@ -113,10 +115,10 @@ class ClientTable(DataTable[Text]):
 
 def _columns(width: int) -> list[tuple[_Column, int]]:
     """Return the columns for which there is room, with their widths; the first takes the rest."""
-    there = [column for column in _COLUMNS if width >= column.from_width]
-    rest = width - 4 - sum(column.width + _GAP for column in there)
-    wider = {_COLUMNS[0].name: max(min(rest, _WIDEST), 0)}
-    return [(column, column.width + _GAP + wider.get(column.name, 0)) for column in there]
+    visible = [column for column in _COLUMNS if width >= column.from_width]
+    rest = width - 4 - sum(column.width + _GAP for column in visible)
+    extra = {_COLUMNS[0].name: max(min(rest, _WIDEST), 0)}
+    return [(column, column.width + _GAP + extra.get(column.name, 0)) for column in visible]
 
 
 def _cell(text: str, column: _Column, width: int) -> Text:

@@ -14,11 +14,11 @@ from ...text.numbers import RateUnit
 
 _NAMES: Final = {"received": "← receives", "sent": "→ sends"}
 _COLOURS: Final = {"received": "$primary", "sent": "$success"}
-_BESIDE: Final = 16  # cells beside the digits: the unit, and the rate in the other unit
+_NOTE_CELLS: Final = 16  # right of the digits: the unit, and the rate in the other unit
 
 
 class EndpointGauge(LineWidget):
-    """Shows a rate in large digits, and below it its past, a second a column."""
+    """Shows a rate in large digits, and below it a plot with one column for each second."""
 
     DEFAULT_CSS = """
     EndpointGauge { padding: 0 1; }
@@ -42,19 +42,19 @@ class EndpointGauge(LineWidget):
         self.set_titles(_NAMES[self._rate_name], f"highest {numbers.rate_in_unit(top, self._units)}" if top else "")
         number = numbers.rate_in_unit(self._bit_s, self._units)
         widest = max(numbers.rate_in_unit(top, self._units), number, key=len)
-        font = largest_font(widest, width - _BESIDE, max(height - 1, 1))
-        beside = [
+        font = largest_font(widest, width - _NOTE_CELLS, max(height - 1, 1))
+        notes = [
             Content.styled(self._units.value, "bold"),
             Content.styled(numbers.rate_with_unit(self._bit_s, self._units.other), MUTED),
         ]
         if font is None:
-            lines = [Content.assemble((number, "bold"), " ", beside[0], "  ", beside[1])]
+            lines = [Content.assemble((number, "bold"), " ", notes[0], "  ", notes[1])]
         else:
             rows = big_digits(align_right(number, widest), font)
-            beside += [Content("")] * (len(rows) - len(beside))
+            notes += [Content("")] * (len(rows) - len(notes))
             lines = [
-                Content.assemble(style_digits(row, "$foreground"), " ", unit)
-                for row, unit in zip(rows, beside, strict=False)
+                Content.assemble(style_digits(row, "$foreground"), " ", note)
+                for row, note in zip(rows, notes, strict=False)
             ]
         return [*lines[:height], *self._plot(width, height - len(lines), top)]
 

@@ -33,22 +33,22 @@ class EndpointHeader(LineWidget):
             (_address(self._snapshot), _state(self._snapshot)),
             (_access(self._snapshot), _totals(self._snapshot, width)),
         )
-        return [_both(left, right, width) for left, right in lines]
+        return [_two_sides(left, right, width) for left, right in lines]
 
 
-def _both(left: Content, right: Content, width: int) -> Content:
+def _two_sides(left: Content, right: Content, width: int) -> Content:
     room = max(width - right.cell_length - 2, 0)
     return Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
 
 
 def _address(snapshot: EndpointSnapshot) -> Content:
-    facts = snapshot.info
+    info = snapshot.info
     return Content.assemble(
         ("linkgauge ", KEY),
         (" endpoint ", MUTED),
-        (numbers.sanitize(facts.hostname), "bold"),
+        (numbers.sanitize(info.hostname), "bold"),
         ("  on ", MUTED),
-        (facts.address, "bold"),
+        (info.address, "bold"),
     )
 
 

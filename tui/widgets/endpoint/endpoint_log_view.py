@@ -25,7 +25,7 @@ _MARKS: Final = {
 
 
 class EndpointLogView(RichLog):
-    """Shows the newest lines; it can be scrolled back, and follows again at its end."""
+    """Shows the newest lines. Scrolled back, it stays there; scrolled to its end, it follows new lines again."""
 
     DEFAULT_CSS = """
     EndpointLogView {
@@ -51,7 +51,7 @@ class EndpointLogView(RichLog):
             self._add(line)
 
     def on_resize(self, event: Resize) -> None:
-        """Wrap the lines anew."""
+        """Wrap the lines for the new width."""
         del event
         self.clear()
         for line in self._lines:

@@ -13,7 +13,7 @@ from ...text import numbers
 
 
 class LimitsPanel(VerticalScroll):
-    """Shows every limit by name: its value, and its present use if that is known."""
+    """Shows every limit by name, with its value and, if known, its present use."""
 
     DEFAULT_CSS = """
     LimitsPanel { padding: 0 1; scrollbar-size-vertical: 1; & > Static { height: auto; } }
@@ -37,15 +37,13 @@ class LimitsPanel(VerticalScroll):
 
 
 def _lines(snapshot: EndpointSnapshot) -> list[Content]:
-    used = _used(snapshot)
+    usage = _usage(snapshot)
     lines: list[Content] = []
     for name, value in snapshot.limits.values().items():
-        now = used.get(name, "")
-        shown = ", ".join(value) if isinstance(value, list) else _value(name, value)
+        now = usage.get(name, "")
+        text = ", ".join(value) if isinstance(value, list) else _value(name, value)
         lines.append(
-            Content.assemble(
-                (f"{name:<19} ", MUTED), (f"{now:>5}", "bold"), (" / " if now else "   "), shown or "–"
-            )
+            Content.assemble((f"{name:<19} ", MUTED), (f"{now:>5}", "bold"), (" / " if now else "   "), text or "–")
         )
     return lines
 
@@ -57,8 +55,8 @@ def _value(name: str, value: int) -> str:
     return f"{numbers.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
 
 
-def _used(snapshot: EndpointSnapshot) -> dict[str, str]:
-    """Return the present use of those limits for which it is known."""
+def _usage(snapshot: EndpointSnapshot) -> dict[str, str]:
+    """Return the present use of each limit by name, if it is known."""
     by_address: dict[str, int] = {}
     for client in snapshot.clients:
         by_address[client.address] = by_address.get(client.address, 0) + 1

@@ -29,7 +29,7 @@ class OverlayLine:
 
 
 class OverlayPlot(LineWidget):
-    """Draws OverlayLines; both axes begin at 0. `names` are the labels of an x axis of steps, 0, 1, 2 and so on."""
+    """Shows OverlayLines; both axes begin at 0. With `names`, the x axis counts steps and has these labels."""
 
     DEFAULT_CSS = """
     OverlayPlot { height: 1fr; padding: 0 1; }
@@ -98,13 +98,13 @@ def _name_labels(names: Sequence[str], span: float, room: int) -> list[tuple[int
 
 def _draw_letters(canvas: Canvas, series: Sequence[OverlayLine], paths: Sequence[Mapping[int, int]]) -> None:
     """Put letters on each line at regular intervals: lines at different columns, no letter over another."""
-    taken: set[tuple[int, int]] = set()
+    occupied: set[tuple[int, int]] = set()
     for number, (line, path) in enumerate(zip(series, paths, strict=True)):
         first = round(_LETTER_EVERY * (0.3 + number / len(series)))
         columns = [x for x in range(first, canvas.width, _LETTER_EVERY) if x in path] or [max(path)]
         for column in columns:
             x, y = column, path[column]
-            while (x, y) in taken:
+            while (x, y) in occupied:
                 x = (x + 1) % canvas.width
-            taken.add((x, y))
+            occupied.add((x, y))
             canvas.put(x, y, line.letter, f"bold {SERIES_STYLES[line.letter]}")

@@ -73,7 +73,7 @@ class RunDetail(Vertical):
             return
         self._line = line
         self.border_title = Content("" if line is None else line.run_id)
-        self.query_one(Static).update(Content("") if line is None else _words(line, brief=self._brief))
+        self.query_one(Static).update(Content("") if line is None else _run_text(line, brief=self._brief))
 
     def edit(self, field_name: str) -> None:
         """Open the field for the run's `label` or `note`."""
@@ -100,7 +100,7 @@ class RunDetail(Vertical):
         self.close()
 
 
-def _words(line: RunLine, *, brief: bool) -> Content:
+def _run_text(line: RunLine, *, brief: bool) -> Content:
     label = Content.assemble(
         ("label ", MUTED), line.label or numbers.UNKNOWN, ("   note ", MUTED), line.note or numbers.UNKNOWN
     )

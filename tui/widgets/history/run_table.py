@@ -1,4 +1,4 @@
-"""The table of stored runs: a line for each, in columns that share the width."""
+"""The table of stored runs: a line for each, in columns that fill the width."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -55,12 +55,12 @@ class RunTable(CursorList):
         """The id of the run under the cursor."""
         return None if self.highlighted is None else self._list.lines[self.highlighted].run_id
 
-    def show(self, shown: RunList) -> None:
+    def show(self, runs: RunList) -> None:
         """Show these lines; the cursor stays on its run, or near its place if the run is gone."""
         run_id = self.run_id
-        self._list = shown
-        at = next((number for number, line in enumerate(shown.lines) if line.run_id == run_id), None)
-        self.set_rows(len(shown.lines), self.highlighted if at is None else at)
+        self._list = runs
+        at = next((number for number, line in enumerate(runs.lines) if line.run_id == run_id), None)
+        self.set_rows(len(runs.lines), self.highlighted if at is None else at)
 
     def draw_header(self, width: int) -> Content:
         """Return the titles of the columns, with an arrow at the one they are sorted by."""
@@ -129,7 +129,7 @@ def _style(line: RunLine, name: str) -> str:
 
 
 def _verdict(line: RunLine) -> str:
-    """Return the verdict in a few cells; for a run without one, its end."""
+    """Return the verdict in a few words; for a run without one, how it ended."""
     if line.verdict != "none":
         return line.verdict_words
     return "• none" if line.end_words in {"completed", "stopped"} else line.end_words

@@ -17,36 +17,38 @@ _DEEPEST_PERCENT: Final = 56
 
 
 def best_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
-    """Return the fastest settings, and the most modest that are as fast; nothing for a single run."""
+    """Return the fastest settings, and the smallest that are as fast; nothing for a single run."""
     lines: list[Content] = []
     if len(cells) < 2:
         return lines
-    for one in best_by_direction(sweep, cells):
-        way = f"{one.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
-        for number, line in enumerate(best_words(sweep, one)):
-            lines.append(Content.assemble(("★ " if number == 0 else "◇ ", "bold $text-success"), f"{way}{line}"))
+    for best in best_by_direction(sweep, cells):
+        direction = f"{best.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
+        for number, line in enumerate(best_words(sweep, best)):
+            lines.append(
+                Content.assemble(("★ " if number == 0 else "◇ ", "bold $text-success"), f"{direction}{line}")
+            )
     return lines
 
 
 def knee_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
-    """Return the saturation points, and the number of rates that are too uncertain to count."""
+    """Return the saturation points, and the number of rates with too wide a confidence interval."""
     lines = [
         Content.assemble(("└ ", "bold $text-warning"), saturation_words(sweep, knee))
         for knee in find_saturation_points(cells)
     ]
-    unsure = sum(reliable_estimate(cell) is None for cell in cells)
-    if unsure:
-        are = "is" if unsure == 1 else "are"
-        text = f"{unsure} of these rates {are} not known well enough to count: give more seconds"
+    uncertain = sum(reliable_estimate(cell) is None for cell in cells)
+    if uncertain:
+        are = "is" if uncertain == 1 else "are"
+        text = f"{uncertain} of these rates {are} not known well enough to count: give more seconds"
         lines.append(Content.assemble(("▲ ", "bold $text-warning"), text))
     return lines
 
 
 def map_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
-    """Return a map for each table of a sweep: `–` was not run yet, `*` may be the fastest."""
-    found = {cell.point: cell for cell in cells}
-    alike = (
-        {cell.point for one in best_by_direction(sweep, cells) for cell in one.equivalent}
+    """Return a map for each table of a sweep: `–` for settings without a run yet, `*` for the fastest."""
+    results = {cell.point: cell for cell in cells}
+    equivalent = (
+        {cell.point for best in best_by_direction(sweep, cells) for cell in best.equivalent}
         if len(cells) > 1
         else set[SweepPoint]()
     )
@@ -56,7 +58,7 @@ def map_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
         if lines:
             lines.append(Content(""))
         lines.append(Content.assemble((title, "bold"), ("   Mb/s, * may be as fast as the fastest", MUTED)))
-        lines += _map(sweep, rows, columns, points, found, alike, highest)
+        lines += _map(sweep, rows, columns, points, results, equivalent, highest)
     return lines
 
 
@@ -65,14 +67,14 @@ def _map(
     row_axis: Axis,
     column_axis: Axis,
     points: Sequence[SweepPoint],
-    found: dict[SweepPoint, SweepResult],
-    alike: set[SweepPoint],
+    results: dict[SweepPoint, SweepResult],
+    equivalent: set[SweepPoint],
     highest: float,
 ) -> Iterator[Content]:
     columns = sweep.values(column_axis)
     heads = [axis_value_words(column_axis, value) for value in columns]
     at = {(point.value(row_axis), point.value(column_axis)): point for point in points}
-    texts = {point: _text(found.get(point), is_alike=point in alike) for point in points}
+    texts = {point: _text(results.get(point), is_equivalent=point in equivalent) for point in points}
     width = max(len(text) for text in [*heads, *texts.values()]) + 2
     corner = f"{AXIS_NAMES[row_axis]} ╲ {AXIS_NAMES[column_axis]}"
     side = max([len(corner), *(len(axis_value_words(row_axis, value)) for value in sweep.values(row_axis))]) + 1
@@ -81,22 +83,22 @@ def _map(
         parts: list[tuple[str, str]] = [(f"{axis_value_words(row_axis, row):>{side - 1}} ", MUTED)]
         for column in columns:
             point = at.get((row, column))
-            cell = None if point is None else found.get(point)
+            cell = None if point is None else results.get(point)
             text = numbers.UNKNOWN if point is None else texts[point]
-            parts.append((f"{text:>{width}}", _shade(cell, highest, is_alike=point in alike)))
+            parts.append((f"{text:>{width}}", _shade(cell, highest, is_equivalent=point in equivalent)))
         yield Content.assemble(*parts)
 
 
-def _text(cell: SweepResult | None, *, is_alike: bool) -> str:
-    return f"{numbers.UNKNOWN} " if cell is None else f"{numbers.mbit(cell.bit_s)}{'*' if is_alike else ' '}"
+def _text(cell: SweepResult | None, *, is_equivalent: bool) -> str:
+    return f"{numbers.UNKNOWN} " if cell is None else f"{numbers.mbit(cell.bit_s)}{'*' if is_equivalent else ' '}"
 
 
-def _shade(cell: SweepResult | None, highest: float, *, is_alike: bool) -> str:
+def _shade(cell: SweepResult | None, highest: float, *, is_equivalent: bool) -> str:
     """Return the style of a cell: the faster, the deeper its background."""
     if cell is None or cell.bit_s is None or highest <= 0:
         return MUTED
     step = round(cell.bit_s / highest * _SHADES)
-    return f"{'bold ' if is_alike else ''}$foreground on $primary {_DEEPEST_PERCENT * step // _SHADES}%"
+    return f"{'bold ' if is_equivalent else ''}$foreground on $primary {_DEEPEST_PERCENT * step // _SHADES}%"
 
 
 def overlay_lines(
@@ -108,16 +110,16 @@ def overlay_lines(
     """
     _, row_axis, column_axis, points = next(grids(sweep))
     rows = list(sweep.values(row_axis))
-    found = {cell.point: cell for cell in cells}
+    results = {cell.point: cell for cell in cells}
     lines: list[OverlayLine] = []
     names: list[str] = []
     for letter, column in zip(letters, sweep.values(column_axis), strict=False):
-        known = sorted(
+        rates = sorted(
             (rows.index(point.value(row_axis)), rate)
             for point in points
-            if point.value(column_axis) == column and (rate := _rate(found.get(point))) is not None
+            if point.value(column_axis) == column and (rate := _rate(results.get(point))) is not None
         )
-        lines.append(OverlayLine(letter, [float(at) for at, _ in known], [rate for _, rate in known]))
+        lines.append(OverlayLine(letter, [float(at) for at, _ in rates], [rate for _, rate in rates]))
         names.append(f"{letter} {AXIS_NAMES[column_axis]} {axis_value_words(column_axis, column)}")
     return lines, [axis_value_words(row_axis, value) for value in rows], names
 

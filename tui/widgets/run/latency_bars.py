@@ -84,14 +84,14 @@ class LatencyBars(LineWidget):
         """Show these values; another `run` begins with another axis."""
         if run is not self._run:
             self._run, self._axis = run, None
-        known = [one for one in (reading.latency, reading.idle) if one is not None]
-        shown = [ns for one in known for _, ns in percentiles(one)]
-        self._reading, self._axis = reading, LogAxis.covering(shown, self._axis)
+        summaries = [summary for summary in (reading.latency, reading.idle) if summary is not None]
+        values = [ns for summary in summaries for _, ns in percentiles(summary)]
+        self._reading, self._axis = reading, LogAxis.covering(values, self._axis)
         self.set_titles(reading.title, reading.span)
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Draw into the room there is."""
+        """Return the bars, or nothing if there is no room."""
         if self._reading is None or width <= _LABEL_CELLS + _VALUE_CELLS:
             return []
         return bar_lines(self._reading, self._axis, width, height)
