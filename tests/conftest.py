@@ -83,7 +83,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--every`, which runs what is left out otherwise, and `--rescue`, a second try of what has failed."""
+    """Add `--every`, for further cases, and `--rescue`, for a second try of failed tests."""
     parser.addoption(
         "--every", action="store_true", help="also the other event loop, larger screens and the whole truth matrix"
     )
@@ -111,7 +111,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what passed at its second try only, and what was skipped because time was stolen from this machine."""
+    """List the tests that a second try rescued, and those skipped for stolen time."""
     skipped = [
         report.nodeid for report in terminalreporter.stats.get("skipped", ()) if STOLEN in str(report.longrepr)
     ]

@@ -1,4 +1,4 @@
-"""Workloads: what a session carries, and the registry that the plan, the command line and the app read.
+"""Workloads and their registry, which the plan, the command line and the app read.
 
 Pure. A workload is described here once: its sizes, who waits for whom, what it allows. How its two ends move bytes
 is registered beside it in engine/workloads/registry.py. The four that linkgauge has are class attributes
@@ -82,7 +82,7 @@ _registry: Final[dict[str, Workload]] = {}
 
 
 def register_workload(workload: Workload) -> Workload:
-    """Add a workload to those that can be planned, and return it; raise ValueError where its name is taken."""
+    """Register a workload and return it; raise ValueError if its name is taken."""
     if workload in _registry:
         raise ValueError(f"there is a workload {workload} already")
     _registry[workload] = workload

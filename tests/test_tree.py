@@ -1,0 +1,112 @@
+"""The shape of the tree: tests mirror the sources, names are unique, and the wheel has every package."""
+
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("engine", "presets", "tui")
+
+# Modules without a test module of their own, and where they are tested instead.
+TESTED_ELSEWHERE: dict[str, str] = {
+    "engine/far/status": "data alone; values in tests/engine/far/test_endpoint.py",
+    "tui/base_app": "the app's base needs a running app: tests/tui/screens/dialogs, tests/tui/services/test_preferences.py, tests/tui/rendering",
+    "tui/endpoint_app": "two lines of wiring: tests/tui/screens/endpoint/test_endpoint_status.py",
+    "tui/interfaces": "protocols without code",
+    "tui/themes": "data alone",
+    "tui/report/plots": "matplotlib figures: tests/tui/report/test_run_page.py and test_sweep_page.py check them in their pages",
+    "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
+    "tui/cli/run_test": "a whole run: tests/end_to_end/test_command_line.py",
+    "tui/cli/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",
+    "tui/cli/terminal_app": "tests/end_to_end/test_terminal.py, tests/tui/screens/sweep/test_sweep_screen.py",
+    "tui/cli/endpoint_screen": "tests/end_to_end/test_terminal.py (endpoint --ui)",
+    "tui/cli/endpoint_service": "a process with signals and sockets: tests/end_to_end/test_service.py",
+    "tui/cli/commands/app": "tests/end_to_end/test_terminal.py, tests/tui/cli/test_command_groups.py",
+    "tui/cli/commands/endpoint": "tests/end_to_end/test_service.py, tests/tui/cli/test_main.py",
+    "tui/cli/commands/lab": "tests/end_to_end/test_lab_command.py",
+    "tui/cli/commands/run": "tests/end_to_end/test_command_line.py, tests/tui/cli/test_main.py",
+    "tui/cli/render/comparison": "a printer of rows: rows in tests/tui/text/test_comparison.py (no test prints them)",
+    "tui/cli/render/findings": "a printer of rows: tests/end_to_end/test_command_line.py",
+    "tui/cli/render/preset": "a printer of rows: tests/tui/cli/commands/test_presets.py",
+    "tui/cli/render/run_list": "a printer of rows: rows in tests/tui/text/test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
+    "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/text/test_sweep.py, printed in tests/tui/cli/commands/test_sweep.py",
+}
+
+# Test modules that test several modules together.
+OF_SEVERAL_MODULES: dict[str, str] = {
+    "tests/engine/near/test_protocol_compatibility": "a conversation of an earlier version, through near, protocol and far",
+    "tests/engine/results/test_run_log_compatibility": "a run log of an earlier version, through run_log, meter and json_document",
+    "tests/engine/workloads/test_transactions": "every transactional workload between two real ends",
+    "tests/presets/test_aix_tables": "the shipped AIX presets against the project's copy of the document's tables",
+    "tests/presets/test_source_tables": "the shipped presets of the other documents against their tables",
+    "tests/presets/test_models_and_documents": "shipped documented rates against the wire model",
+    "tests/tui/cli/commands/test_runs_delete": "`runs delete` on a pseudo-terminal; tests/tui/cli/commands/test_runs.py has the other commands of runs",
+    "tests/tui/rendering/test_textual_internals": "the private parts of Textual and Rich that rendering relies on: no module of ours",
+    "tests/tui/screens/dialogs/test_snapshots": "pictures of all dialogs",
+    "tests/tui/screens/history/test_snapshots": "pictures of all screens of stored runs",
+    "tests/tui/screens/run/test_snapshots": "pictures of the cockpit in its main states",
+    "tests/tui/screens/sweep/test_snapshots": "pictures of the screen of a sweep",
+}
+
+# Base names that several packages have, because each is the same thing in another role: what it is, how it is
+# written, how it is drawn, how it is asked for.
+SAME_ROLE = {
+    *("app", "ceiling", "comparison", "endpoint", "plan", "preset"),
+    *("run", "run_list", "session", "summary", "sweep"),
+}
+
+
+def modules() -> list[Path]:
+    """Return every module of the sources, packages' own files left out."""
+    found = [path.relative_to(ROOT) for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))]
+    return [path for path in found if path.stem != "__init__"]
+
+
+def test_every_module_has_a_test_module_of_its_own_or_a_reason() -> None:
+    """tests/engine/protocol/test_auth.py tests engine/protocol/auth.py."""
+    missing = {
+        str(path.with_suffix(""))
+        for path in modules()
+        if not (ROOT / "tests" / path.parent / f"test_{path.name}").exists()
+    }
+    assert missing == set(TESTED_ELSEWHERE)
+
+
+def test_every_test_module_tests_a_module() -> None:
+    """Beside those there are end-to-end tests, stress, and a few for several modules."""
+    named = {Path("tests") / path.parent / f"test_{path.name}" for path in modules()}
+    stray = [
+        path.relative_to(ROOT)
+        for name in PACKAGES
+        for path in sorted((ROOT / "tests" / name).rglob("test_*.py"))
+        if path.relative_to(ROOT) not in named
+    ]
+    assert {str(path.with_suffix("")) for path in stray} == set(OF_SEVERAL_MODULES)
+
+
+def test_no_two_modules_have_one_name_unless_they_play_one_role() -> None:
+    """A stranger who looks for a module by its name finds one."""
+    places: dict[str, list[Path]] = defaultdict(list)
+    for path in modules():
+        places[path.stem].append(path)
+    assert {stem for stem, paths in places.items() if len(paths) > 1} <= SAME_ROLE
+
+
+def test_every_package_is_in_the_wheel_and_says_what_it_is() -> None:
+    """The root maps to the package, so that setuptools cannot find the packages by itself."""
+    declared = set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    )
+    inits = [path for name in PACKAGES for path in (ROOT / name).rglob("__init__.py")]
+    assert declared == {"linkgauge", *(".".join(("linkgauge", *p.parent.relative_to(ROOT).parts)) for p in inits)}
+    undescribed = [str(path) for path in inits if not re.match(r'"""\S.{20,}', path.read_text(encoding="utf-8"))]
+    assert not undescribed
+
+
+def test_no_package_has_more_modules_than_a_reader_can_take_in() -> None:
+    """About a dozen; a folder with more has a second subsystem in it."""
+    counts: dict[Path, int] = defaultdict(int)
+    for path in modules():
+        counts[path.parent] += 1
+    assert max(counts.values()) <= 14, counts
