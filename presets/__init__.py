@@ -1,1 +1,6 @@
-"""What to expect of a link: the documents' facts as data, and the verdict."""
+"""What to expect of a link, whether a run delivers it, and if not, why.
+
+May import the pure packages of the engine: model, results and the lab's link specification; no event loop, nothing of
+tui. Public: `catalog` (load_catalog), `expectation`, `auto_select`, `verdict` (judge), `sheet`, `wire` (derive),
+`baseline`, `lab_link`, and the package `diagnosis`.
+"""
