@@ -33,8 +33,20 @@ def baseline_toml(
     """Return a file of one preset that expects what the run measured.
 
     Every period of the run gives the rate of its direction and sessions; of two with equal settings the later
-    counts. For rr and crr the rates are transactions a second, whichever end is the client. Raises PlanError for
-    an invalid id, and LinkgaugeError if the run measured no rate that a later run can be compared with.
+    counts. For rr and crr the rates are transactions a second, whichever end is the client.
+
+    Args:
+        summary: What the run measured.
+        preset_id: The id of the new preset.
+        name: Its name, for people.
+        run_id: The run, named as the source of each rate.
+        started_utc: When the run began.
+        link: The link's facts; without them the wire model computes nothing.
+        suggested_window_bytes: The window that the preset suggests.
+
+    Raises:
+        PlanError: The id is invalid.
+        LinkgaugeError: The run measured no rate that a later run can be compared with.
     """
     check_preset_id(preset_id)
     plan = summary.plan

@@ -95,7 +95,15 @@ class RunLog:
     def begin(
         self, run_id: str, preset_id: str, peer: str, label: str | None = None, group: str | None = None
     ) -> None:
-        """Begin a run. Never waits, never raises; neither do `add` and `finish`."""
+        """Begin a run. Never waits, never raises; neither do `add` and `finish`.
+
+        Args:
+            run_id: A name from `new_run_id`.
+            preset_id: The preset that the run is judged by; empty for none.
+            peer: The far end, as it was written.
+            label: The user's name for the run; cut to its limit.
+            group: The name of the series that the run belongs to; cut as well.
+        """
         self._next[run_id] = 0
         words = (make_printable(preset_id), make_printable(peer), truncate_label(label), truncate_label(group))
         row = (run_id, *words, process_identity())

@@ -57,7 +57,15 @@ class _Shutdown:
 
 
 class EndpointBackend:
-    """The endpoint as its screen sees it."""
+    """The endpoint as its screen sees it.
+
+    Args:
+        config: The endpoint's configuration, for its description.
+        setup: Its listener, key and certificate.
+        endpoint: The endpoint itself.
+        log: The lines that the screen shows.
+        shut_down: Ends the endpoint; a second call ends it at once.
+    """
 
     def __init__(
         self,

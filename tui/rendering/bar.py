@@ -14,7 +14,15 @@ PEAK_TICK: Final = "╏"
 def bar(
     fraction: float | None, width: int, style: str, tick: float | None = None, peak: float | None = None
 ) -> Content:
-    """Return a bar of `width` cells, filled to `fraction`, with ticks at the fractions `tick` and `peak`."""
+    """Return a horizontal bar with up to two ticks.
+
+    Args:
+        fraction: How much of it is filled, 0 to 1; None for nothing.
+        width: Its cells.
+        style: The style of the filled part.
+        tick: Where the expected rate's tick stands, 0 to 1.
+        peak: Where the documented peak's tick stands, 0 to 1.
+    """
     if width <= 0:
         return Content("")
     eighths = round(min(max(fraction or 0.0, 0.0), 1.0) * width * 8)
