@@ -40,7 +40,7 @@ class PresetSelection:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """What both ends together come to, and where each of it is from."""
+    """The link that both ends' interfaces make, and the end that each fact comes from."""
 
     rate_bit_s: int
     mtu_bytes: int

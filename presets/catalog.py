@@ -68,7 +68,7 @@ def _usable_sweeps(
     presets: dict[str, tuple[Preset, Path]],
     problems: list[PresetProblem],
 ) -> Iterator[DocumentSweep]:
-    """Give each sweep whose preset there is; it may stand in another file, so this comes last."""
+    """Yield each sweep whose preset exists. Presets may be in other files, so call this last."""
     for sweep, path in sweeps.values():
         if sweep.preset in presets:
             yield sweep

@@ -18,7 +18,7 @@ class SheetLine:
 
 
 def derivation_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
-    """Give a derivation step by step: the payload of a packet, the packet on the wire, the share of the line.
+    """Yield a derivation step by step: a packet's payload, its size on the wire, its share of the line.
 
     `prefix` stands before the last step, which is the result.
     """
@@ -42,7 +42,7 @@ def derivation_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLin
 
 
 def rate_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
-    """Give the end of a derivation, from the packet on: what acknowledgements cost, and the rate."""
+    """Yield the last steps of a derivation: the cost of acknowledgements, and the rate."""
     if derived.ack_parts:
         yield SheetLine(f"an acknowledgement for every {SEGMENTS_PER_ACK} packets shares the wire")
         yield from _parts("+", derived.ack_parts)

@@ -43,7 +43,7 @@ def find_expectation(
 
 
 def check_variant(preset: Preset, variant: Variant) -> None:
-    """Raise PlanError where a run has nothing to be held against, for the options of the preset's link."""
+    """Raise PlanError if the link options leave a preset without an expected rate."""
     check_wire_model(preset, variant)
     if preset.link.duplex == "half" and variant.changes(preset.link):
         raise PlanError(

@@ -30,7 +30,7 @@ _MS_NS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What is wrong with a link on purpose.
+    """Faults to build into an emulated link.
 
     `wrong_mtu_bytes` is the MTU of the far end's interface instead of the link's. `delay_ms` holds each frame
     back, so that a round trip takes twice as long; `loss_percent` of the frames are lost in each direction.

@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """What kind of link it is, as the host that sends on it sees it.
+    """The kind of link that a preset describes, as the sending host sees it.
 
     `mtu_bytes` is the largest IP packet; in a `tunnel` it is the tunnel's own. `duplex` `half` means that
     the medium carries one direction at a time.

@@ -43,7 +43,7 @@ class PresetProblem:
 
 @dataclass(frozen=True, slots=True)
 class PresetFile:
-    """What of a file could be used."""
+    """The usable content of a preset file, and its problems."""
 
     presets: tuple[Preset, ...] = ()
     sweeps: tuple[DocumentSweep, ...] = ()

@@ -96,7 +96,7 @@ def _expected(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
 
 
 def _expected_with_options(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
-    """Give what a run with these options is held against: the model's rates, for no document has them."""
+    """Yield the expected rates with link options: the wire model's, as no document has them."""
     half = preset.link.duplex == "half"
     flows: tuple[Flow, ...] = () if half else ("simplex", "duplex")
     for flow in flows:
@@ -121,7 +121,7 @@ def _situation(rate: Rate) -> str:
 
 
 def _rate_cells(preset: Preset, rate: Rate) -> Iterator[str]:
-    """Give the rate, its source, how it stands to the model, to its baseline, and what CPU it takes."""
+    """Yield the rate, its source, its deviation from the model and its baseline, and its CPU cost."""
     fact = preset.value_of(rate)
     yield _amount(fact)
     yield "documented"
@@ -153,7 +153,7 @@ def _amount(fact: DocumentValue | None) -> str:
 
 
 def _computed(link: LinkSpec, variant: Variant) -> Iterator[Section]:
-    """Give the arithmetic of the wire model for one direction and, where that is another, for both."""
+    """Yield the wire model's arithmetic for one direction and, if it differs, for both."""
     simplex, duplex = derive(link, "simplex", variant), derive(link, "duplex", variant)
     if simplex is None or duplex is None:
         return
@@ -165,7 +165,7 @@ def _computed(link: LinkSpec, variant: Variant) -> Iterator[Section]:
 
 
 def _with_and_without_timestamps(link: LinkSpec, variant: Variant, simplex: Derivation) -> Iterator[SheetLine]:
-    """Give the steps, and their end with TCP timestamps the other way: the first thing that hosts differ in."""
+    """Yield the steps, and the last ones with TCP timestamps the other way, as hosts differ in that."""
     on = link.timestamps if variant.timestamps is None else variant.timestamps
     this, that = ("with", "without") if on else ("without", "with")
     yield from derivation_lines(simplex, f"{this} TCP timestamps: ")

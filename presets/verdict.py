@@ -35,7 +35,7 @@ class Verdict:
 
 
 def check_pass_percent(percent: float) -> float:
-    """Return the pass mark; raise PlanError where no rate could be held against it."""
+    """Return the pass mark; raise PlanError if no rate can be compared with it."""
     if not 0 < percent <= 100:
         raise PlanError("pass mark", f"{percent:g} %", "give more than 0 and at most 100")
     return percent

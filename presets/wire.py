@@ -133,7 +133,7 @@ class Derivation:
 
     @property
     def ack_bytes(self) -> int:
-        """What one acknowledgement takes of the wire."""
+        """The size of one acknowledgement on the wire."""
         return sum(part.bytes for part in self.ack_parts)
 
     @property

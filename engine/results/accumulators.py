@@ -194,7 +194,7 @@ class ReceiverSum:
 
 @dataclass(slots=True)
 class SenderSum:
-    """What the senders' TCP reported: counters added up, and medians over sessions and samples."""
+    """Sums and medians of the senders' TCP counters, over sessions and samples."""
 
     span_ns: int = 0
     sessions: set[int] = field(default_factory=set[int])

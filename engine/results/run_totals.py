@@ -205,7 +205,7 @@ class TcpSum:
 
 
 class ProbeSum:
-    """What the latency probe of a run measured before the load, and under it."""
+    """The latency probe's measurements, before the load and under it."""
 
     def __init__(self) -> None:
         self._has_probe = False

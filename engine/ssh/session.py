@@ -143,7 +143,7 @@ class _Login:
         self._listening = asyncio.create_task(self._listen(self._errors))
 
     async def until_up(self, *, is_attended: bool) -> ListenReply:
-        """Give the far end what it asks for until it listens; raise PeerError where it does not come to that."""
+        """Answer the far end's requests until it listens; raise PeerError if it never does."""
         deadline_s = LOGIN_DEADLINE_S if is_attended else UNATTENDED_DEADLINE_S
         try:
             async with asyncio.timeout(deadline_s) as limit:

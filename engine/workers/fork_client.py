@@ -285,7 +285,7 @@ class ForkServerLease:
                 return await self._shared.server.start_worker(channel_fd, counters_fd, number)
 
     async def close(self) -> None:
-        """Give the lease back; the last one ends the server."""
+        """Return the lease. The last one returned ends the server."""
         self._shared.leases -= 1
         if self._shared.leases == 0:
             del _shared_servers[self._key]

@@ -247,7 +247,7 @@ class RunSession:
         self._run.stop(reason, detail)
 
     async def drain(self) -> None:
-        """Stop the run if it still goes on, and consume its remaining events."""
+        """Stop the run if it is still running, and consume its remaining events."""
         if self.outcome is None:
             self.stop()
             async for _event in self:

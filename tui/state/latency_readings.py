@@ -35,7 +35,7 @@ class LatencyReading:
 
 
 class ProbeReadings:
-    """The probe's readings of a run that goes on. You must feed it every event, in order."""
+    """The probe's readings of a running test. Feed it every event, in order."""
 
     def __init__(self) -> None:
         self._idle: LatencySummary | None = None
@@ -57,7 +57,7 @@ class ProbeReadings:
 
     @property
     def reading(self) -> LatencyReading:
-        """What the probe found lately, beside what it found before the load."""
+        """The probe's recent latency, and its latency before the load."""
         samples = [sample for _, sample in self._recent]
         return LatencyReading(
             "latency under load",

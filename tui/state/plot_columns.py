@@ -22,20 +22,20 @@ class PlotColumn:
 
 def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> list[PlotColumn | None]:
     """Return the columns of a plot that is `span_s` long; None for a column without data."""
-    found: list[PlotColumn | None] = [None] * width
+    columns: list[PlotColumn | None] = [None] * width
     step_s = span_s / max(width, 1)
-    for leg in periods:
-        for flow in leg.settings.direction.flows:
-            points = leg.points.get(flow, [])
+    for period in periods:
+        for flow in period.settings.direction.flows:
+            points = period.points.get(flow, [])
             if not points:
                 continue
             ends = [point.at_s for point in points]
-            first = max(int(leg.from_s / step_s), 0)
+            first = max(int(period.from_s / step_s), 0)
             last = min(int((ends[-1] - 1e-9) / step_s), width - 1)
             for x in range(first, last + 1):
-                if (one := _within(points, ends, x * step_s, (x + 1) * step_s)) is not None:
-                    found[x] = _joined(found[x], flow, one, leg)
-    return found
+                if (mean := _within(points, ends, x * step_s, (x + 1) * step_s)) is not None:
+                    columns[x] = _add_direction(columns[x], flow, mean, period)
+    return columns
 
 
 def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
@@ -47,9 +47,11 @@ def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: 
     return sum(p.bit_s for p in inside) / len(inside), inside[-1].warmup
 
 
-def _joined(before: PlotColumn | None, flow: Direction, one: tuple[float, bool], leg: PlotPeriod) -> PlotColumn:
-    """Add a direction to a column; the first column of a leg belongs to the leg that begins there."""
-    bit_s, warmup = one
-    kept = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
-    flows = leg.settings.direction.flows
-    return PlotColumn((*(r for r in kept if r[0] in flows), (flow, bit_s)), warmup)
+def _add_direction(
+    before: PlotColumn | None, flow: Direction, mean: tuple[float, bool], period: PlotPeriod
+) -> PlotColumn:
+    """Add a direction to a column; a column in which a period begins belongs to that period."""
+    bit_s, warmup = mean
+    others = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
+    flows = period.settings.direction.flows
+    return PlotColumn((*(r for r in others if r[0] in flows), (flow, bit_s)), warmup)

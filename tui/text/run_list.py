@@ -99,7 +99,7 @@ def run_line(row: RunRecord) -> RunLine:
 
 
 def run_end_text(row: RunRecord) -> str:
-    """Return the reason of a run's end. A run without an end goes on, or its process died."""
+    """Return why a run ended. A run without an end is still running, or its process died."""
     if row.reason is not None:
         return numbers.reason(row.reason)
     return "goes on" if row.is_running else "cut off"

@@ -91,7 +91,7 @@ class TcpFacts:
 
 
 def verdict_sentence(verdict: Verdict) -> str:
-    """Return the verdict's text without its leading word, which is printed beside it."""
+    """Return the verdict's text without its leading word, which is printed separately."""
     return numbers.sanitize(verdict.text.removeprefix(f"{verdict.word.upper()}: "))
 
 

@@ -14,7 +14,10 @@ from ...text.sweep import estimated_duration_ns, point_words, result_words
 
 
 class SweepProgress:
-    """What is measured of a sweep. Call `start`, then `begin_point` and `end_point` for each run, then `finish`."""
+    """The results and the state of a sweep.
+
+    Call `start`, then `begin_point` and `end_point` for each run, then `finish`.
+    """
 
     def __init__(self, sweep: Sweep, results: Iterable[SweepResult], clock: Callable[[], int]) -> None:
         self.sweep = sweep
