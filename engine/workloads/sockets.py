@@ -90,10 +90,11 @@ def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
 
 
 def supported_mode(requested: Mode | None) -> Mode:
-    """Return the requested mode where this system supports it, else copy, the fastest honest one.
+    """Return the requested mode if this system supports it, else copy.
 
-    On loopback, rounds in turn, copy carried 101 Gb/s where sendfile carried 57 (and iperf3 -l 1M 86, with -Z
-    67): `linkgauge run loopback --congestion cubic --mode copy|sendfile`.
+    The faster of the two depends on the machine. On loopback, rounds in turn, one two-core machine carried 101 Gb/s
+    by copy and 57 by sendfile, another 101 and 128 (`linkgauge run loopback --congestion cubic --mode MODE`).
+    `linkgauge ceiling` measures it; without that the mode of an ordinary application is used.
     """
     if requested is not None and sys.platform == "linux":
         return requested
