@@ -13,12 +13,17 @@ _taken: Final[dict[Path, str]] = {}
 
 
 def take(app: Any, name: str) -> None:
-    """Take the picture of an app, named by what it shows and its size; it is written once no run waits for that."""
+    """Take the picture of an app. `write` draws it later: drawing takes a second, which a run would notice."""
     _taken[HERE / f"{name}-{app.size.width}x{app.size.height}.png"] = app.export_screenshot(title="linkgauge")
 
 
+def discard() -> None:
+    """Forget the pictures that are not written yet."""
+    _taken.clear()
+
+
 def write() -> None:
-    """Write what was taken; the SVG where no font draws a PNG."""
+    """Write the pictures; as SVG where no font draws a PNG."""
     for path, svg in _taken.items():
         png = to_png(svg)
         if png is not None:

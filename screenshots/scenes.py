@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -187,15 +187,33 @@ def _own_data() -> Generator[None]:
                 os.environ[name] = before
 
 
-Scene = Callable[[World], Awaitable[None]]
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Drives the app through real runs and takes pictures.
+
+    `findings` are the codes that a run may have on the emulated link: the scene makes these, and no other.
+    """
+
+    play: Callable[[World], Awaitable[None]]
+    findings: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+        return self.play.__name__
+
+
+_SMALL_WINDOW: Final = frozenset({"window-below-bdp"})
+_FAST: Final = frozenset({"at-expected"})
+
 SCENES: Final[tuple[Scene, ...]] = (
-    cockpit,
-    why,
-    duplex,
-    transactions,
-    monochrome,
-    history,
-    sweep,
-    settings,
-    endpoint,
+    Scene(cockpit, _SMALL_WINDOW | _FAST),
+    Scene(why, _SMALL_WINDOW),
+    Scene(duplex, _FAST),
+    Scene(transactions, _FAST | {"round-trip"}),
+    Scene(monochrome, _FAST),
+    Scene(history, frozenset()),
+    Scene(sweep, _SMALL_WINDOW | _FAST),
+    Scene(settings, frozenset()),
+    Scene(endpoint, _FAST),
 )
