@@ -15,10 +15,10 @@ from ..engine.model.errors import PreferencesNotSaved
 from .actions import ScreenKind, actions_of
 from .rendering.charset import CharacterFilter, translation_table
 from .rendering.diff_compositor import DiffApp
+from .rendering.styles import MONOCHROME
 from .screens.dialogs.settings import SettingsScreen
 from .services.preferences import LoadedPreferences, Preferences
 from .text.numbers import sanitize
-from .themes import MONOCHROME
 
 _PROBLEM_TIMEOUT_S: Final = 15.0
 # Breakpoint classes that app.tcss lays screens out by.

@@ -1,20 +1,27 @@
-"""A grid of characters and styles for plots, with block columns and lines in braille dots.
+"""Plots in cells: a grid with block columns and braille lines, axes with round ticks, and horizontal bars.
 
-Pure. The origin is at the bottom left, as in a plot; `lines` returns the rows from the top.
+Pure. The origin of a plot is at the bottom left; rows are returned from the top.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+from math import floor, log10
 from operator import itemgetter
 from typing import Final
 
 from textual.content import Content
 
+from .styles import MUTED, TICK, TRACK
+
+GUTTER: Final = 8  # cells left of a plot
+EXPECTED_TICK: Final = "┃"
+PEAK_TICK: Final = "╏"
 EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _BRAILLE: Final = 0x2800
 # The bits of a braille character, by column and by row from the bottom.
 _DOTS: Final = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 _DOT_COLUMNS, _DOT_ROWS = 2, 4
+_BAR_EIGHTHS: Final = "█▏▎▍▌▋▊▉"
 
 
 class Canvas:
@@ -83,3 +90,60 @@ def _dots_between(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tupl
     steps = max(abs(wide), abs(high))
     for step in range(1, steps + 1):
         yield x + round(wide * step / steps), y + round(high * step / steps)
+
+
+def ticks(top: float, most: int) -> list[float]:
+    """Return round numbers from 0 to `top`, at most `most` of them where `most` is 2 or more."""
+    power = 10.0 ** floor(log10(top / most))
+    steps = (step * power for step in (1, 2, 5, 10, 20, 50, 100))
+    step = next(step for step in steps if floor(top / step * 1.0001) + 1 <= most)
+    return [number * step for number in range(floor(top / step * 1.0001) + 1)]
+
+
+def value_axis(rows: int, labels: Mapping[int, str]) -> list[Content]:
+    """Return the cells left of each row, the topmost first; `labels` maps rows from the bottom to texts."""
+    return [
+        Content.styled(f"{labels[y]:>{GUTTER - 1}}┤" if y in labels else f"{'│':>{GUTTER}}", MUTED)
+        for y in range(rows - 1, -1, -1)
+    ]
+
+
+def base_axis(width: int, labels: Iterable[tuple[int, str]], origin: str = "0") -> Content:
+    """Return the line below a plot of `width` cells, with each label at its column, moved to fit inside."""
+    line = ["─"] * width
+    for column, text in labels:
+        start = min(max(column, 0), width - len(text))
+        if start >= 0:
+            line[start : start + len(text)] = text
+    return Content.styled(f"{origin:>{GUTTER - 1}}└{''.join(line)}", MUTED)
+
+
+def bar(
+    fraction: float | None, width: int, style: str, tick: float | None = None, peak: float | None = None
+) -> Content:
+    """Return a horizontal bar with up to two ticks.
+
+    Args:
+        fraction: How much of it is filled, 0 to 1; None for nothing.
+        width: Its cells.
+        style: The style of the filled part.
+        tick: Where the expected rate's tick stands, 0 to 1.
+        peak: Where the documented peak's tick stands, 0 to 1.
+    """
+    if width <= 0:
+        return Content("")
+    eighths = round(min(max(fraction or 0.0, 0.0), 1.0) * width * 8)
+    whole, rest = divmod(eighths, 8)
+    part = _BAR_EIGHTHS[rest] if rest else ""
+    track = "░" * (width - whole - len(part))
+    line = Content.assemble((_BAR_EIGHTHS[0] * whole, f"{style} on {style}"), (part, style), (track, TRACK))
+    for at_fraction, mark in ((peak, PEAK_TICK), (tick, EXPECTED_TICK)):
+        if at_fraction is not None:
+            at = tick_cell(at_fraction, width)
+            line = Content.assemble(line[:at], (mark, TICK), line[at + 1 :])
+    return line
+
+
+def tick_cell(fraction: float, width: int) -> int:
+    """Return the cell of a tick in a bar."""
+    return min(max(round(fraction * width), 1), width) - 1

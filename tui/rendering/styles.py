@@ -1,6 +1,8 @@
-"""Styles of text and plots, as design tokens of the current theme."""
+"""Colours: the styles of text and plots as tokens of the current theme, and a theme in addition to Textual's."""
 
 from typing import Final
+
+from textual.theme import Theme
 
 from ...engine.model.plan import Direction
 
@@ -38,3 +40,19 @@ SERIES_STYLES: Final = {
     "G": "$foreground",
     "H": "$foreground 60%",
 }
+# Greys only: wherever colour has a meaning, a mark and a word have it too.
+MONOCHROME: Final = Theme(
+    name="monochrome",
+    primary="#c6c6c6",
+    secondary="#9e9e9e",
+    accent="#eeeeee",
+    warning="#dadada",
+    error="#eeeeee",
+    success="#dadada",
+    foreground="#e4e4e4",
+    background="#121212",
+    surface="#1c1c1c",
+    panel="#303030",
+    dark=True,
+    variables={"footer-key-foreground": "#ffffff", "input-selection-background": "#767676 40%"},
+)

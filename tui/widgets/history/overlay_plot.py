@@ -7,8 +7,7 @@ from typing import Final
 
 from textual.content import Content
 
-from ...rendering.axes import GUTTER, base_axis, ticks, value_axis
-from ...rendering.canvas import Canvas
+from ...rendering.canvas import GUTTER, Canvas, base_axis, ticks, value_axis
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import SERIES_STYLES, TRACK
 from ...text import numbers

@@ -5,7 +5,7 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.model.plan import End
-from ...rendering.bar import bar
+from ...rendering.canvas import bar
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
 from ...state.instrument_values import CpuReading

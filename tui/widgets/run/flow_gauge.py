@@ -10,8 +10,8 @@ from ....engine.model.events import ExpectedRate
 from ....engine.model.latency_histogram import LatencySummary
 from ....engine.model.plan import Direction
 from ....presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
-from ...rendering.bar import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ...rendering.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
+from ...rendering.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
 from ...state.instrument_values import FlowReading

@@ -8,7 +8,7 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.model.latency_histogram import LatencySummary
-from ...rendering.bar import bar
+from ...rendering.canvas import bar
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
 from ...state.latency_readings import LatencyReading

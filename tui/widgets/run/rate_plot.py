@@ -12,8 +12,7 @@ from textual.content import Content
 
 from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import SECOND_NS, Direction
-from ...rendering.axes import GUTTER, base_axis, ticks, value_axis
-from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
+from ...rendering.canvas import EIGHTHS, GUTTER, Canvas, base_axis, ticks, to_eighths, value_axis
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import DIRECTION_STYLES, EXPECTED
 from ...state.instrument_values import PlotPeriod, period_averages, response_bits_of
