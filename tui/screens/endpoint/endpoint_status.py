@@ -20,10 +20,7 @@ from ...services.preferences import Preferences
 from ...state.endpoint import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
 from ...text import numbers
 from ...widgets.endpoint.client_table import ClientTable
-from ...widgets.endpoint.endpoint_gauge import EndpointGauge
-from ...widgets.endpoint.endpoint_header import EndpointHeader
-from ...widgets.endpoint.endpoint_log_view import EndpointLogView
-from ...widgets.endpoint.limits_panel import LimitsPanel
+from ...widgets.endpoint.endpoint_panels import EndpointGauge, EndpointHeader, EndpointLogView, LimitsPanel
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 from ..dialogs.help import HelpScreen

@@ -22,7 +22,7 @@ from ...text import numbers
 from ...text.run_list import run_line
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.run.instruments import Instruments
-from ...widgets.run.title_bar import TitleBar
+from ...widgets.run.run_header import TitleBar
 from ..base_screen import InstrumentScreen, app_of, preferences_of
 from ..dialogs.export import prompt_export
 

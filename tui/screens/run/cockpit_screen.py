@@ -29,8 +29,7 @@ from ...state.instrument_values import Phase
 from ...state.live_readings import LiveReadings
 from ...state.refresh_pacer import RefreshPacer
 from ...widgets.run.instruments import Instruments
-from ...widgets.run.settings_bar import SettingsBar
-from ...widgets.run.title_bar import TitleBar
+from ...widgets.run.run_header import SettingsBar, TitleBar
 from ..base_screen import app_of
 from ..dialogs.export import prompt_export
 from ..dialogs.peer_picker import PeerPicker

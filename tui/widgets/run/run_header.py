@@ -1,30 +1,32 @@
-"""Two lines below the title: the preset with its expected rate, and the settings with their keys."""
+"""The first three lines of a run: hosts and state, the preset and its target, the settings and their keys."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from textual.content import Content
 
+from ....engine.model.host_info import HostInfo
 from ....engine.model.plan import Direction, End, Plan, Settings
 from ....engine.model.workload import Workload
 from ...rendering.styled_lines import LineWidget
-from ...rendering.styles import KEY, MUTED
+from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
 from ...state.setting_steps import SESSION_STEPS, WINDOW_STEPS, next_step
 from ...text import numbers
 
-_WIDE = 140
+_WIDE: Final = 140
+_PHASES: Final = {
+    Phase.IDLE: ("○ READY", MUTED),
+    Phase.STARTING: ("◌ STARTING", "$text-warning"),
+    Phase.RUNNING: ("● RUNNING", "$text-success"),
+    Phase.STOPPING: ("◌ STOPPING", "$text-warning"),
+    Phase.DONE: ("■ DONE", "$text-primary"),
+}
 
 
-class SettingsBar(LineWidget):
-    """Shows the preset and the settings. Brackets mark the current values without colour."""
-
-    DEFAULT_CSS = """
-    SettingsBar {
-        height: 2;
-        padding: 0 1;
-    }
-    """
+class _SnapshotLines(LineWidget):
+    """Draws lines from the newest snapshot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,14 +38,89 @@ class SettingsBar(LineWidget):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
-        """Return both lines, cut to the width."""
+        """Return the lines, each cut to the width."""
         del height
-        view = self._view
-        if view is None:
-            return []
-        return [
-            line.truncate(width, ellipsis=True) for line in (_preset_line(view, width), _settings_line(view, width))
-        ]
+        return [] if self._view is None else self.draw_snapshot(self._view, width)
+
+    def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
+        """Return the lines for a snapshot."""
+        raise NotImplementedError
+
+
+class TitleBar(_SnapshotLines):
+    """Shows the near and the far end on the left, the state and the elapsed time of the run on the right."""
+
+    DEFAULT_CSS = """
+    TitleBar {
+        height: 1;
+        background: $panel;
+        color: $foreground;
+        padding: 0 1;
+    }
+    """
+
+    def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
+        """Return the line; the right side is never cut."""
+        right = _state(view)
+        left = _ends(view, width).truncate(max(width - right.cell_length - 2, 0), ellipsis=True, pad=True)
+        return [Content.assemble(left, "  ", right)]
+
+
+def _ends(view: CockpitSnapshot, width: int) -> Content:
+    far_name = "loopback" if view.peer.is_loopback else str(view.peer)
+    far = view.far
+    if far is not None and not view.peer.is_loopback and numbers.sanitize(far.hostname) != view.peer.host:
+        far_name = f"{numbers.sanitize(far.hostname)} ({view.peer})"
+    return Content.assemble(
+        ("linkgauge ", KEY),
+        (" near ", MUTED),
+        (numbers.sanitize(view.near.hostname) if view.near else "this host", "bold"),
+        (_facts(view.near, width), MUTED),
+        ("  ⇄  ", "bold $text-primary"),
+        ("far ", MUTED),
+        (far_name, "bold"),
+        (_facts(far, width), MUTED),
+    )
+
+
+def _facts(host: HostInfo | None, width: int) -> str:
+    if host is None or width < 100:
+        return ""
+    cores = numbers.quantity(host.cores, "core")
+    return f" {numbers.sanitize(host.system)}, {cores}" if width >= 150 else f" {cores}"
+
+
+def _state(view: CockpitSnapshot) -> Content:
+    if view.problem is not None:
+        return Content.styled(f"✗ {view.problem.status}", "bold $text-error")
+    readings = view.readings
+    word, style = _PHASES[view.phase]
+    if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
+        word, style = "✗ BROKE OFF", "$text-error"
+    elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
+        word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
+    if view.is_paused:
+        word, style = "‖ PAUSED", "$text-warning"
+    if readings is None:
+        return Content.styled(word, f"bold {style}")
+    limit = "" if readings.plan.duration_ns is None else f" / {numbers.clock(readings.plan.duration_ns)}"
+    return Content.assemble((word, f"bold {style}"), (f" {numbers.clock(readings.elapsed_ns)}", "bold"), limit)
+
+
+class SettingsBar(_SnapshotLines):
+    """Shows the preset and the settings. Brackets mark the current values without colour."""
+
+    DEFAULT_CSS = """
+    SettingsBar {
+        height: 2;
+        padding: 0 1;
+    }
+    """
+
+    def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
+        """Return both lines."""
+        lines = (_preset_line(view, width), _settings_line(view, width))
+        return [line.truncate(width, ellipsis=True) for line in lines]
 
 
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:

@@ -1,8 +1,13 @@
-"""The settings bar: keys, chosen values, and values of only the next run."""
+"""The first lines of a run: hosts and state, keys, chosen values, and values of only the next run."""
 
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.events import Started
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.peer import Peer
+
+FAR = Peer("db-02")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=str)
@@ -31,3 +36,17 @@ async def test_settings_of_only_the_next_run_are_marked_so(world: Any, size: tup
         await cockpit.press("l", "t")
         assert "▸next run" in cockpit.line(2)
         assert "no latency" not in cockpit.line(2)
+
+
+async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
+    """Neither by markup nor by its length."""
+    async with world.cockpit((80, 24), peer=FAR) as cockpit:
+        await cockpit.press("space")
+        facts = HostInfo("[bold]x[/]" * 25, "Linux", 4, "linkgauge", "uvloop")
+        plan = cockpit.app.cockpit.plan
+        expected = world.script.meter.summary().expectation
+        world.script.emit(Started("2026-11-21T01:46:29Z", "db-02:5820", facts, facts, plan, expected))
+        await cockpit.settle()
+        assert "[bold]x[/]" in cockpit.line(0)
+        assert "RUNNING" in cockpit.line(0)
+        assert len(cockpit.line(0)) == 80

@@ -1,0 +1,265 @@
+"""The panels of an endpoint: its state and totals, the rate of each direction, its limits and its log."""
+
+from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.events import Resize
+from textual.widgets import RichLog, Static
+
+from ....engine.model.limits import limit_rules
+from ....engine.model.plan import SECOND_NS
+from ...rendering.big_digits import align_right, big_digits, largest_font, style_digits
+from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
+from ...rendering.styled_lines import LineWidget
+from ...rendering.styles import KEY, MUTED
+from ...state.endpoint import EndpointLogLine, EndpointSnapshot
+from ...text import numbers
+from ...text.numbers import RateUnit
+
+_NAMES: Final = {"received": "← receives", "sent": "→ sends"}
+_COLOURS: Final = {"received": "$primary", "sent": "$success"}
+_NOTE_CELLS: Final = 16  # right of the digits: the unit, and the rate in the other unit
+_MARKS: Final = {
+    "client": "○",
+    "run_began": "●",
+    "run_ended": "■",
+    "refused": "✗",
+    "dropped": "✗",
+    "not_accepted": "✗",
+    "open": "▲",
+    "not_reloaded": "▲",
+    "draining": "◌",
+}
+
+
+class EndpointHeader(LineWidget):
+    """Shows address and access policy on the left, state, uptime and totals on the right."""
+
+    DEFAULT_CSS = """
+    EndpointHeader { height: 2; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._snapshot: EndpointSnapshot | None = None
+
+    def show(self, snapshot: EndpointSnapshot) -> None:
+        """Show these values."""
+        self._snapshot = snapshot
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Content]:
+        """Return both lines; the right side is never cut."""
+        del height
+        if self._snapshot is None:
+            return []
+        lines = (
+            (_address(self._snapshot), _state(self._snapshot)),
+            (_access(self._snapshot), _totals(self._snapshot, width)),
+        )
+        return [_two_sides(left, right, width) for left, right in lines]
+
+
+def _two_sides(left: Content, right: Content, width: int) -> Content:
+    room = max(width - right.cell_length - 2, 0)
+    return Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
+
+
+def _address(snapshot: EndpointSnapshot) -> Content:
+    info = snapshot.info
+    return Content.assemble(
+        ("linkgauge ", KEY),
+        (" endpoint ", MUTED),
+        (numbers.sanitize(info.hostname), "bold"),
+        ("  on ", MUTED),
+        (info.address, "bold"),
+    )
+
+
+def _access(snapshot: EndpointSnapshot) -> Content:
+    tls = "" if snapshot.info.tls is None else "   control is TLS"
+    return Content.assemble((numbers.sanitize(snapshot.info.access_policy), ""), (tls, MUTED))
+
+
+def _state(snapshot: EndpointSnapshot) -> Content:
+    if snapshot.drain_left_ns is not None:
+        return Content.assemble(
+            ("◌ DRAINING", "bold $text-warning"), f" {numbers.clock(snapshot.drain_left_ns)} left"
+        )
+    return Content.assemble(("● SERVING", "bold $text-success"), (f" {numbers.clock(snapshot.uptime_ns)}", "bold"))
+
+
+def _totals(snapshot: EndpointSnapshot, width: int) -> Content:
+    totals = snapshot.totals
+    if not (totals.clients or totals.refused):
+        return Content("")
+    parts = [numbers.quantity(totals.runs, "run"), numbers.payload(totals.bytes)]
+    if width >= 100:
+        parts.insert(0, numbers.quantity(totals.clients, "client"))
+        parts.append(f"{numbers.count(totals.refused)} turned away")
+    elif totals.refused:
+        parts.append(f"{numbers.count(totals.refused)} refused")
+    return Content.styled(f"so far {', '.join(parts)}", MUTED)
+
+
+class EndpointGauge(LineWidget):
+    """Shows a rate in large digits, and below it a plot with one column for each second."""
+
+    DEFAULT_CSS = """
+    EndpointGauge { padding: 0 1; }
+    """
+
+    def __init__(self, rate_name: str) -> None:
+        super().__init__(widget_id=f"serving-{rate_name}")
+        self._rate_name = rate_name
+        self._bit_s: float | None = None
+        self._past: Sequence[float] = ()
+        self._units = RateUnit.MBIT
+
+    def show(self, bit_s: float | None, past: Sequence[float], units: RateUnit) -> None:
+        """Show these values."""
+        self._bit_s, self._past, self._units = bit_s, past, units
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Content]:
+        """Return the digits, and below them the plot in the remaining rows."""
+        top = max([*self._past[-width:], self._bit_s or 0.0], default=0.0)
+        self.set_titles(_NAMES[self._rate_name], f"highest {numbers.rate_in_unit(top, self._units)}" if top else "")
+        number = numbers.rate_in_unit(self._bit_s, self._units)
+        widest = max(numbers.rate_in_unit(top, self._units), number, key=len)
+        font = largest_font(widest, width - _NOTE_CELLS, max(height - 1, 1))
+        notes = [
+            Content.styled(self._units.value, "bold"),
+            Content.styled(numbers.rate_with_unit(self._bit_s, self._units.other), MUTED),
+        ]
+        if font is None:
+            lines = [Content.assemble((number, "bold"), " ", notes[0], "  ", notes[1])]
+        else:
+            rows = big_digits(align_right(number, widest), font)
+            notes += [Content("")] * (len(rows) - len(notes))
+            lines = [
+                Content.assemble(style_digits(row, "$foreground"), " ", note)
+                for row, note in zip(rows, notes, strict=False)
+            ]
+        return [*lines[:height], *self._plot(width, height - len(lines), top)]
+
+    def _plot(self, width: int, rows: int, top: float) -> list[Content]:
+        """Return the plot, the newest second at the right."""
+        if rows <= 0:
+            return []
+        canvas = Canvas(width, rows)
+        for x in range(width):
+            canvas.put(x, 0, "▁", "$foreground 22%")
+        past, colour = self._past[-width:], _COLOURS[self._rate_name]
+        for x, bit_s in enumerate(past, width - len(past)):
+            high = to_eighths(bit_s / top, rows) if top else 0
+            for y in range((high + 7) // 8):
+                part = min(high - 8 * y, 8)
+                ground = f" on {colour}" if part == 8 else ""  # as in digits: no seam between rows
+                canvas.put(x, y, EIGHTHS[part], f"{colour}{ground}")
+        return canvas.lines()
+
+
+class LimitsPanel(VerticalScroll):
+    """Shows every limit by name, with its value and, if known, its present use."""
+
+    DEFAULT_CSS = """
+    LimitsPanel { padding: 0 1; scrollbar-size-vertical: 1; & > Static { height: auto; } }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="limits")
+        self._text = Content("")
+        self.border_title = "limits"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the lines."""
+        yield Static(markup=False)
+
+    def show(self, snapshot: EndpointSnapshot) -> None:
+        """Show these values."""
+        text = Content("\n").join(_lines(snapshot))
+        if not text.is_same(self._text):
+            self.query_one(Static).update(text, layout=text.plain.count("\n") != self._text.plain.count("\n"))
+            self._text = text
+
+
+def _lines(snapshot: EndpointSnapshot) -> list[Content]:
+    usage = _usage(snapshot)
+    lines: list[Content] = []
+    for name, value in snapshot.limits.values().items():
+        now = usage.get(name, "")
+        text = ", ".join(value) if isinstance(value, list) else _value(name, value)
+        lines.append(
+            Content.assemble((f"{name:<19} ", MUTED), (f"{now:>5}", "bold"), (" / " if now else "   "), text or "–")
+        )
+    return lines
+
+
+def _value(name: str, value: int) -> str:
+    unit = limit_rules()[name].unit
+    if unit == "bit/s":
+        return f"{value / 1e9:g} Gb/s" if value >= 10**9 else numbers.rate(value)
+    return f"{numbers.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
+
+
+def _usage(snapshot: EndpointSnapshot) -> dict[str, str]:
+    """Return the present use of each limit by name, if it is known."""
+    by_address: dict[str, int] = {}
+    for client in snapshot.clients:
+        by_address[client.address] = by_address.get(client.address, 0) + 1
+    runs = [client.run for client in snapshot.clients if client.run is not None]
+    rate = (snapshot.received_bit_s or 0) + (snapshot.sent_bit_s or 0)
+    return {
+        "clients": str(len(snapshot.clients)),
+        "clients_per_address": str(max(by_address.values(), default=0)),
+        "pending": str(snapshot.pending),
+        "sessions": str(max((run.settings.sessions for run in runs), default=0)),
+        "duration_s": str(max((run.elapsed_ns for run in runs), default=0) // SECOND_NS),
+        "rate_bit_s": f"{rate / 1e9:.3g}",
+    }
+
+
+class EndpointLogView(RichLog):
+    """Shows the newest lines. Scrolled back, it stays there; scrolled to its end, it follows new lines again."""
+
+    DEFAULT_CSS = """
+    EndpointLogView {
+        padding: 0 1;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        overflow: hidden auto;
+        &:focus { background-tint: $foreground 0%; background: $background; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(max_lines=1_000, min_width=20, wrap=True, markup=False, highlight=False, id="log")
+        self.border_title = "log"
+        self._lines: Collection[EndpointLogLine] = ()
+        self._written = 0
+
+    def show(self, lines: Collection[EndpointLogLine], written: int) -> None:
+        """Show these lines; `written` is the number of the last one."""
+        new = min(written - self._written, len(lines))
+        self._lines, self._written = lines, written
+        for line in islice(lines, len(lines) - new, None):
+            self._add(line)
+
+    def on_resize(self, event: Resize) -> None:
+        """Wrap the lines for the new width."""
+        del event
+        self.clear()
+        for line in self._lines:
+            self._add(line)
+
+    def _add(self, line: EndpointLogLine) -> None:
+        mark = _MARKS.get(line.event, "·")
+        text = Text.assemble((f"{line.time:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), numbers.sanitize(line.text))
+        # Without a width, RichLog wraps the text at 80 cells.
+        self.write(text, self.scrollable_content_region.width or None, scroll_end=self.is_vertical_scroll_end)
