@@ -5,11 +5,12 @@ here, so that the command line, the app and the far end refuse the same things i
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
 from .errors import PlanError
+from .serialization import OMITTED_AT_DEFAULT
 from .workload import Workload, all_workloads
 
 T = TypeVar("T")
@@ -34,6 +35,10 @@ MAX_CORES: Final = 1_024
 MAX_REQUEST_BYTES: Final = 16 * MIB
 MAX_RESPONSE_BYTES: Final = 1 << 30
 MAX_BURST: Final = 1_024
+MIN_RATE_BIT_S: Final = 10_000
+MAX_RATE_BIT_S: Final = 10**13
+MAX_BYTES_LIMIT: Final = 10**18
+MAX_PORT: Final = 65_535
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
 
 
@@ -172,9 +177,9 @@ class SocketOptions:
             raise PlanError("MSS", f"{self.mss_bytes} bytes", f"give {MIN_MSS_BYTES} to {MAX_MSS_BYTES}")
         if self.dscp is not None and not 0 <= self.dscp <= 63:
             raise PlanError("DSCP", self.dscp, "give 0 to 63 (RFC 2474)")
-        for field, text in (("source", self.source), ("device", self.device)):
+        for name, text in (("source", self.source), ("device", self.device)):
             if text is not None and not (0 < len(text) <= 64 and text.isprintable() and " " not in text):
-                raise PlanError(field, repr(text), "give an address, or an interface's name")
+                raise PlanError(name, repr(text), "give an address, or an interface's name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,9 @@ class Plan:
     are useful; they are pinned to `near_cores` and `far_cores` in turn, if any. `request_bytes` and
     `response_bytes` None are the workload's defaults. `burst` is the number of requests in flight on each
     connection of `rr`. With `probe` the near end sends small requests during a stream, to measure latency under
-    load.
+    load. `rate_bit_s` is the most that all sessions of a direction send together. `bytes_limit` ends the run once
+    the receiver of each direction has counted so many bytes. `client_port` is the near end's local port of the
+    first data connection; later ones take the ports after it.
     """
 
     settings: Settings = Settings()
@@ -207,6 +214,9 @@ class Plan:
     burst: int = 1
     probe: bool = False
     warmup_auto: bool = False
+    rate_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    bytes_limit: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    client_port: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -229,10 +239,11 @@ class Plan:
             if not 0 <= core < MAX_CORES:
                 raise PlanError("core", core, f"give 0 to {MAX_CORES - 1}")
         self._check_transactions()
+        self._check_limits()
 
     def _check_transactions(self) -> None:
         workload = self.workload
-        for field, size, lowest, most in (
+        for name, size, lowest, most in (
             ("request", self.request_bytes, workload.min_request_bytes, MAX_REQUEST_BYTES),
             ("response", self.response_bytes, 1, MAX_RESPONSE_BYTES),
         ):
@@ -240,10 +251,10 @@ class Plan:
                 continue
             if not workload.is_transactional:
                 raise PlanError(
-                    field, f"{size} bytes", f"a stream asks nothing: choose {_names_of('is_transactional')}"
+                    name, f"{size} bytes", f"a stream asks nothing: choose {_names_of('is_transactional')}"
                 )
             if not lowest <= size <= most:
-                raise PlanError(field, f"{size} bytes", f"give {lowest} bytes to {most // MIB}M")
+                raise PlanError(name, f"{size} bytes", f"give {lowest} bytes to {most // MIB}M")
         if not 1 <= self.burst <= MAX_BURST:
             raise PlanError("burst", self.burst, f"give 1 to {MAX_BURST} requests in flight")
         if self.probe and workload.is_transactional:
@@ -253,6 +264,23 @@ class Plan:
             raise PlanError("burst", self.burst, f"only {allowed} has more than one request in flight")
         if self.burst * self.transaction_sizes[0] > MAX_REQUEST_BYTES:
             raise PlanError("burst", self.burst, "all requests in flight together are at most 16M")
+
+    def _check_limits(self) -> None:
+        rate, limit, port = self.rate_bit_s, self.bytes_limit, self.client_port
+        if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
+            raise PlanError("rate", f"{rate} bit/s", "give 10k to 10T")
+        if rate is not None and not self.workload.is_bulk:
+            raise PlanError("rate", f"{rate} bit/s", f"{self.workload} is not paced: choose {_names_of('is_bulk')}")
+        if limit is not None and not 1 <= limit <= MAX_BYTES_LIMIT:
+            raise PlanError("bytes", limit, "give 1 byte to 1000000T")
+        if port is None:
+            return
+        if not 1 <= port <= MAX_PORT + 1 - self.settings.connections:
+            raise PlanError("client port", port, f"give 1 to {MAX_PORT + 1 - self.settings.connections}")
+        if self.workload.opens_connections:
+            raise PlanError(
+                "client port", port, f"{self.workload} opens connections of its own: choose another workload"
+            )
 
     @property
     def transaction_sizes(self) -> tuple[int, int]:
@@ -272,10 +300,12 @@ class Plan:
             return self.warmup_ns
         if self.warmup_auto:
             return min(_LONGEST_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
+        if self.bytes_limit is not None:  # its transfer may be over in less than any warm-up
+            return 0
         return SECOND_NS if self.duration_ns is None else min(SECOND_NS, self.duration_ns // 5)
 
 
-def _names_of(trait: Literal["is_transactional", "allows_burst"]) -> str:
+def _names_of(trait: Literal["is_transactional", "is_bulk", "allows_burst"]) -> str:
     """Return the workloads that have a trait, as a choice: `rr, crr or fetch`."""
     *others, last = (workload for workload in all_workloads() if getattr(workload, trait))
     return f"{', '.join(others)} or {last}" if others else last

@@ -7,12 +7,12 @@ without packages.
 """
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from sys import float_info
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from .errors import DecodeError
 from .workload import Workload, workload_named
@@ -24,19 +24,38 @@ T = TypeVar("T")
 _MAX_INT = 2**63 - 1
 _MAX_TEXT = 4_096
 
+OMITTED_AT_DEFAULT: Final[Mapping[str, bool]] = {"omitted_at_default": True}
+"""The metadata of a field that is written only where it has another value: earlier versions do not know its key."""
+
 _Reader = Callable[[Any, str], Any]
 
 
 def encode(value: object) -> Any:
     """Return a dataclass, enum, tuple or plain value as JSON values; a field `in_` is written `in`."""
     if is_dataclass(value):
-        return {f.name.rstrip("_"): encode(getattr(value, f.name)) for f in fields(value)}
+        members = {key: getattr(value, name) for name, key in _keys(type(value))}
+        for key, default in _omitted(type(value)):
+            if members[key] == default:
+                del members[key]
+        return {key: encode(member) for key, member in members.items()}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple | list):
         return [encode(item) for item in cast("tuple[object, ...]", value)]
     # The limits of reading apply to writing too: a worker's error or a host's name may be any text.
     return make_printable(value[:_MAX_TEXT]) if isinstance(value, str) else value
+
+
+@cache
+def _keys(kind: type[Any]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a dataclass with their keys."""
+    return tuple((f.name, f.name.rstrip("_")) for f in fields(kind))
+
+
+@cache
+def _omitted(kind: type[Any]) -> tuple[tuple[str, object], ...]:
+    """Return the keys that are left out, each with the value at which it is."""
+    return tuple((f.name.rstrip("_"), f.default) for f in fields(kind) if "omitted_at_default" in f.metadata)
 
 
 def encode_tagged(value: object) -> dict[str, Any]:

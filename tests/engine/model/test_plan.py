@@ -141,6 +141,30 @@ def test_transactions_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
         Plan(**wrong)
 
 
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("rate", {"rate_bit_s": 9_999}),
+        ("rate", {"rate_bit_s": 10**9, "workload": Workload.RR}),
+        ("bytes", {"bytes_limit": 0}),
+        ("client port", {"client_port": 0}),
+        ("client port", {"client_port": 65_535, "settings": Settings(sessions=2)}),
+        ("client port", {"client_port": 5_000, "workload": Workload.CRR}),
+    ],
+)
+def test_rates_sizes_and_ports_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
+    """The error knows its field."""
+    with pytest.raises(PlanError) as caught:
+        Plan(**wrong)
+    assert caught.value.field == field
+
+
+def test_a_run_of_a_number_of_bytes_has_no_warm_up_unless_one_is_given() -> None:
+    """Its transfer may be over in less."""
+    assert Plan(bytes_limit=1, duration_ns=None).effective_warmup_ns == 0
+    assert Plan(bytes_limit=1, warmup_ns=SECOND_NS).effective_warmup_ns == SECOND_NS
+
+
 def test_a_workload_has_sizes_of_its_own_until_others_are_given() -> None:
     """Those of the documents; with others their rates do not hold."""
     plan = Plan(workload=Workload.RR)

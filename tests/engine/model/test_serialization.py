@@ -265,3 +265,12 @@ def test_no_value_in_any_place_raises_anything_else(event: Event, data: st.DataO
         place = place[key]
     with contextlib.suppress(DecodeError, PlanError):
         assert isinstance(_read(value), EVENTS)
+
+
+def test_a_field_that_earlier_versions_do_not_know_is_written_only_where_it_has_a_value() -> None:
+    """Their decoding refuses an unknown key, so that a plan without the new options goes on working there."""
+    new = {"rate_bit_s", "bytes_limit", "client_port"}
+    assert not new & set(encode(Plan()))
+    plan = Plan(rate_bit_s=10**9, bytes_limit=1 << 30, client_port=5000)
+    assert new <= set(encode(plan))
+    assert decode(Plan, encode(plan)) == plan
