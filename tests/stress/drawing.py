@@ -42,6 +42,7 @@ _SIZES = ((120, 40), (80, 24))
 _TURN_S = 1.0
 _TURNS_OF_A_RUN = 10  # the app's is over in 30 s
 _MOST_RUNS = 4  # as many times as would do if none was disturbed
+_UNDRAWN_S = 1.5  # the first part of a run, left out of the app's own cost
 _SETTLE_S = 0.6  # what piled up while it was stopped is drawn
 
 _RUN_OPTIONS = (f"127.0.0.1:{_PORT}", "--congestion", "cubic")
@@ -81,11 +82,11 @@ def _last_run() -> float:
 def _drawn(seconds: int, size: tuple[int, int]) -> tuple[float, float, float]:
     """Run the app; return its measured rate, the bytes a second that it wrote and its share of a core."""
     with _running_app(size) as terminal:
-        terminal.follow(1.5)
+        terminal.follow(_UNDRAWN_S)
         before, cpu_s = terminal.written, process_cpu_s(terminal.pid)
-        terminal.follow(seconds - 1.5)
-        written = (terminal.written - before) / (seconds - 1.5)
-        share = (process_cpu_s(terminal.pid) - cpu_s) / (seconds - 1.5)
+        terminal.follow(seconds - _UNDRAWN_S)
+        written = (terminal.written - before) / (seconds - _UNDRAWN_S)
+        share = (process_cpu_s(terminal.pid) - cpu_s) / (seconds - _UNDRAWN_S)
     return _last_run(), written, share
 
 
@@ -159,6 +160,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--turns", type=int, default=40)
     options = parser.parse_args()
+    if options.seconds <= _UNDRAWN_S:
+        parser.error(f"--seconds has to be more than {_UNDRAWN_S}: the first part of a run is left out")
     enter_namespace()
     with tempfile.TemporaryDirectory() as folder, running(LINKGAUGE.server(_PORT), settle_s=2.0):
         os.environ["LINKGAUGE_DATA_DIR"] = folder

@@ -24,7 +24,7 @@ from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame
@@ -59,7 +59,7 @@ Fault = Callable[[EndpointUnderTest, random.Random], Awaitable[str]]
 
 def plan_of(chance: random.Random, seconds: float = 1.0) -> Plan:
     """Return a random plan."""
-    workload = chance.choice([*Workload, Workload.STREAM])
+    workload = chance.choice([*all_workloads(), Workload.STREAM])
     settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)), chance.choice((None, 65_536)))
     size = 65_536 if workload is Workload.FETCH else None
     return Plan(
