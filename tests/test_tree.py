@@ -84,7 +84,7 @@ def test_every_test_module_tests_a_module() -> None:
     assert {str(path.with_suffix("")) for path in stray} == set(OF_SEVERAL_MODULES)
 
 
-def test_no_two_modules_have_one_name_unless_they_play_one_role() -> None:
+def test_modules_with_the_same_name_play_the_same_role() -> None:
     """A stranger who looks for a module by its name finds one."""
     places: dict[str, list[Path]] = defaultdict(list)
     for path in modules():

@@ -120,7 +120,7 @@ def test_a_person_reads_the_warning_too(command: Callable[..., Any]) -> None:
     assert "line rate 1000 Mb/s (as given), MTU 1400 (far right), full duplex" in answer.err
 
 
-def test_segments_that_are_smaller_than_the_mtu_allows_are_told(command: Callable[..., Any]) -> None:
+def test_segments_below_the_mtu_are_reported(command: Callable[..., Any]) -> None:
     """A route may have an MTU of its own, which no interface shows."""
     _ip("-n", _NEAR, "route", "change", "10.78.0.0/24", "dev", "left", "mtu", "1200")
     answer = command("run", "PEER", "--json", *SHORT)
@@ -130,7 +130,7 @@ def test_segments_that_are_smaller_than_the_mtu_allows_are_told(command: Callabl
         assert words in warning
 
 
-def test_check_auto_asks_for_a_line_rate_where_no_end_reports_one(command: Callable[..., Any]) -> None:
+def test_check_auto_needs_a_line_rate_where_no_end_reports_it(command: Callable[..., Any]) -> None:
     """Both ends are virtual: their 10 Gb/s is no line's."""
     answer = command("check", "auto", "PEER", *SHORT)
     assert answer.status == 2, answer
@@ -149,7 +149,7 @@ def test_check_auto_on_loopback_has_nothing_to_expect(linkgauge: Any, far_end: s
         assert "loopback" in answer.err
 
 
-def test_check_auto_of_nobody_says_so(linkgauge: Any) -> None:
+def test_check_auto_of_an_unreachable_peer_says_so(linkgauge: Any) -> None:
     """As any check does: the peer cannot be reached."""
     answer = linkgauge("check", "auto", "127.0.0.1:1", *SHORT)
     assert answer.status == 3

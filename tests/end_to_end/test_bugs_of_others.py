@@ -188,7 +188,7 @@ def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-async def test_nothing_overflows_where_a_client_proves_who_it_is(far: Far) -> None:
+async def test_nothing_overflows_during_authentication(far: Far) -> None:
     """Nonces and proofs of any length are refused as such, and read into nothing of a fixed size."""
     for nonce in ("0" * 63, "0" * 66, "ab" * 2_000, "\x00" * 64, "zz" * 32):
         body = json.dumps({"type": "Hello", "facts": None, "nonce": nonce}).encode()
@@ -373,7 +373,9 @@ def test_a_word_does_not_wait_behind_the_tests_own_flood(linkgauge: Any) -> None
     assert document["measured"]["in"]["bytes"] > 0
 
 
-async def test_two_hundred_clients_at_once_are_each_served_or_told_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_hundred_clients_at_once_are_each_served_or_refused_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An endpoint that takes four: none is left waiting, all others hear a reason, and the next one is served."""
 
     async def unknown(_local: Any, _peer: Any) -> None:

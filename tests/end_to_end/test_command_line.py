@@ -216,9 +216,7 @@ def test_a_file_that_holds_something_else_is_left_alone(
 
 
 @pytest.mark.parametrize("name", ["no/such/directory/rows.csv", ".", "x" * 300, "/dev/full"])
-def test_a_csv_file_that_cannot_be_written_is_told_before_anything_is_connected(
-    linkgauge: Any, tmp_path: Path, name: str
-) -> None:
+def test_an_unwritable_csv_file_is_reported_before_connecting(linkgauge: Any, tmp_path: Path, name: str) -> None:
     """The peer is one that would be refused: the file comes first."""
     answer = linkgauge("run", "127.0.0.1:1", "--csv", tmp_path / name)
     assert answer.status == 2
@@ -226,7 +224,7 @@ def test_a_csv_file_that_cannot_be_written_is_told_before_anything_is_connected(
     assert answer.out == ""
 
 
-def test_the_csv_can_be_followed_while_the_run_goes_on_and_ctrl_c_ends_it_in_order(
+def test_the_csv_can_be_followed_live_and_ctrl_c_ends_the_run_in_order(
     linkgauge: Any, far_end: str, path: Path
 ) -> None:
     """Rows come as they happen; SIGINT brings the summary of what was measured, and exit 3."""
@@ -308,7 +306,7 @@ def test_a_far_end_that_is_killed_leaves_a_summary_of_what_was_measured(
     assert answer.document["measured"]["total"]["bytes"] == measured_sum(rows_of(path)) > 0
 
 
-def test_a_far_end_that_is_told_to_stop_says_goodbye(
+def test_a_far_end_says_goodbye_when_it_is_stopped(
     linkgauge: Any,
     start_endpoint: Callable[..., tuple[subprocess.Popen[str], str]],
     path: Path,
@@ -351,7 +349,7 @@ def test_on_a_terminal_a_live_line_shows_progress_and_is_gone_at_the_end(linkgau
 
 
 @pytest.mark.parametrize("workload", ["rr", "crr", "fetch"])
-def test_transactions_are_told_in_json_csv_and_words(
+def test_transactions_are_reported_in_json_csv_and_words(
     linkgauge: Any, far_end: str, tmp_path: Path, workload: str
 ) -> None:
     """Rate and percentiles in each; the rows' transactions are those of the document."""

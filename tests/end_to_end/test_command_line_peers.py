@@ -53,7 +53,7 @@ def test_a_refused_connection_says_how_to_start_the_far_end(linkgauge: Any, comm
     assert_not_run(linkgauge(*command, "127.0.0.1:1"), "127.0.0.1:1", "linkgauge endpoint")
 
 
-def test_a_name_that_does_not_resolve_is_told_as_such(linkgauge: Any) -> None:
+def test_an_unresolvable_name_is_reported_as_such(linkgauge: Any) -> None:
     """The top-level domain .invalid never resolves (RFC 2606)."""
     assert_not_run(linkgauge("run", "no-such-host.invalid"), "no-such-host.invalid")
 
@@ -90,14 +90,14 @@ def test_a_server_of_another_protocol_is_no_endpoint(
     assert answer.err.strip().isprintable()
 
 
-def test_a_silent_server_is_given_up(linkgauge: Any, silent_server: Any) -> None:
+def test_a_silent_server_times_out(linkgauge: Any, silent_server: Any) -> None:
     """It accepts, and says nothing for 5 s."""
     process = linkgauge.start("run", silent_server.address)
     silent_server.wait_for_client()
     assert_not_run(linkgauge.finish(process), silent_server.address, "5 s")
 
 
-def test_a_server_that_hangs_up_is_told_as_such(linkgauge: Any, silent_server: Any) -> None:
+def test_a_server_that_hangs_up_is_reported_as_such(linkgauge: Any, silent_server: Any) -> None:
     """It accepts and closes."""
     process = linkgauge.start("run", silent_server.address)
     silent_server.wait_for_client().close()

@@ -60,7 +60,7 @@ def wait_for_bytes(path: Path, count: int, process: subprocess.Popen[str]) -> No
         time.sleep(0.05)
 
 
-def test_a_cable_that_is_pulled_for_a_moment_is_survived_and_one_for_good_is_told(
+def test_a_short_cable_pull_is_survived_and_a_permanent_one_ends_the_run_with_a_reason(
     linkgauge: Any, lab: Lab, tmp_path: Path
 ) -> None:
     """A second without a link costs no run; for good it ends with the reason, and all rows until then are kept.

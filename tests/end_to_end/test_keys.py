@@ -22,7 +22,7 @@ def open_to_all(linkgauge: Any) -> tuple[str, str]:
     return f"127.0.0.1:{lines[0].strip().rpartition(':')[2]}", lines[2].strip()
 
 
-def test_off_loopback_a_key_is_made_and_printed_with_the_command_that_uses_it(
+def test_off_loopback_a_new_key_is_printed_with_the_command_that_uses_it(
     linkgauge: Any, open_to_all: tuple[str, str]
 ) -> None:
     """With it a run goes through; without it, or with another one, nobody gets in, and is told what to do."""
@@ -56,7 +56,7 @@ def test_a_key_file_that_others_can_read_is_a_wrong_command_line_at_both_ends(
         assert answer.out == ""
 
 
-def test_open_is_said_aloud(linkgauge: Any) -> None:
+def test_open_access_is_announced(linkgauge: Any) -> None:
     """A key of the environment does not count then, and one on the command line contradicts it."""
     environment = {**linkgauge.environment, "LINKGAUGE_KEY": KEY}
     process = linkgauge.start("endpoint", "--port", "0", "--open", "--json", env=environment)
@@ -73,7 +73,7 @@ def test_open_is_said_aloud(linkgauge: Any) -> None:
     assert "not both" in answer.err
 
 
-def test_with_a_certificate_the_endpoint_prints_what_the_near_end_has_to_be_told(
+def test_with_a_certificate_the_endpoint_prints_the_options_for_the_near_end(
     linkgauge: Any, tmp_path: Path
 ) -> None:
     """Its fingerprint, ready to paste; one that cannot be is a wrong command line, and so is half a certificate."""

@@ -186,7 +186,7 @@ def test_a_check_takes_its_own_options_after_two_dashes(linkgauge: Any) -> None:
 
 
 @needs_labs
-def test_a_lab_that_is_told_to_end_lets_its_check_end_in_order(linkgauge: Any, tmp_path: Path) -> None:
+def test_a_terminated_lab_lets_its_check_end_in_order(linkgauge: Any, tmp_path: Path) -> None:
     """The signal is passed on; what was measured until then is told."""
     rows = tmp_path / "rows.csv"
     os.mkfifo(rows)
@@ -217,7 +217,9 @@ def test_a_lab_that_is_told_to_end_lets_its_check_end_in_order(linkgauge: Any, t
         (["100mb-fd", "--check", "--wrong-mtu", "9"], "give 576 to 65535"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_built(linkgauge: Any, arguments: list[str], told: str) -> None:
+def test_an_impossible_link_is_refused_before_anything_is_built(
+    linkgauge: Any, arguments: list[str], told: str
+) -> None:
     """With the exit status of a wrong command line."""
     answer = linkgauge("lab", *arguments)
     assert (answer.status, answer.out) == (2, "")

@@ -49,7 +49,7 @@ def test_sixteen_ports_carry_transactions_without_end(folders: dict[str, str]) -
     assert document["ended"]["reason"] == "completed"
 
 
-def test_too_few_ports_are_told_with_how_to_widen_the_range(folders: dict[str, str]) -> None:
+def test_too_few_ports_are_reported_with_the_command_that_widens_the_range(folders: dict[str, str]) -> None:
     """Ten pairs want more than sixteen, and the run says so before it begins."""
     done = run(_FEW, folders, "--sessions", "10", "--seconds", "1")
     assert done.returncode == 3

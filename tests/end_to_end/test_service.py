@@ -125,9 +125,7 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
     ]
 
 
-def test_limits_are_shown_as_they_would_be_and_wrong_ones_are_a_wrong_command_line(
-    linkgauge: Any, tmp_path: Path
-) -> None:
+def test_effective_limits_are_shown_and_invalid_limits_are_a_usage_error(linkgauge: Any, tmp_path: Path) -> None:
     """For people and for programs; what was typed comes before the file."""
     limits = tmp_path / "limits.toml"
     limits.write_text('clients = 7\nrate_bit_s = "10G"\n')

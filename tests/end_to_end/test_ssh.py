@@ -99,7 +99,7 @@ def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, ss
     assert f"the far end is gone: ssh {'ended' if act == 'kill ssh' else 'was stopped'}" in said
 
 
-def test_a_login_that_is_denied_says_what_ssh_said(linkgauge: Any, sshd: Any) -> None:
+def test_a_denied_login_shows_the_message_of_ssh(linkgauge: Any, sshd: Any) -> None:
     """And how a person tries the same."""
     sshd.start()
     sshd.make_key("other")
@@ -107,7 +107,7 @@ def test_a_login_that_is_denied_says_what_ssh_said(linkgauge: Any, sshd: Any) ->
     assert_not_run(linkgauge("run", sshd.peer, *SHORT), sshd.peer, "Permission denied (publickey)", "ssh -F none")
 
 
-def test_a_host_that_is_not_the_known_one_is_not_trusted(linkgauge: Any, sshd: Any) -> None:
+def test_a_host_with_an_unknown_host_key_is_not_trusted(linkgauge: Any, sshd: Any) -> None:
     """Nobody is there to be asked: ssh declines by itself."""
     sshd.start()
     linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = sshd.command(known_hosts="nobody")
@@ -115,20 +115,20 @@ def test_a_host_that_is_not_the_known_one_is_not_trusted(linkgauge: Any, sshd: A
     assert_not_run(answer, "Host key verification failed")
 
 
-def test_hosts_that_cannot_be_reached_are_told_as_ssh_tells_them(linkgauge: Any, sshd: Any) -> None:
+def test_unreachable_hosts_are_reported_with_the_message_of_ssh(linkgauge: Any, sshd: Any) -> None:
     """A name that means nothing, and a port that nobody listens on."""
     assert_not_run(linkgauge("run", "ssh://no-such-host.invalid"), "ssh://no-such-host.invalid", "resolve")
     assert_not_run(linkgauge("check", "auto", "ssh://127.0.0.1:1"), "ssh://127.0.0.1:1", "refused")
 
 
-def test_an_ssh_that_is_not_there_is_told(linkgauge: Any) -> None:
+def test_a_missing_ssh_command_is_reported(linkgauge: Any) -> None:
     """The variable's words are a command line."""
     linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = "no-such-ssh -v"
     assert_not_run(linkgauge("run", "ssh://db-02"), "no-such-ssh", "cannot be run")
 
 
 @pytest.mark.parametrize("found", ["an old one", "none"])
-def test_a_host_without_a_python_that_will_do_is_told_which_it_takes(linkgauge: Any, sshd: Any, found: str) -> None:
+def test_a_host_without_a_suitable_python_gets_the_required_version(linkgauge: Any, sshd: Any, found: str) -> None:
     """The version that is there is named."""
     if found == "none":
         (sshd.bin / "python3").unlink()
@@ -139,7 +139,9 @@ def test_a_host_without_a_python_that_will_do_is_told_which_it_takes(linkgauge: 
     assert_not_run(linkgauge("run", sshd.peer), words, "3.11 or newer")
 
 
-def test_a_far_end_that_fails_is_told_with_its_last_words_made_harmless(linkgauge: Any, sshd: Any) -> None:
+def test_the_last_output_of_a_failed_far_end_is_reported_without_control_characters(
+    linkgauge: Any, sshd: Any
+) -> None:
     """Whatever a login does to a command, and however it colours it."""
     sshd.provide("sh", "/bin/sh", "-c", r"printf '\033[31mthis account is closed\033[0m\n' >&2; exit 5")
     sshd.start()
@@ -148,14 +150,14 @@ def test_a_far_end_that_fails_is_told_with_its_last_words_made_harmless(linkgaug
     assert answer.err.strip().isprintable()
 
 
-def test_a_data_port_that_cannot_be_reached_is_told_with_what_to_do(linkgauge: Any, sshd: Any) -> None:
+def test_an_unreachable_data_port_is_reported_with_the_remedy(linkgauge: Any, sshd: Any) -> None:
     """The far end listens where it believes that it was reached, and that is elsewhere."""
     sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")
     assert_not_run(linkgauge("run", sshd.peer), sshd.peer, "TCP port", "firewall", "--data-port", "--via-ssh")
     sshd.wait_until_gone()
 
 
-def test_a_passphrase_is_asked_for_on_the_terminal(linkgauge: Any, sshd: Any) -> None:
+def test_a_passphrase_is_requested_on_the_terminal(linkgauge: Any, sshd: Any) -> None:
     """By ssh itself, before anything is drawn."""
     sshd.make_key("locked", "open sesame")
     (sshd.folder / "authorized_keys").write_text((sshd.folder / "locked.pub").read_text())
@@ -182,7 +184,7 @@ def test_a_passphrase_is_asked_for_on_the_terminal(linkgauge: Any, sshd: Any) ->
     assert b"open sesame" not in said
 
 
-def test_ssh_carries_the_data_where_that_is_asked_for_and_the_result_says_so(linkgauge: Any, sshd: Any) -> None:
+def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, sshd: Any) -> None:
     """Through a forwarded port, to the far end's loopback alone; crr has connections of its own and is declined."""
     sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")  # nothing gets there by itself
     arguments = ("run", sshd.peer, "--via-ssh", "--ssh-command", sshd.command())
@@ -195,7 +197,7 @@ def test_ssh_carries_the_data_where_that_is_asked_for_and_the_result_says_so(lin
     sshd.wait_until_gone()
 
 
-def test_a_data_port_that_is_asked_for_is_the_one_or_is_told_to_be_taken(linkgauge: Any, sshd: Any) -> None:
+def test_a_requested_data_port_is_used_or_reported_as_busy(linkgauge: Any, sshd: Any) -> None:
     """The option that chooses another is named."""
     sshd.start()
     with socket.create_server(("127.0.0.1", 0)) as taken:

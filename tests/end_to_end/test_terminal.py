@@ -419,7 +419,7 @@ def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_ne
     assert_nothing_is_left(home)
 
 
-def test_a_terminal_may_become_tiny_and_large_again_while_a_run_goes_on(
+def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
     terminal: Open, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """20 by 5 shows the state and the rate; at 120 by 40 everything is back, and the run has not noticed."""
@@ -440,7 +440,7 @@ def test_a_terminal_may_become_tiny_and_large_again_while_a_run_goes_on(
     assert only_run(linkgauge)["ended"]["reason"] == "stopped"
 
 
-def test_a_run_goes_on_after_the_app_was_suspended_and_brought_back(
+def test_a_run_continues_after_the_app_was_suspended_and_resumed(
     terminal: Open, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """Ctrl-Z gives the terminal to the shell; with SIGCONT, as of `fg`, the screen is back and the run is kept."""
@@ -478,7 +478,7 @@ def test_a_run_goes_on_after_the_app_was_suspended_and_brought_back(
     ],
     ids=["linux", "xterm", "no-color", "no-utf-8"],
 )
-def test_the_state_is_told_in_words_on_every_terminal(
+def test_the_state_is_shown_in_words_on_every_terminal(
     terminal: Open, far_end: str, environment: dict[str, str], passed: str, runs: str
 ) -> None:
     """Colour never speaks alone: a mark and a word are there without it, a mark that the terminal can show."""
@@ -495,7 +495,7 @@ def test_the_state_is_told_in_words_on_every_terminal(
     assert screen.is_restored()
 
 
-def test_ssh_asks_in_the_app_and_one_login_is_for_all_runs(
+def test_ssh_prompts_in_the_app_and_a_login_serves_all_runs(
     terminal: Open, linkgauge: Any, sshd: Any, home: Path
 ) -> None:
     """The passphrase is on no screen; the second run needs none."""
@@ -522,7 +522,7 @@ def test_ssh_asks_in_the_app_and_one_login_is_for_all_runs(
     assert_nothing_is_left(home)
 
 
-def test_a_question_of_ssh_that_is_not_answered_is_told_and_another_peer_can_be_had(
+def test_an_unanswered_question_of_ssh_is_reported_and_another_peer_can_be_chosen(
     terminal: Open, linkgauge: Any, sshd: Any, home: Path
 ) -> None:
     """An unknown host: the question stands there whole, and going back is no."""

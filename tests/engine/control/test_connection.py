@@ -106,7 +106,9 @@ async def raw_and_link() -> AsyncIterator[tuple[Raw, ControlConnection]]:
     await link.aclose()
 
 
-async def test_what_one_end_says_the_other_receives(ends: tuple[ControlConnection, ControlConnection]) -> None:
+async def test_each_end_receives_the_messages_of_the_other(
+    ends: tuple[ControlConnection, ControlConnection],
+) -> None:
     """A greeting goes through both ways, over one connection."""
     near, far = ends
     near.send(Hello(HOST))

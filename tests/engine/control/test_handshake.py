@@ -84,7 +84,7 @@ async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: A
     assert recorded.end.reason is Reason.STOPPED, recorded.end
 
 
-async def test_a_key_that_is_missing_or_another_one_is_told_with_what_to_do(keyed: Peer) -> None:
+async def test_a_missing_or_wrong_key_is_reported_with_the_remedy(keyed: Peer) -> None:
     """Neither hears who the far end is, and the one with the key is served all the same."""
     with pytest.raises(PeerKeyRequired, match=rf"{keyed} asks for a key: set LINKGAUGE_KEY .*--key-file"):
         await soon(query_host_info(keyed))
@@ -93,7 +93,7 @@ async def test_a_key_that_is_missing_or_another_one_is_told_with_what_to_do(keye
     assert (await soon(query_host_info(keyed.with_key(KEY)))).hostname
 
 
-async def test_who_has_not_the_key_learns_nothing_and_cannot_go_on() -> None:
+async def test_a_client_without_the_key_learns_nothing_and_is_stopped() -> None:
     """A plan in place of a proof, or a proof of nothing: the connection ends, and says why to the log."""
     said: list[str] = []
     async with Endpoint(listen("127.0.0.1", 0), said.append, key=KEY) as endpoint:
@@ -133,7 +133,7 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
     ],
     ids=["no proof", "wrong proof", "no hexadecimal", "asks again"],
 )
-async def test_a_far_end_that_takes_any_key_is_found_out(last: bytes, problem: type[Exception]) -> None:
+async def test_a_far_end_that_accepts_any_key_is_detected(last: bytes, problem: type[Exception]) -> None:
     """It has to prove the key as well; until then it has not heard who this is."""
     async with impostor(encode_frame(Challenge("ab" * 32)), last) as (peer, heard):
         with pytest.raises(problem):
@@ -193,7 +193,7 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
         assert await try_to_open(DataHello(secret.run_tag, fresh, Direction.IN, 2, 0, None)) == b""
 
 
-def test_what_the_far_end_tells_of_a_run_is_not_what_its_tokens_are_made_of() -> None:
+def test_run_tokens_do_not_depend_on_the_messages_of_the_far_end() -> None:
     """Who reads the control connection cannot open a data connection: the key is part of its secret."""
     without_key = RunSecret(b"", bytes.fromhex(Ready("ab" * 16).token))
     with_key = RunSecret(KEY.derive_shared_secret(AuthContext(b"talk")), bytes.fromhex("ab" * 16))

@@ -114,7 +114,7 @@ def test_a_tick_of_the_kernel_is_no_sign_of_life() -> None:
     assert silences(*[(n * 1_000_000, 0) for n in range(1, 8)])[-1] > DEAD_PEER_TIMEOUT_NS
 
 
-def test_a_while_without_a_look_is_not_held_against_the_other_end() -> None:
+def test_a_pause_of_this_end_does_not_count_against_the_other() -> None:
     """A busy host has not read what came: it is given the time to."""
     tether = DeadPeerDetector(0)
     assert tether.measure_silence_ns(LOOK_NS, LOOK_NS, 0) == 0

@@ -110,7 +110,7 @@ async def test_a_length_that_no_frame_has_ends_the_streams() -> None:
         await until(lambda: sorted(pair.lost) == ["far", "near"])
 
 
-async def test_frames_of_a_connection_that_was_closed_open_no_new_one() -> None:
+async def test_frames_of_a_closed_connection_open_no_new_connection() -> None:
     """They were on their way when it closed."""
     async with connected() as pair:
         pair.far.data_received(struct.pack(">II", 2, 1) + b"l")

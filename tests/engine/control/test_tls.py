@@ -50,7 +50,7 @@ def peer_of(endpoint: Endpoint, fingerprint: bytes | None, key: SharedKey | None
     return Peer(*endpoint.address, access=Access(key, fingerprint=fingerprint))
 
 
-async def test_a_run_goes_on_by_tls_with_the_certificate_that_was_meant(files: Files, record: Any) -> None:
+async def test_a_run_works_over_tls_with_the_pinned_certificate(files: Files, record: Any) -> None:
     """Control is TLS, data is not, and the key is bound to the certificate."""
     certificate = Certificate.load(files.cert, files.key)
     assert certificate.fingerprint == files.fingerprint
@@ -75,7 +75,7 @@ async def test_another_certificate_or_none_is_not_trusted(files: Files, far_end:
         await soon(query_host_info(Peer(far_end.host, far_end.port, access=Access(fingerprint=files.fingerprint))))
 
 
-async def test_one_who_stands_between_with_a_certificate_of_their_own_is_found_out_by_the_key(files: Files) -> None:
+async def test_a_man_in_the_middle_with_another_certificate_is_detected_by_the_key(files: Files) -> None:
     """They pass all on, both ways, to the real endpoint: what both ends prove has another certificate in it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -70,7 +70,7 @@ async def test_plans_over_a_limit_are_refused_by_its_name(endpoint: Endpoint) ->
             assert [event async for event in run]
 
 
-async def test_more_sessions_than_allowed_end_a_run_that_goes_on(
+async def test_more_sessions_than_allowed_end_a_run_in_progress(
     endpoint: Endpoint, record: Callable[..., Any]
 ) -> None:
     """The near end hears which limit it was."""
@@ -106,7 +106,7 @@ async def test_clients_over_a_limit_are_refused_until_one_leaves(endpoint: Endpo
         assert (await query_host_info(peer)).hostname
 
 
-async def test_an_address_that_is_not_served_is_told_so(endpoint: Endpoint) -> None:
+async def test_a_refused_connection_is_reported_as_such(endpoint: Endpoint) -> None:
     """By the list that says it."""
     peer = peer_of(endpoint)
     endpoint.admission.limits = Limits(deny=("127.0.0.0/8",))
@@ -117,7 +117,7 @@ async def test_an_address_that_is_not_served_is_told_so(endpoint: Endpoint) -> N
         await soon(query_host_info(peer))
 
 
-async def test_new_runs_wait_while_those_that_go_on_carry_more_than_the_limit(endpoint: Endpoint) -> None:
+async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: Endpoint) -> None:
     """What goes on is not slowed down; once it has ended, the next is let in."""
     endpoint.admission.limits = Limits(rate_bit_s=10**6)
     async with asyncio.timeout(30):
@@ -133,7 +133,7 @@ async def test_new_runs_wait_while_those_that_go_on_carry_more_than_the_limit(en
             assert [event async for event in run]
 
 
-async def test_a_run_without_an_end_is_ended_when_it_has_lasted_as_long_as_one_may(
+async def test_a_run_without_an_end_is_ended_at_the_longest_allowed_duration(
     endpoint: Endpoint, record: Callable[..., Any]
 ) -> None:
     """Its samples are kept, and the near end hears which limit it was."""
@@ -144,7 +144,7 @@ async def test_a_run_without_an_end_is_ended_when_it_has_lasted_as_long_as_one_m
     assert recorded.samples
 
 
-async def test_deadlines_are_told_by_their_name(endpoint: Endpoint) -> None:
+async def test_a_missed_deadline_is_reported_by_name(endpoint: Endpoint) -> None:
     """To who says nothing after the preamble, and to who was let in and asks for nothing."""
     endpoint.admission.limits = Limits(handshake_s=1, idle_s=1)
     silent, idle = await asyncio.gather(told(endpoint, encode_preamble(CONTROL_KIND)), told(endpoint, GREETING))
@@ -154,7 +154,7 @@ async def test_deadlines_are_told_by_their_name(endpoint: Endpoint) -> None:
     assert b"limit idle_s is 1" in idle
 
 
-async def test_messages_that_are_too_long_or_too_many_are_told_by_their_limit(endpoint: Endpoint) -> None:
+async def test_too_long_or_too_many_messages_are_refused_by_the_name_of_the_limit(endpoint: Endpoint) -> None:
     """And end the conversation."""
     endpoint.admission.limits = Limits(message_bytes=4_096, messages_s=10)
     too_long = await told(endpoint, encode_preamble(CONTROL_KIND) + struct.pack(">I", 4_097))

@@ -53,7 +53,7 @@ async def read_line(process: asyncio.subprocess.Process) -> str:
 
 
 @pytest.mark.alone
-async def test_ten_clients_at_once_of_which_one_is_killed(endpoint: Endpoint) -> None:
+async def test_ten_clients_run_at_once_while_another_is_killed(endpoint: Endpoint) -> None:
     """Nine finish, and a new one is served at once."""
     port = endpoint.address[1]
     async with asyncio.timeout(50):
@@ -132,7 +132,7 @@ async def test_a_client_that_breaks_the_rules_is_dropped_and_the_next_is_served(
         assert (await query_host_info(Peer(host, port))).cores
 
 
-async def test_a_client_of_another_version_hears_which_one_this_is(endpoint: Endpoint) -> None:
+async def test_a_client_of_another_version_gets_the_version_of_this_end(endpoint: Endpoint) -> None:
     """The endpoint answers a foreign version with its own preamble before it closes."""
     host, port = endpoint.address
     other = bytearray(encode_preamble(CONTROL_KIND))

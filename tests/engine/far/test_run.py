@@ -223,7 +223,7 @@ NONSENSE: dict[str, bytes] = {
 }
 
 
-def test_whatever_is_said_costs_its_own_connection_and_nothing_else(far: Far) -> None:
+def test_any_input_ends_at_most_its_own_connection(far: Far) -> None:
     """Nonsense, wrong types, absurd numbers, right words at the wrong time: closed, and no trace is left."""
     for said in NONSENSE.values():
         answered = far.say(said)
@@ -394,7 +394,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
     assert far.close() == ""
 
 
-async def test_a_far_end_whose_workers_go_on_while_it_is_frozen_is_told_of() -> None:
+async def test_a_frozen_far_end_with_working_workers_is_reported() -> None:
     """Payload is a sign of life, so the run goes on; that nothing is said is a warning within seconds."""
     far = Far()
     await run_once(far.peer)  # what it imports and allocates once

@@ -17,7 +17,7 @@ async def test_what_a_call_returns_or_raises_comes_back() -> None:
             await call_in_thread(lambda: 1 // 0, name="call")
 
 
-async def test_a_call_that_takes_too_long_is_given_up_and_may_end_when_it_likes() -> None:
+async def test_a_call_past_its_deadline_is_abandoned_and_may_finish_later() -> None:
     """What it comes to then is nobody's."""
     release, has_ended = threading.Event(), threading.Event()
 

@@ -45,9 +45,7 @@ def test_both_ends_of_a_transaction_on_one_host_get_one_core(workload: Workload)
         (Plan(workload=Workload.FETCH), LOOPBACK, LOOPBACK),
     ],
 )
-def test_what_is_no_transaction_or_no_single_host_or_was_said_is_left_as_it_is(
-    plan: Plan, near: HostInfo, far: HostInfo
-) -> None:
+def test_other_plans_are_left_unchanged(plan: Plan, near: HostInfo, far: HostInfo) -> None:
     """A stream has both ends at work at once, and a person's own word stands."""
     assert assign_core_affinity(plan, near, far) == plan
     assert not shares_cores(plan)

@@ -51,7 +51,7 @@ def test_a_process_without_a_stderr_of_its_own_logs_to_files_only(
     assert "a transition" in path.read_text(encoding="utf-8")
 
 
-def test_a_file_is_appended_to_and_not_made_before_the_first_message(tmp_path: Path) -> None:
+def test_a_file_is_appended_to_and_created_with_the_first_message(tmp_path: Path) -> None:
     """Several processes write to the same file."""
     path = tmp_path / "log"
     configure_debug_log({LOG_VARIABLE: str(path)})

@@ -64,7 +64,7 @@ def _read_in(namespace: str, local: str, peer: str) -> dict[str, Any] | None:
     return json.loads(_ip("netns", "exec", namespace, sys.executable, "-W", "error", "-c", code, local, peer))
 
 
-def test_loopback_is_told_as_such_and_has_no_line_rate() -> None:
+def test_loopback_is_named_and_has_no_line_rate() -> None:
     """Whatever the family; an IPv4 address that is written as IPv6 is the IPv4 one."""
     pairs = [("127.0.0.1", "127.0.0.1"), ("::ffff:127.0.0.1", "::ffff:127.0.0.1")]
     for local, peer in pairs:
@@ -137,7 +137,7 @@ def test_an_interface_without_a_route_is_found_by_its_address(namespace: str) ->
     assert _read_in(namespace, "10.77.0.2", "198.51.100.1") is None
 
 
-def test_the_queue_of_an_interface_is_the_one_in_force(namespace: str) -> None:
+def test_the_queue_of_an_interface_is_the_active_qdisc(namespace: str) -> None:
     """A lab shapes its links by one, and a finding names it."""
     _ip("-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
     _ip("-n", namespace, "address", "add", "10.77.0.1/24", "dev", "left")
@@ -212,7 +212,7 @@ async def test_an_endpoint_of_both_families_tells_the_interface_of_either(host: 
     assert ends.far.nic.name == "lo"
 
 
-def test_interfaces_cross_the_wire_and_absurd_ones_do_not() -> None:
+def test_interfaces_cross_the_wire_and_absurd_values_are_refused() -> None:
     """What a peer says of its interface is held to what can be."""
     nic = NicInfo("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, lro=False)
     welcome = Welcome(HostInfo("a", "Linux", 2, "linkgauge", "uvloop", nic))

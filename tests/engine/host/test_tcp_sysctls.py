@@ -6,7 +6,7 @@ from linkgauge.engine.host.tcp_sysctls import read_tcp_sysctls
 from linkgauge.engine.model.host_info import TcpSysctls
 
 
-def test_limits_are_the_last_of_three_and_what_is_not_there_is_unknown(tmp_path: Path) -> None:
+def test_limits_are_the_last_of_three_numbers_and_a_missing_file_is_unknown(tmp_path: Path) -> None:
     """A namespace may lack an entry that its machine has."""
     (tmp_path / "ipv4").mkdir()
     (tmp_path / "ipv4/tcp_rmem").write_text("4096\t131072\t6291456\n")

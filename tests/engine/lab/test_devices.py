@@ -14,21 +14,21 @@ ATM = LabLink(149_760_000, 9180, 9180, 2, "atm", 37_440, 561_600)
 
 
 @pytest.mark.usefixtures("lab")
-def test_a_link_that_the_kernel_refuses_is_told_with_the_command_and_what_it_said() -> None:
+def test_a_link_refused_by_the_kernel_is_reported_with_the_command_and_its_output() -> None:
     """And with what could help."""
     refused = LabLink(1_000_000, 60, 60, 24, "ethernet", 16_384, 40_000)
     with pytest.raises(LabError, match=r"`ip link set near0 mtu 60` failed: .*; this kernel"), open_lab(refused):
         pass
 
 
-def test_a_queue_that_meets_single_packets_is_told_what_goes_around_each() -> None:
+def test_a_queue_for_single_packets_gets_the_overhead_of_each() -> None:
     """Overhead and cells are counted by tbf itself."""
     told = " ".join(qdisc_arguments(ETHERNET))
     assert told == "tbf rate 100000000bit burst 16384b limit 400000b overhead 24 mpu 84 linklayer ethernet"
     assert " ".join(qdisc_arguments(ATM)).endswith("overhead 2 mpu 0 linklayer atm")
 
 
-def test_a_queue_that_meets_several_packets_at_once_is_told_their_share_of_the_line() -> None:
+def test_a_queue_for_segment_trains_gets_their_share_of_the_line() -> None:
     """Then the framing of all but the first would not count."""
     fast = LabLink(1_000_000_000, 1500, 1500, 24, "ethernet", 250_000, 4_000_000, grain="batch")
     assert fast.frame_efficiency == Fraction(1514, 1538)

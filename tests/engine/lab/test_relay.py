@@ -43,7 +43,7 @@ def test_frames_keep_their_order() -> None:
     assert [frame[0] for _, frame in held.pop_arrivals(2 * MS)] == [0, 1, 2, 3, 4]
 
 
-def test_lost_frames_are_the_percentage_asked_for_and_the_same_for_the_same_seed() -> None:
+def test_lost_frames_are_the_requested_percentage_and_the_same_for_the_same_seed() -> None:
     """Within what chance allows for 20,000 draws."""
 
     def arrived(seed: int) -> list[bytes]:

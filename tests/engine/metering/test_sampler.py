@@ -80,7 +80,7 @@ def take(sampler: Sampler) -> Sample:
     return sample
 
 
-def test_a_sample_holds_what_was_done_since_the_last_one(clock: Clock, counters: SharedCounters) -> None:
+def test_a_sample_has_the_counts_since_the_previous_sample(clock: Clock, counters: SharedCounters) -> None:
     """What came before the start is not part of it; round trips and windows are as they are now."""
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=100, RETRANSMITS=4, BUSY_US=10, RTT_US=50)
     sampler = started(counters)
@@ -112,7 +112,7 @@ def test_what_was_sent_again_is_of_the_interval_and_windows_are_as_they_are(
     assert (session.min_rtt_us, session.peer_window_bytes) == (80, 65_535)
 
 
-def test_what_is_unknown_stays_unknown(clock: Clock, counters: SharedCounters) -> None:
+def test_unknown_values_stay_unknown(clock: Clock, counters: SharedCounters) -> None:
     """And what was unknown before counts from nothing."""
     put(counters, Direction.IN, 1, OPEN_GENERATION=1, RETRANSMITS=UNKNOWN, RTT_US=UNKNOWN, BUSY_US=UNKNOWN)
     sampler = started(counters)
@@ -122,7 +122,7 @@ def test_what_is_unknown_stays_unknown(clock: Clock, counters: SharedCounters) -
     assert (session.bytes, session.retransmits, session.rtt_us, session.busy_us) == (0, None, None, 7)
 
 
-def test_a_session_that_ended_is_told_once_more_with_its_last_bytes(clock: Clock, counters: SharedCounters) -> None:
+def test_an_ended_session_is_reported_once_more_with_its_last_bytes(clock: Clock, counters: SharedCounters) -> None:
     """After that it is no part of the samples; an open one that is idle is, with zero."""
     put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES=5)
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=5)
@@ -147,7 +147,7 @@ def test_next_to_no_time_is_no_sample(clock: Clock, counters: SharedCounters) ->
     assert take(sampler).sessions[0].bytes == 80
 
 
-def test_the_index_skips_where_the_process_was_held_up(clock: Clock, counters: SharedCounters) -> None:
+def test_the_index_skips_intervals_in_which_the_process_was_stopped(clock: Clock, counters: SharedCounters) -> None:
     """Both ends' samples stay aligned in time, and an index is never given twice."""
     sampler = started(counters)
     indexes: list[int] = []

@@ -56,7 +56,7 @@ def test_label_and_note_are_set_and_taken_away(log: RunLog) -> None:
     assert (row.label, row.note, row.group) == (None, None, "mtu sweep")
 
 
-def test_what_is_too_long_is_refused_or_cut(log: RunLog) -> None:
+def test_overlong_text_is_refused_or_cut(log: RunLog) -> None:
     """A person is told; a run that begins is not kept from it."""
     assert validate_label("x" * MAX_LABEL_CHARACTERS) == "x" * MAX_LABEL_CHARACTERS
     with pytest.raises(PlanError, match="label: 81 characters is not possible; give at most 80"):
@@ -89,7 +89,7 @@ def test_an_older_file_gets_what_it_lacks_when_a_note_is_written(old: Path) -> N
         assert [(row.run_id, row.note) for row in log.list_runs()] == [("r0", "from before")]
 
 
-def test_an_older_file_gets_what_it_lacks_when_a_run_is_kept(old: Path) -> None:
+def test_an_older_index_gets_its_missing_columns_when_a_run_is_saved(old: Path) -> None:
     """Twice is once."""
     for number in (1, 2):
         with RunLog.open(old) as log:

@@ -20,7 +20,7 @@ def test_every_limit_is_on_by_default_and_explained() -> None:
         assert value == () if rule.unit == "networks" else rule.low <= value <= rule.high
 
 
-def test_a_file_and_what_is_typed_are_read_alike() -> None:
+def test_a_file_and_typed_text_are_parsed_alike() -> None:
     """Numbers as numbers or text, rates with their letter, networks as a list or between commas."""
     limits = Limits.from_toml('clients = 8\nrate_bit_s = "2.5G"\nallow = ["10.0.0.0/8", "2001:db8::1"]\n')
     assert (limits.clients, limits.rate_bit_s) == (8, 2_500_000_000)
@@ -60,7 +60,7 @@ def test_a_limit_that_cannot_be_is_named(text: str, words: str) -> None:
         st.sampled_from(list(limit_rules())), st.text(max_size=12) | st.integers() | st.none(), max_size=3
     )
 )
-def test_nothing_that_is_given_raises_anything_but_a_limits_problem(given_: dict[str, object]) -> None:
+def test_any_bad_limit_raises_only_a_limits_problem(given_: dict[str, object]) -> None:
     """Whatever is typed."""
     try:
         Limits().with_changes(given_)
@@ -110,7 +110,7 @@ def test_clients_are_counted_in_all_and_by_address_and_leave_again() -> None:
         assert admission.client_count == 1
 
 
-def test_a_run_is_held_against_sessions_duration_and_what_is_carried_already() -> None:
+def test_a_run_is_checked_against_limits_of_sessions_duration_and_rate() -> None:
     """Each refusal names its limit; a run without an end is let in, and ended when it has lasted as long."""
     admission = Admission(Limits(sessions=4, duration_s=3_600, rate_bit_s=10**9))
     admission.check_plan(Plan(Settings(sessions=4), duration_ns=HOURS_NS), 10**9)
@@ -123,7 +123,7 @@ def test_a_run_is_held_against_sessions_duration_and_what_is_carried_already() -
         admission.check_plan(Plan(), 1_001_000_000)
 
 
-def test_changed_limits_hold_for_who_comes_then_and_nobody_comes_after_the_end() -> None:
+def test_changed_limits_apply_to_new_clients_and_none_is_admitted_after_the_end() -> None:
     """A refusal at the end is none of a limit's."""
     admission = Admission()
     with admission.admit("a"):

@@ -53,7 +53,7 @@ def test_an_address_is_a_host_and_how_to_log_in(text: str, host: str, ssh: SshSe
         "ssh://a\nb",
     ],
 )
-def test_what_is_no_address_is_a_plan_error(text: str) -> None:
+def test_an_invalid_address_is_a_plan_error(text: str) -> None:
     """Options in disguise and passwords among it."""
     with pytest.raises(PlanError):
         Peer.parse(text)

@@ -165,7 +165,7 @@ def test_a_run_of_a_number_of_bytes_has_no_warm_up_unless_one_is_given() -> None
     assert Plan(bytes_limit=1, warmup_ns=SECOND_NS).effective_warmup_ns == SECOND_NS
 
 
-def test_a_workload_has_sizes_of_its_own_until_others_are_given() -> None:
+def test_a_workload_has_default_sizes() -> None:
     """Those of the documents; with others their rates do not hold."""
     plan = Plan(workload=Workload.RR)
     assert plan.transaction_sizes == (200, 1_000)
@@ -176,7 +176,7 @@ def test_a_workload_has_sizes_of_its_own_until_others_are_given() -> None:
 
 
 @pytest.mark.parametrize("workload", [w for w in all_workloads() if w.is_transactional])
-def test_who_answers_sends_the_payload(workload: Workload) -> None:
+def test_the_responding_end_sends_the_payload(workload: Workload) -> None:
     """Out asks at the near end, so the far end sends."""
     assert sender_of(Direction.OUT, workload) is End.FAR
     assert sender_of(Direction.IN, workload) is End.NEAR

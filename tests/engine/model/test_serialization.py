@@ -142,7 +142,7 @@ def test_a_field_that_is_a_word_of_python_is_written_without_its_underscore() ->
         ({"colour": 1}, r"Sampled.sample.colour: expected one of end, index.*an unknown key"),
     ],
 )
-def test_a_wrong_value_is_one_clear_error(spoilt: dict[str, object], says: str) -> None:
+def test_a_wrong_value_is_a_single_clear_error(spoilt: dict[str, object], says: str) -> None:
     """It says where, what was expected and what came."""
     with pytest.raises(DecodeError, match=says) as raised:
         _read(_sampled(**spoilt))
@@ -150,7 +150,7 @@ def test_a_wrong_value_is_one_clear_error(spoilt: dict[str, object], says: str) 
 
 
 @pytest.mark.parametrize("value", [None, 1, "Ended", [], [{"type": "Ended"}]])
-def test_what_is_no_object_is_no_event(value: object) -> None:
+def test_a_non_object_is_not_an_event(value: object) -> None:
     """Whatever JSON value it is."""
     with pytest.raises(DecodeError, match="expected an object"):
         _read(value)
@@ -163,7 +163,7 @@ def test_an_event_of_an_unknown_kind_is_refused(name: object) -> None:
         _read({"type": name})
 
 
-def test_what_is_missing_is_named() -> None:
+def test_a_missing_value_is_named() -> None:
     """All of it at once."""
     with pytest.raises(DecodeError, match=r"Ended\.end: expected an object with detail"):
         _read({"type": "Ended", "end": {"reason": "stopped"}})

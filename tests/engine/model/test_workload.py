@@ -11,7 +11,7 @@ from linkgauge.engine.model.workload import Workload, all_workloads, register_wo
 
 
 @pytest.mark.parametrize("workload", all_workloads())
-def test_there_is_one_object_for_each_name(workload: Workload) -> None:
+def test_each_name_has_a_single_object(workload: Workload) -> None:
     """Copies and pickles included, so that `is` compares two."""
     assert workload_named(str(workload)) is workload
     assert copy.deepcopy(workload) is workload

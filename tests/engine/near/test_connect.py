@@ -130,7 +130,7 @@ async def test_a_server_that_closes_without_a_word_is_foreign() -> None:
             await soon(query_host_info(peer))
 
 
-async def test_a_server_that_says_nothing_is_given_up_after_the_deadline(
+async def test_a_silent_server_times_out_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A listening socket that nobody serves accepts all the same: the kernel does that."""
@@ -190,7 +190,7 @@ async def test_a_name_that_does_not_resolve_is_an_unreachable_peer(monkeypatch: 
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "two..dots"])
-async def test_a_name_that_cannot_be_one_is_an_unreachable_peer(host: str) -> None:
+async def test_an_impossible_host_name_is_an_unreachable_peer(host: str) -> None:
     """The resolver refuses such a name before it asks anyone."""
     with pytest.raises(PeerUnreachable, match=f"{host} does not resolve"):
         await soon(query_host_info(Peer(host)))
@@ -270,7 +270,7 @@ async def test_an_endpoint_that_declines_gives_its_reason() -> None:
     ],
     ids=["huge", "no message", "wrong state", "ping before welcome", "wrong type"],
 )
-async def test_an_endpoint_that_greets_and_then_breaks_the_rules_is_told_as_a_peers_error(
+async def test_an_endpoint_that_breaks_the_protocol_is_reported_as_the_peers_error(
     answer: bytes,
 ) -> None:
     """Two builds of one version may differ: the remedy is the same version on both ends."""
@@ -279,7 +279,7 @@ async def test_an_endpoint_that_greets_and_then_breaks_the_rules_is_told_as_a_pe
             await soon(query_host_info(peer))
 
 
-async def test_the_greeting_of_a_data_connection_is_not_one_of_a_control_connection() -> None:
+async def test_the_preamble_of_a_data_connection_is_not_a_control_greeting() -> None:
     """An answer that only looks like ours is foreign."""
     async with server(encode_preamble(DATA_KIND)) as peer:
         with pytest.raises(PeerNotLinkgauge, match="greeting of a data connection"):

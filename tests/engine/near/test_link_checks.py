@@ -22,9 +22,7 @@ def facts(end: End, direction: Direction, granted: int | None, session: int = 1)
 @pytest.mark.parametrize(
     ("granted", "asked"), [(None, None), (None, 100), (100, None), (100, 100), (101, 100), (0, 0)]
 )
-def test_there_is_nothing_to_say_where_enough_was_granted_or_nothing_asked(
-    granted: int | None, asked: int | None
-) -> None:
+def test_no_warning_where_enough_was_granted_or_nothing_requested(granted: int | None, asked: int | None) -> None:
     """What is unknown is no reason to warn either."""
     assert WindowCheck(Workload.STREAM).check(facts(End.NEAR, Direction.OUT, granted), asked) is None
 
@@ -38,7 +36,7 @@ def test_there_is_nothing_to_say_where_enough_was_granted_or_nothing_asked(
         (End.FAR, Direction.IN, "send", "net.core.wmem_max"),
     ],
 )
-def test_a_smaller_window_is_told_with_the_limit_to_raise(
+def test_a_smaller_window_is_reported_with_the_limit_to_raise(
     end: End, direction: Direction, buffer: str, limit: str
 ) -> None:
     """The text names the end, both sizes and the command that helps."""
@@ -60,7 +58,7 @@ def test_a_warning_is_given_once_for_each_end_and_buffer() -> None:
     assert len([text for text in told if text is not None]) == 4
 
 
-def test_who_is_asked_sends_the_answers() -> None:
+def test_the_responding_end_sends_the_responses() -> None:
     """In a transaction out is asked by the near end: the payload's send buffer is the far end's."""
     text = WindowCheck(Workload.RR).check(facts(End.FAR, Direction.OUT, 212_992), 4_194_304)
     assert text
@@ -74,7 +72,7 @@ def test_two_ends_alike_are_worth_no_warning() -> None:
     assert watch.check(FACTS, None) is None
 
 
-def test_nothing_is_said_of_what_is_unknown() -> None:
+def test_nothing_is_shown_for_unknown_values() -> None:
     """None is unknown: neither equal nor different."""
     assert LinkCheck(None, None, 4).check_interfaces() == []
     assert LinkCheck(NEAR, None, 4).check_interfaces() == []
@@ -85,21 +83,21 @@ def test_nothing_is_said_of_what_is_unknown() -> None:
     assert watch.check(replace(FACTS, mss_bytes=None), None) is None
 
 
-def test_different_mtus_are_told_with_both_values() -> None:
+def test_different_mtus_are_reported_with_both_values() -> None:
     """Each with its end and interface."""
     (text,) = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4).check_interfaces()
     assert "near eth0 has 1500" in text
     assert "far ens3 has 9000" in text
 
 
-def test_different_duplexes_are_told_with_both_values() -> None:
+def test_different_duplex_modes_are_reported_with_both_values() -> None:
     """Each with its end and interface."""
     (text,) = LinkCheck(NEAR, replace(FAR, duplex="half"), 4).check_interfaces()
     assert "near eth0 is full" in text
     assert "far ens3 is half" in text
 
 
-def test_offloads_that_are_off_are_told_with_both_ends_states_and_the_remedy() -> None:
+def test_disabled_offloads_are_reported_with_both_ends_states_and_the_remedy() -> None:
     """The command is for the end that lacks them."""
     (text,) = LinkCheck(NEAR, replace(FAR, tso=False, gro=False), 4).check_interfaces()
     assert "near eth0 has TSO on, GSO on, GRO on" in text
@@ -131,7 +129,7 @@ def test_a_veth_without_gro_is_as_linux_makes_it() -> None:
     assert len(LinkCheck(replace(NEAR, gro=False), FAR, 4).check_interfaces()) == 1
 
 
-def test_segments_that_are_smaller_than_the_smaller_mtu_allows_are_told_once() -> None:
+def test_segments_below_the_smaller_mtu_are_reported_once() -> None:
     """With both MTUs, and what they allow."""
     watch = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4)
     text = watch.check(replace(FACTS, mss_bytes=1348), None)

@@ -132,7 +132,7 @@ async def test_the_direction_changes_while_it_runs(far_end: Peer, record: Record
     assert any(s.direction is Direction.IN and s.bytes for e in recorded.samples for s in e.sample.sessions)
 
 
-async def test_many_quick_changes_leave_the_sessions_of_the_last_one(far_end: Peer, record: Recorder) -> None:
+async def test_many_quick_changes_leave_the_sessions_of_the_last_change(far_end: Peer, record: Recorder) -> None:
     """A person who leans on the keys gets what the last key asked for, and no lost session."""
     steps = [7, 2, 9, 1, 4]
 
@@ -255,7 +255,7 @@ async def test_128_duplex_sessions_all_carry_payload(far_end: Peer, record: Reco
     assert len(carried) == 256
 
 
-async def test_probe_says_who_answers(far_end: Peer) -> None:
+async def test_a_probe_names_the_answering_host(far_end: Peer) -> None:
     """A greeting without a run tells the far end's facts, and costs it nothing."""
     async with asyncio.timeout(10):
         facts = await query_host_info(far_end)
@@ -305,7 +305,7 @@ async def test_socket_options_reach_both_ends(far_end: Peer, record: Recorder) -
     assert all(facts.mss_bytes and facts.mss_bytes <= 1_000 for facts in opened)
 
 
-async def test_a_source_that_is_no_address_of_this_host_is_told(far_end: Peer) -> None:
+async def test_a_source_that_is_not_an_address_of_this_host_is_refused(far_end: Peer) -> None:
     """The kernel's refusal to bind becomes an error, and nothing is left of the run."""
     async with asyncio.timeout(20):
         with pytest.raises(PeerUnreachable, match="assign requested address"):

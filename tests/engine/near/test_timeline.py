@@ -31,7 +31,7 @@ def timeline(warmup_s: float = 1.0) -> Timeline:
     return line
 
 
-def test_a_change_is_an_event_with_its_time_and_what_is_expected_from_then_on() -> None:
+def test_a_change_is_an_event_with_its_time_and_the_new_expected_rate() -> None:
     """The settings in force are the new ones at once."""
     line = Timeline(Plan(FIRST), expect)
     assert line.settings == FIRST

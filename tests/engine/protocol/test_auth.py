@@ -38,7 +38,7 @@ def conversation(near_nonce: str, far_nonce: str) -> tuple[ControlStateMachine, 
     return near, far
 
 
-def test_both_ends_of_one_conversation_agree_and_nobody_else_does() -> None:
+def test_only_the_two_ends_of_a_conversation_agree() -> None:
     """The same key, words and certificate give the same proofs and secret; any other gives others."""
     same = SharedKey("a-key-of-this-test")
     assert same.prove(NEAR_ROLE, TALK) == KEY.prove(NEAR_ROLE, TALK)
@@ -54,7 +54,7 @@ def test_both_ends_of_one_conversation_agree_and_nobody_else_does() -> None:
         assert not constant_time_equal(KEY.derive_shared_secret(TALK), key.derive_shared_secret(talk))
 
 
-def test_a_proof_sent_back_to_who_made_it_proves_nothing() -> None:
+def test_a_reflected_proof_proves_nothing() -> None:
     """The roles differ, and a proof is not the secret."""
     proofs = [KEY.prove(NEAR_ROLE, TALK), KEY.prove(FAR_ROLE, TALK), KEY.derive_shared_secret(TALK)]
     assert len(set(proofs)) == 3
@@ -108,7 +108,7 @@ def test_a_hello_that_was_changed_on_its_way_gives_another_transcript(tamper: Ca
     assert near.transcript != far.transcript
 
 
-def test_what_is_said_after_the_challenge_is_not_part_of_the_transcript() -> None:
+def test_messages_after_the_challenge_are_not_part_of_the_transcript() -> None:
     """Both ends can compute both proofs from the same bytes."""
     near, far = conversation("ab" * 32, "cd" * 32)
     before = near.transcript

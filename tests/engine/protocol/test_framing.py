@@ -22,7 +22,7 @@ def pack(data: bytes) -> bytes:
 
 
 @given(st.binary(max_size=4_000).filter(lambda body: not body.startswith(b"z")))
-def test_what_is_squeezed_comes_back_and_never_larger(body: bytes) -> None:
+def test_compressed_messages_come_back_unchanged_and_never_larger(body: bytes) -> None:
     """Any body survives, and takes no more room than before."""
     assert decompress(compress(body), LIMIT) == body
     assert len(compress(body)) <= len(body)

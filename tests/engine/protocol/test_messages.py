@@ -147,13 +147,13 @@ def a_report(**changed: Any) -> dict[str, Any]:
 
 
 @given(NEAR_MESSAGES)
-def test_what_a_near_end_says_arrives_as_it_was_said(message: Message) -> None:
+def test_messages_of_a_near_end_arrive_unchanged(message: Message) -> None:
     """Every message of the near end survives its frame."""
     assert decode_body(body_of(message), End.NEAR) == message
 
 
 @given(FAR_MESSAGES)
-def test_what_a_far_end_says_arrives_as_it_was_said(message: Message) -> None:
+def test_messages_of_a_far_end_arrive_unchanged(message: Message) -> None:
     """Every message of the far end survives its frame, with all that is unknown still unknown."""
     assert decode_body(body_of(message), End.FAR) == message
 
@@ -226,7 +226,7 @@ def test_messages_with_any_json_in_any_field_are_read_or_refused(sender: End, da
         b"\x00\x00\x00\x00",
     ],
 )
-def test_a_body_that_is_no_message_names_who_sent_it(body: bytes) -> None:
+def test_an_invalid_message_body_names_its_sender(body: bytes) -> None:
     """Wrong types, absurd numbers, deep nesting and impossible plans are all the sender's broken rule."""
     with pytest.raises(RemoteProtocolError, match="the near end sent a message that cannot be read"):
         decode_body(body, End.NEAR)
@@ -311,7 +311,7 @@ def test_a_length_over_the_limit_is_refused_before_its_body_comes(sender: End) -
     assert list(FrameReader(sender).feed(struct.pack(">I", limit) + bytes(limit))) == [bytes(limit)]
 
 
-def test_what_came_before_a_length_over_the_limit_is_given_out() -> None:
+def test_messages_before_an_oversized_length_are_delivered() -> None:
     """One chunk or two, the frames before the broken one are read."""
     reader = FrameReader(End.FAR)
     bodies: list[bytes] = []

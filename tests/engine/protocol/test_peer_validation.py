@@ -167,7 +167,7 @@ async def test_a_lie_in_the_middle_of_a_run_ends_it_with_its_reason(lie: str) ->
     assert end.detail.isprintable()
 
 
-async def test_a_far_end_that_counts_next_to_nothing_is_told_from_one_that_is_believed() -> None:
+async def test_a_far_end_that_counts_almost_nothing_is_distinguished_from_a_plausible_one() -> None:
     """It says that it received a hundred times what its own kernel acknowledged: a warning, beside its figures."""
 
     async def script(say: Say) -> None:
@@ -210,7 +210,7 @@ async def test_a_far_end_that_counts_next_to_nothing_is_told_from_one_that_is_be
         "no",
     ],
 )
-async def test_a_greeting_that_cannot_be_read_is_one_clear_error(facts: bytes) -> None:
+async def test_an_unreadable_greeting_is_a_single_clear_error(facts: bytes) -> None:
     """No traceback, no hang, and nothing that could drive a terminal."""
 
     async def never(_say: Say) -> None:

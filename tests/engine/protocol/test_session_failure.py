@@ -3,7 +3,7 @@
 from linkgauge.engine.protocol.session_failure import CLOSED_BY_PEER, SessionFailure
 
 
-def test_the_first_session_that_was_lost_is_told_with_the_reason_of_the_end_that_knows_it() -> None:
+def test_the_first_lost_session_is_reported_with_the_reason_of_the_end_that_knows_it() -> None:
     """That it was closed is heard of first as often as not; what happens to others then is no reason."""
     loss = SessionFailure()
     assert not loss

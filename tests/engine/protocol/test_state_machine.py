@@ -245,7 +245,7 @@ def test_a_conversation_that_comes_byte_by_byte_is_the_same() -> None:
 
 
 @given(st.data())
-def test_what_is_heard_does_not_depend_on_how_the_bytes_are_cut(data: st.DataObject) -> None:
+def test_received_messages_do_not_depend_on_how_the_bytes_are_split(data: st.DataObject) -> None:
     """Valid talk with garbage in or after it gives the same messages and the same error, cut anywhere."""
     talk = data.draw(st.lists(st.sampled_from([Ping, Pong, Notice, Report, SessionClosed, Finish]), max_size=6))
     stream = b"".join(encode_frame(EXAMPLES[kind]) for kind in talk)
@@ -287,7 +287,7 @@ def test_a_stream_that_breaks_off_leaves_only_whole_messages(length: int, state:
 
 
 @pytest.mark.parametrize("end", End)
-def test_a_huge_length_is_refused_before_anything_is_kept_for_it(end: End) -> None:
+def test_a_huge_length_is_refused_before_memory_is_reserved(end: End) -> None:
     """The error says how much was announced and how much is allowed."""
     machine = greeted(end, ControlState.RUNNING)
     machine.receive_data(struct.pack(">I", MAX_FRAME_BYTES[end.other] + 1))
@@ -297,7 +297,7 @@ def test_a_huge_length_is_refused_before_anything_is_kept_for_it(end: End) -> No
     assert len(machine._frames._buffer) == 4
 
 
-def test_after_an_error_nothing_is_heard_and_nothing_can_be_said() -> None:
+def test_after_an_error_nothing_is_received_and_nothing_can_be_sent() -> None:
     """The first error stands; more bytes and the end of them change nothing."""
     machine = greeted(End.FAR, ControlState.RUNNING)
     machine.receive_data(encode_frame(EXAMPLES[Ping]) + encode_frame(EXAMPLES[Hello]))
@@ -337,7 +337,7 @@ def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
         (encode_preamble(DATA_KIND), "greeting of a data connection"),
     ],
 )
-def test_what_is_no_linkgauge_is_quoted_without_what_could_drive_a_terminal(said: bytes, excerpt: str) -> None:
+def test_output_of_another_program_is_quoted_without_control_characters(said: bytes, excerpt: str) -> None:
     """The first line of what came, at most 40 characters of it, all of them printable."""
     machine = ControlStateMachine(End.NEAR)
     machine.receive_data(said)

@@ -33,6 +33,6 @@ def test_large_values_have_a_close_median_in_any_order(values: list[int]) -> Non
     assert _median(values) == _median(values[::-1])
 
 
-def test_one_value_over_and_over_is_told_exactly() -> None:
+def test_a_constant_value_is_reported_exactly() -> None:
     """A bucket that holds one value only loses nothing of it."""
     assert _median([123_457] * 9) == 123_457

@@ -19,7 +19,7 @@ RATES = (CeilingRate(Mode.COPY, 1, 40_000), CeilingRate(Mode.COPY, 4, 60_000), C
 HERE = Ceiling(identify_machine(), "2026-11-21T01:15:30+00:00", "cubic", RATES)
 
 
-def test_a_ceiling_is_kept_for_each_machine(tmp_path: Path) -> None:
+def test_a_ceiling_is_saved_for_each_machine(tmp_path: Path) -> None:
     """Another kernel is another machine, and neither takes the other's place."""
     other = replace(HERE, machine=replace(HERE.machine, system="Linux 2.6.32"), congestion=None)
     assert load_ceiling(tmp_path) is None
@@ -32,7 +32,7 @@ def test_a_ceiling_is_kept_for_each_machine(tmp_path: Path) -> None:
     assert load_ceiling(tmp_path) == newer
 
 
-def test_a_mode_has_the_rate_of_the_most_sessions_up_to_those_asked_for() -> None:
+def test_a_mode_has_the_rate_of_the_most_sessions_within_the_requested_number() -> None:
     """None is unknown."""
     one, four = HERE.rate(Mode.COPY), HERE.rate(Mode.COPY, 16)
     assert one is RATES[0]
@@ -42,7 +42,7 @@ def test_a_mode_has_the_rate_of_the_most_sessions_up_to_those_asked_for() -> Non
 
 
 @pytest.mark.parametrize(("pages", "fastest"), [(80, Mode.SENDFILE), (30, Mode.COPY), (None, None)])
-def test_the_mode_that_carried_more_is_the_faster_one(pages: int | None, fastest: Mode | None) -> None:
+def test_the_mode_with_the_higher_rate_is_the_fastest(pages: int | None, fastest: Mode | None) -> None:
     """Where one of the two was not measured, neither is."""
     copy = CeilingRate(Mode.COPY, 1, 50, 45, 55)
     rates = (copy,) if pages is None else (copy, CeilingRate(Mode.SENDFILE, 1, pages, pages - 5, pages + 5))
@@ -58,14 +58,14 @@ def test_a_damaged_file_is_no_ceiling_and_is_replaced(tmp_path: Path, text: str)
     assert load_ceiling(tmp_path) == HERE
 
 
-def test_what_is_kept_of_this_machine_may_be_of_another_version(tmp_path: Path) -> None:
+def test_a_saved_ceiling_of_another_version_is_accepted(tmp_path: Path) -> None:
     """Then it is unknown, not an error."""
     text = (tmp_path / CEILING_FILE_NAME).as_posix()
     Path(text).write_text(f'{{"{HERE.machine.key}": {{"rates": 3}}}}', encoding="utf-8")
     assert load_ceiling(tmp_path) is None
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     """With the path."""
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(RunLogError, match="ceiling"):

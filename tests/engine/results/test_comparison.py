@@ -71,7 +71,7 @@ def test_what_has_no_interval_is_put_side_by_side_and_nothing_is_claimed() -> No
     assert rate.difference.is_significant is None
 
 
-def test_the_total_is_told_where_both_directions_ran_or_none_is_in_common() -> None:
+def test_the_total_is_shown_where_both_directions_ran_or_share_no_clock() -> None:
     """Otherwise it is the one direction again."""
     out, in_ = measured(100.0), measured(90.0)
     assert "measured.total.mbit_s" not in figures(summary(out), summary(out))

@@ -38,7 +38,7 @@ def test_the_columns_are_in_their_promised_order() -> None:
     )
 
 
-def test_an_interval_has_a_row_of_the_sum_and_one_of_each_session() -> None:
+def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
     """Bytes and time are the receiver's, TCP's figures the sender's."""
     whole, first, second = _rows(simplex())
     assert whole == {
@@ -144,7 +144,7 @@ def test_rows_are_in_the_file_as_soon_as_an_interval_is_complete(tmp_path: Path)
 
 
 @pytest.mark.parametrize("place", ["missing/run.csv", "a-file/run.csv", "."])
-def test_a_path_that_cannot_be_written_is_said_before_the_test(tmp_path: Path, place: str) -> None:
+def test_an_unwritable_path_is_reported_before_the_test(tmp_path: Path, place: str) -> None:
     """The error names the path and the remedy."""
     (tmp_path / "a-file").write_text("")
     path = tmp_path / place

@@ -22,7 +22,7 @@ from linkgauge.engine.results.summary import Measurement
 from .meter_events import DUPLEX, E100, E200, IN, OUT, TICK, feed_all, of_flow, sampled, session, started
 
 
-def test_an_interval_is_complete_when_both_ends_have_told_it() -> None:
+def test_an_interval_is_complete_when_both_ends_have_reported_it() -> None:
     """The later of the two samples releases it, whichever end that comes from."""
     meter = Meter()
     near, far = sampled(End.NEAR, 0), sampled(End.FAR, 0)
@@ -62,7 +62,7 @@ def test_what_waits_for_a_vanished_end_comes_out_at_the_end() -> None:
     assert meter.flush() == []
 
 
-def test_a_sample_out_of_order_is_left_out_and_said() -> None:
+def test_a_sample_out_of_order_is_dropped_with_a_warning() -> None:
     """Counting it in the sums and not in the rows would make them disagree."""
     meter = Meter()
     good = of_flow(Direction.OUT, End.FAR, 5, 1000)

@@ -50,7 +50,7 @@ def _every_kind() -> list[Event]:
     ]
 
 
-def test_what_was_told_is_read_back_as_it_was(log: RunLog) -> None:
+def test_events_are_read_back_unchanged(log: RunLog) -> None:
     """Every kind of event, in order, and what came out of the run."""
     write_run(log, "r1", *_every_kind(), document={"schema": 1, "run_id": "r1"})
     assert list(log.events("r1")) == _every_kind()
@@ -97,7 +97,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
 
 
 @pytest.mark.parametrize("text", ["20261121-011530-k3f8", "%", "", "_" * 19, "\x1b[2J", "x" * 10_000])
-def test_a_run_that_does_not_exist_is_said_with_the_remedy(log: RunLog, text: str) -> None:
+def test_a_missing_run_is_reported_with_the_remedy(log: RunLog, text: str) -> None:
     """Nothing in the text is a pattern, and nothing of it drives a terminal."""
     write_run(log, "20261121-011530-k3f9")
     with pytest.raises(RunLogError, match=r"there is no run .*`linkgauge runs list` shows them") as raised:
@@ -119,7 +119,7 @@ def test_a_deleted_run_is_gone_with_its_events(log: RunLog) -> None:
         log.delete("r1")
 
 
-def test_a_run_that_goes_on_is_not_deleted(log: RunLog) -> None:
+def test_a_run_in_progress_is_not_deleted(log: RunLog) -> None:
     """Its process still lives: this one."""
     write_run(log, "r1", STARTED)
     assert log.list_runs()[0].is_running
@@ -138,7 +138,7 @@ def test_nothing_is_taken_of_a_run_that_has_finished(log: RunLog) -> None:
     assert log.problem is None
 
 
-def test_text_that_could_not_be_read_back_is_made_to_fit(log: RunLog) -> None:
+def test_unencodable_text_is_replaced(log: RunLog) -> None:
     """One over-long or broken text of a peer must not cost the whole run."""
     log.begin("r1", "p\udc80", "h\x1b:1", label="\x07")
     log.add("r1", Warned("x" * 100_000))
@@ -171,7 +171,7 @@ def test_an_id_is_the_moment_in_utc_and_a_little_chance() -> None:
     assert all(re.fullmatch(r"20261121-011530-[2-9a-hj-km-np-z]{4}", run_id) for run_id in made)
 
 
-def test_a_damaged_event_is_told_with_the_remedy(log: RunLog) -> None:
+def test_a_damaged_event_is_reported_with_the_remedy(log: RunLog) -> None:
     """What was before it can be read; then where the damage is, and how to be rid of it."""
     write_run(log, "r1", STARTED, sampled(0), ENDED)
     assert log.flush()
@@ -229,7 +229,7 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
     assert "cut off" in summary.end.detail
 
 
-def test_several_processes_write_into_one_log_at_once(tmp_path: Path) -> None:
+def test_several_processes_write_into_the_same_log(tmp_path: Path) -> None:
     """Each makes the file if it is first, and each run is whole."""
     with contextlib.ExitStack() as stack:
         children = [stack.enter_context(start_child(_WRITER, tmp_path, f"r{n}", 200)) for n in range(4)]

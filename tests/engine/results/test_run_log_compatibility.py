@@ -44,7 +44,7 @@ def test_every_event_of_an_earlier_version_is_decoded(log: RunLog, document: dic
     assert [event.text for event in events if isinstance(event, Warned)] == document["warnings"]
 
 
-def test_the_summary_of_an_earlier_run_is_the_one_printed_then(log: RunLog, document: dict[str, Any]) -> None:
+def test_the_summary_of_a_saved_run_equals_the_printed_summary(log: RunLog, document: dict[str, Any]) -> None:
     """Every figure that is computed from the events is the same to the last digit."""
     meter = Meter()
     for event in log.events(document["run_id"]):

@@ -41,7 +41,7 @@ def _a_directory(path: Path) -> None:
         (_a_directory, "unable to open database file; make it and its directory writable"),
     ],
 )
-def test_a_file_that_is_no_run_log_is_told_and_left_alone(
+def test_a_file_that_is_not_a_run_log_is_reported_and_left_alone(
     tmp_path: Path, spoil: object, says: str, create: bool
 ) -> None:
     """With its path and what to do; nothing is written to it."""
@@ -55,7 +55,7 @@ def test_a_file_that_is_no_run_log_is_told_and_left_alone(
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     """A file is in its place."""
     (tmp_path / "file").write_text("")
     with pytest.raises(RunLogError, match=r"file/data: Not a directory; make it writable, or choose another"):
@@ -86,7 +86,7 @@ def read_only() -> Iterator[Path]:
             place.chmod(0o755)
 
 
-def test_a_read_only_directory_is_told(read_only: Path) -> None:
+def test_a_read_only_directory_is_reported(read_only: Path) -> None:
     """The run goes on without its log; whoever opens it decides that."""
     with pytest.raises(RunLogError, match="writable, or choose another data directory"):
         RunLog.open(read_only)

@@ -67,14 +67,14 @@ def test_a_direction_is_expected_only_where_each_of_its_stretches_has_a_rate() -
     assert meter.summary().expectation == Expectation(total=total)
 
 
-def test_what_is_expected_is_known_before_anything_is_measured() -> None:
+def test_the_expected_rate_is_known_before_the_measurement() -> None:
     """A run that carried nothing has still failed an expectation."""
     meter = Meter()
     feed_all(meter, started(), Changed(5, DUPLEX, Expectation(total=E200)))
     assert meter.summary().expectation == Expectation(total=E200)
 
 
-def test_a_change_without_a_measured_interval_does_not_spoil_what_is_expected() -> None:
+def test_a_change_without_a_measured_interval_does_not_spoil_the_expected_rate() -> None:
     """A setting that was only passed through weighs nothing."""
     meter = Meter()
     feed_all(
@@ -102,7 +102,7 @@ def test_tcp_is_what_the_senders_tell_of_measured_intervals() -> None:
     assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (3, 250, 1448)
 
 
-def test_tcp_is_unknown_where_no_sender_told() -> None:
+def test_tcp_is_unknown_where_no_sender_reported() -> None:
     """A system without TCP_INFO has no retransmits to show, not none."""
     meter = Meter()
     feed_all(meter, started(), sampled(End.NEAR, 0, SessionSample(Direction.OUT, 1, 5)))
@@ -139,7 +139,7 @@ def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
     assert meter.summary().tcp.congestion == "bbr"
 
 
-def test_warnings_are_told_once_in_order_and_not_without_end() -> None:
+def test_warnings_appear_once_in_order_and_in_a_bounded_number() -> None:
     """A thousand different ones are not a summary."""
     meter = Meter()
     feed_all(meter, Warned("b"), Warned("a"), Warned("b"))
@@ -150,7 +150,7 @@ def test_warnings_are_told_once_in_order_and_not_without_end() -> None:
 
 
 @given(st.lists(st.dictionaries(st.integers(0, BUCKET_COUNT - 1), st.integers(1, 1_000), max_size=8), max_size=6))
-def test_what_a_probe_found_adds_up(intervals: list[dict[int, int]]) -> None:
+def test_the_counts_of_a_probe_add_up(intervals: list[dict[int, int]]) -> None:
     """The count is the histogram's sum, and percentiles are those of all intervals together."""
     sums, whole = ProbeSum(), dict[int, int]()
     for counts in intervals:

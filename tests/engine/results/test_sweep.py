@@ -33,7 +33,7 @@ def test_a_point_is_a_plan_and_a_plan_a_point() -> None:
     assert SweepPoint.from_plan(plan) == point
 
 
-def test_a_definition_is_kept_and_read_again() -> None:
+def test_a_definition_is_saved_and_read_again() -> None:
     """As JSON values; a window left to the kernel is one, too."""
     whole = sweep(windows=(None, 16 * K), figure="hp-figure-1", preset="hp-atm155-clip-9180")
     assert decode(Sweep, encode(whole)) == whole

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.loop("asyncio")
 DEADLINE_S = 40.0
 
 
-async def test_a_data_port_that_never_answers_is_given_up_with_what_to_do() -> None:
+async def test_a_silent_data_port_times_out_with_the_remedy() -> None:
     """Its queue is full, so the kernel drops what comes: as a firewall does."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket())

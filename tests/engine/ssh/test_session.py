@@ -42,7 +42,7 @@ def carrier(folder: Path, *first: str) -> Peer:
     return Peer("db-02", ssh=SshSettings(command=str(program)))
 
 
-async def test_the_engine_travels_and_one_login_carries_several_runs(
+async def test_the_engine_is_sent_over_ssh_and_a_login_carries_several_runs(
     tmp_path: Path, record: Callable[..., Any]
 ) -> None:
     """Where sshd tells no addresses it listens on all of them. A far end that has gone is told as such."""
@@ -57,7 +57,7 @@ async def test_the_engine_travels_and_one_login_carries_several_runs(
         far.open_control()
 
 
-async def test_a_login_that_prints_without_end_is_given_up(tmp_path: Path) -> None:
+async def test_a_login_with_endless_output_is_abandoned(tmp_path: Path) -> None:
     """What it prints is not kept."""
     peer = carrier(tmp_path, "while echo welcome to this host; do :; done")
     async with asyncio.timeout(DEADLINE_S):

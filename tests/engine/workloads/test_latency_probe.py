@@ -27,7 +27,7 @@ ON_UVLOOP = pytest.mark.loop("uvloop")
 
 
 @pytest.mark.parametrize("workload", [workload for workload in all_workloads() if workload.is_transactional])
-def test_a_probe_goes_beside_a_stream_only(workload: Workload) -> None:
+def test_a_probe_needs_a_stream(workload: Workload) -> None:
     """Transactions tell their own latency."""
     with pytest.raises(PlanError, match="beside a stream"):
         Plan(workload=workload, probe=True)
@@ -111,7 +111,7 @@ def _check_told(events: list[Event]) -> None:
 
 
 @ON_UVLOOP
-async def test_a_run_without_a_probe_tells_no_latency_of_one(far_end: Peer, record: Recorder) -> None:
+async def test_a_run_without_a_probe_has_no_probe_latency(far_end: Peer, record: Recorder) -> None:
     """Unknown is null, and no row has a percentile."""
     recorded = await record(Plan(duration_ns=SECOND_NS // 2), far_end)
     assert recorded.started.idle is None

@@ -13,7 +13,7 @@ PAYLOAD_BYTES = 8 << 20
 
 @only_linux
 @pytest.mark.parametrize("asked_bytes", [16_384, 57_344, 262_144])
-def test_a_window_asked_for_after_accept_bounds_what_the_sender_may_have_under_way(asked_bytes: int) -> None:
+def test_a_window_set_after_accept_bounds_the_bytes_in_flight(asked_bytes: int) -> None:
     """Once data flows the peer's window is at least about what was asked for, and within its doubled buffer.
 
     Linux doubles SO_RCVBUF for its book-keeping (socket(7)), and where packets are large and book-keeping is little

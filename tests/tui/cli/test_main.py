@@ -108,7 +108,7 @@ def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numb
         assert words in done.stdout
 
 
-def test_presets_show_as_json_is_one_preset() -> None:
+def test_presets_show_as_json_is_a_single_preset() -> None:
     """The same that the list has."""
     assert json.loads(process("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
 
@@ -173,7 +173,7 @@ def test_presets_show_as_json_is_one_preset() -> None:
         (["presets", "list", "too", "many"], "extra"),
     ],
 )
-def test_a_wrong_command_line_exits_2_and_says_what_is_possible(
+def test_a_wrong_command_line_exits_2_and_names_the_choices(
     cli: Cli, arguments: list[str], said: str, tmp_path: Path
 ) -> None:
     """On stderr, in a line or two; nothing on stdout, and nothing is made anywhere."""

@@ -13,7 +13,7 @@ from linkgauge.tui.text.numbers import RateUnit
 SET = Preferences("monochrome", RateUnit.MIB, 2.5, 90.0)
 
 
-def test_a_check_goes_by_the_kept_pass_mark_and_says_so(
+def test_a_check_uses_the_saved_pass_mark_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """So the app and a script say the same of a link; the usual mark is no news."""

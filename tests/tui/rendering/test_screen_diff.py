@@ -49,7 +49,7 @@ def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_many_small_changes_show_what_one_whole_frame_would(seed: int) -> None:
+def test_many_small_changes_show_the_same_as_a_whole_frame(seed: int) -> None:
     """Whatever was there before: text, colours, wide characters over narrow ones and the other way round."""
     chance = random.Random(seed)  # noqa: S311
     step_by_step, at_once = Terminal(), Terminal()
@@ -78,7 +78,7 @@ def test_what_stays_the_same_is_not_written() -> None:
     assert terminal.screen.display[0].startswith("throughput 9 389 Mb/s")
 
 
-def test_near_changes_of_one_style_are_one_piece() -> None:
+def test_adjacent_changes_of_the_same_style_are_a_single_piece() -> None:
     """To leap over three cells takes more bytes than to write them."""
     terminal = Terminal()
     terminal.draw(0, 0, ("a---b", None))
@@ -87,7 +87,7 @@ def test_near_changes_of_one_style_are_one_piece() -> None:
     assert terminal.draw(0, 1, ("c", None), ("-", STYLES[2]), ("d", None)).count("H") == 2
 
 
-def test_a_skipped_frame_is_made_up_for_by_the_next() -> None:
+def test_the_next_frame_makes_up_for_a_skipped_frame() -> None:
     """Changes that were put but not written are in what is written later."""
     terminal = Terminal()
     terminal.frames.put(0, 0, [Segment("first")], (0, 5))
@@ -108,7 +108,7 @@ def test_another_size_and_a_terminal_that_was_used_by_others_is_drawn_whole() ->
     assert terminal.frames.render_changes().count("H") == 3
 
 
-def test_only_what_is_within_is_taken() -> None:
+def test_only_values_within_the_limits_are_accepted() -> None:
     """A line that was rendered whole, of which only a part is to be drawn; and lines that are not there."""
     frames = ScreenDiff(None)
     frames.resize(10, 1)
@@ -121,7 +121,7 @@ def test_only_what_is_within_is_taken() -> None:
     assert screen.display[0] == "    cd  xy"
 
 
-def test_a_terminal_of_few_colours_is_told_few() -> None:
+def test_a_terminal_of_few_colours_gets_few() -> None:
     """And one that has none, none: attributes stay."""
     style = Style.parse("bold #ff8800 on #001122")
     assert sgr_style(style, ColorSystem.STANDARD).sgr_from(None).count(";") <= 4

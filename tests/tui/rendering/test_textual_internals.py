@@ -33,7 +33,7 @@ TUI = Path(linkgauge.tui.__file__).parent
     ],
     ids=lambda value: getattr(value, "__qualname__", ""),
 )
-def test_a_method_that_is_called_or_overridden_has_the_parameters_it_had(
+def test_called_and_overridden_private_methods_keep_their_parameters(
     function: object, parameters: list[str]
 ) -> None:
     """A new parameter or another order would be passed on wrongly by an override."""
@@ -41,7 +41,7 @@ def test_a_method_that_is_called_or_overridden_has_the_parameters_it_had(
     assert list(inspect.signature(function).parameters) == parameters, "Textual has changed: see diff_compositor"
 
 
-async def test_attributes_that_are_read_have_the_kind_they_had() -> None:
+async def test_private_attributes_keep_their_kind() -> None:
     """The app's state, the compositor's dirty regions and widgets, and the console's colours."""
 
     class Plain(App[None]):
@@ -62,7 +62,7 @@ async def test_attributes_that_are_read_have_the_kind_they_had() -> None:
     assert Console(color_system=None)._color_system is None
 
 
-def test_the_queue_of_a_terminal_can_be_asked_for_its_length() -> None:
+def test_the_output_queue_length_of_a_terminal_is_known() -> None:
     """It tells that a terminal is behind: without it, frames would pile up instead of being left out."""
     assert "self._writer_thread" in inspect.getsource(LinuxDriver)
     writer = WriterThread(None)  # pyright: ignore[reportArgumentType] (it is not started, so it writes nothing)

@@ -131,7 +131,7 @@ def test_the_command_writes_a_report(
     assert MAX_RUNS == 8
 
 
-def test_report_libraries_are_imported_only_when_a_report_is_made() -> None:
+def test_report_libraries_are_imported_only_for_a_report() -> None:
     """The app and the command line start without Jinja2 and matplotlib; a report is made without the app."""
     start = (
         "import linkgauge.tui.app, linkgauge.tui.cli.main, linkgauge.tui.cli.terminal_app, "

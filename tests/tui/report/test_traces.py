@@ -53,7 +53,7 @@ def test_the_latency_of_transactions_is_in_milliseconds(world: Any) -> None:
     assert points[0].p99_ms == pytest.approx(5, rel=0.05)
 
 
-def test_two_points_become_one_that_keeps_the_peak() -> None:
+def test_two_merged_points_keep_the_peak() -> None:
     """Means are averaged; the busiest core and the slowest transactions stay."""
     assert CpuPoint(1, 20, 80).merge(CpuPoint(2, 40, 60)) == CpuPoint(2, 30, 80)
     assert LatencyPoint(1, 2, 9).merge(LatencyPoint(2, 4, 5)) == LatencyPoint(2, 3, 9)

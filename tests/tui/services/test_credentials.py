@@ -68,7 +68,7 @@ def test_a_key_file_without_a_key_in_it_is_refused(tmp_path: Path, text: str, wo
         read_key_file(tmp_path / "bytes")
 
 
-def test_an_empty_variable_is_none_and_a_wrong_one_is_named() -> None:
+def test_an_empty_variable_counts_as_unset_and_a_wrong_value_is_named() -> None:
     """Its value is not repeated."""
     assert key_from_environment({}) is None
     assert key_from_environment({"LINKGAUGE_KEY": " "}) is None
@@ -122,14 +122,14 @@ def test_a_wrong_line_of_the_keys_file_is_named(config: Path, line: str) -> None
         with_access(DB)
 
 
-def test_the_keys_file_is_held_to_the_same_permissions(config: Path) -> None:
+def test_the_keys_file_needs_the_same_permissions(config: Path) -> None:
     """It has every key in it."""
     write(config / "keys", "* any-peers-own-key-1\n", 0o644)
     with pytest.raises(InvalidKeyError, match="chmod 600"):
         with_access(DB)
 
 
-def test_a_key_does_not_show_in_what_is_printed_of_a_peer() -> None:
+def test_a_printed_peer_does_not_show_its_key() -> None:
     """Logs and errors may show a peer."""
     peer = DB.with_key(SharedKey("a-key-of-this-test"))
     assert "a-key" not in f"{peer!r} {peer} {peer.access!r}"

@@ -17,7 +17,7 @@ FIRST, SHORT, CHANGED, LOST = (
 )
 
 
-def test_the_app_has_reports_made_by_another_process(world: Any, kept: RunLog, tmp_path: Path) -> None:
+def test_the_app_makes_reports_in_another_process(world: Any, kept: RunLog, tmp_path: Path) -> None:
     """From the same log; beside it, CSV and JSON of several runs in one file."""
     written = export_runs(kept, [CHANGED], "html", tmp_path / "report.html")
     assert "after the new cable" in Page(written.read_text(encoding="utf-8")).text

@@ -58,7 +58,7 @@ async def test_another_peer_closes_the_far_end_before_its_own_is_opened(steps: l
     assert (ssh.user, ssh.port, ssh.command) == ("ops", 2222, "ssh -i lab")
 
 
-async def test_after_a_far_end_that_cannot_be_opened_the_next_one_is(steps: list[tuple[str, Peer]]) -> None:
+async def test_another_far_end_opens_after_one_that_failed_to(steps: list[tuple[str, Peer]]) -> None:
     """Nothing of the failure is left."""
     keeper = FarEndKeeper(no_prompt)
     with pytest.raises(PeerError, match="permission denied"):

@@ -38,7 +38,7 @@ def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
     ]
 
 
-def test_what_ssh_knows_comes_last_and_is_not_asked() -> None:
+def test_peers_from_the_ssh_configuration_come_last_and_are_not_probed() -> None:
     """To ask it, something would have to be started there; a host that a run was made with is there already."""
     found = known_peers([row("ssh://web-07"), row("db-03")], CONFIG)
     assert [one.text for one in found] == ["loopback", "ssh://web-07", "db-03", "ssh://db-02", "ssh://jump"]

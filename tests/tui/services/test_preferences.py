@@ -16,7 +16,7 @@ from linkgauge.tui.text.numbers import RateUnit
 SET = Preferences("monochrome", RateUnit.MIB, 2.5, 90.0)
 
 
-def test_what_is_kept_is_read_again_and_no_file_is_no_problem(tmp_path: Path) -> None:
+def test_saved_values_are_read_again_and_a_missing_file_is_fine(tmp_path: Path) -> None:
     """The folder is made with the first file; nothing else is left in it."""
     folder = tmp_path / "config"
     assert read_preferences(folder) == NO_SAVED_PREFERENCES
@@ -47,7 +47,7 @@ def test_what_is_kept_is_read_again_and_no_file_is_no_problem(tmp_path: Path) ->
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_name_and_the_rest_is_used(
+def test_an_error_is_reported_with_file_and_name_and_the_rest_is_used(
     tmp_path: Path, text: str, says: str, read: Preferences
 ) -> None:
     """A file with something wrong in it is not written over, but set aside."""
@@ -76,7 +76,7 @@ def test_a_file_that_is_linked_to_stays_linked_to(tmp_path: Path) -> None:
     assert read_preferences(tmp_path).preferences == SET
 
 
-def test_what_cannot_be_kept_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_failed_save_is_reported_with_its_path(tmp_path: Path) -> None:
     """Here a file stands where the folder should be."""
     (tmp_path / "config").write_text("")
     with pytest.raises(PreferencesNotSaved, match=r"config/settings.toml: .*(exists|directory)"):

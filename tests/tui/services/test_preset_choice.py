@@ -9,7 +9,7 @@ from linkgauge.tui.services.preset_choice import detect_initial_preset, find_ini
 CATALOG = load_catalog()
 
 
-def test_without_a_name_it_is_the_usual_one() -> None:
+def test_without_a_name_the_default_loop_is_used() -> None:
     """Loopback on loopback, the commonest link elsewhere."""
     assert find_initial_preset(CATALOG, None, LOOPBACK).preset.id == "loopback"
     assert find_initial_preset(CATALOG, None, Peer("db-02")).preset.id == "gbe-fd-1500"

@@ -20,7 +20,7 @@ def test_each_run_is_compared_with_the_first(world: Any, kept: RunLog) -> None:
     assert short.figure_rows
 
 
-def test_the_rate_over_time_goes_on_through_a_change_of_settings(world: Any, kept: RunLog) -> None:
+def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, kept: RunLog) -> None:
     """Both periods are there, in the order of time."""
     stored = load_stored_run(kept, kept.find(CHANGED))
     points = rate_points(stored)

@@ -8,7 +8,7 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.services.run_log_access import find_run, open_run_list, open_run_log
 
 
-def test_a_log_that_cannot_be_opened_is_reported_and_the_run_goes_on(
+def test_a_log_that_cannot_be_opened_is_reported_and_the_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file stands where the data directory should be."""

@@ -108,7 +108,7 @@ async def test_an_abandoned_run_is_closed_in_the_log_with_what_was_measured(tmp_
     assert row.document["measured"]["total"]["bytes"] > 0
 
 
-async def test_a_csv_that_can_no_longer_be_written_becomes_a_notice_and_the_run_goes_on(tmp_path: Path) -> None:
+async def test_a_csv_that_becomes_unwritable_causes_a_notice_and_the_run_continues(tmp_path: Path) -> None:
     """Its reader has gone: a pipe stands for every file that fails in the middle."""
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -11,7 +11,7 @@ from linkgauge.tui.services.sweeps import find_sweep, save_sweep
 from ..sweep_example import SWEEP
 
 
-def test_a_sweep_is_kept_with_what_its_link_is_had_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_is_saved_with_the_options_of_its_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gone on with, it is held against the same; one that was kept without options has none."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     link = Variant(ip=6, mtu_bytes=9_000, tunnel="vxlan", timestamps=True)

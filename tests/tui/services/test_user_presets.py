@@ -66,7 +66,7 @@ def test_a_run_becomes_a_preset_with_the_link_of_the_runs_own(world: Any, tmp_pa
     assert [entry.name for entry in path.parent.iterdir()] == ["uplink.toml"]
 
 
-def test_a_check_against_a_preset_of_ones_own_is_judged_by_it(cli: Cli) -> None:
+def test_a_check_against_a_user_preset_is_judged_by_it(cli: Cli) -> None:
     """Of a real run over loopback, which the next one is held against."""
     short = ("--seconds", "1", "--interval", "100ms")
     run_id = json.loads(cli("run", "loopback", *short, "--json").stdout)["run_id"]
@@ -116,7 +116,7 @@ def test_a_name_or_a_run_that_will_not_do_exits_2_and_makes_nothing(
     assert not (tmp_path / "config").exists()
 
 
-def test_an_id_that_another_of_ones_own_files_has_is_refused(world: Any, tmp_path: Path, cli: Cli) -> None:
+def test_an_id_used_by_another_user_preset_is_refused(world: Any, tmp_path: Path, cli: Cli) -> None:
     """Two files with one id would be a problem from then on."""
     keep_run(world, tmp_path / "data")
     made = cli("presets", "new", "uplink", "--from-run", RUN_ID)
@@ -137,7 +137,7 @@ def test_a_run_whose_preset_is_gone_gives_no_link_and_says_so(world: Any, tmp_pa
     assert tomllib.loads(Path(made.stdout.strip()).read_text())["preset"][0]["link"] == {"framing": "none"}
 
 
-def test_a_directory_that_cannot_be_made_exits_3(world: Any, tmp_path: Path, cli: Cli) -> None:
+def test_a_directory_that_cannot_be_created_exits_3(world: Any, tmp_path: Path, cli: Cli) -> None:
     """With the path and the reason."""
     keep_run(world, tmp_path / "data")
     (tmp_path / "config").write_text("")

@@ -64,7 +64,7 @@ def test_a_row_has_the_receivers_rate_and_the_senders_tcp(world: Any) -> None:
     assert second.cwnd_bytes == 1_448 * 422
 
 
-def test_the_hottest_core_and_the_cost_are_told_for_each_end(world: Any) -> None:
+def test_the_hottest_core_and_the_cost_are_shown_for_each_end(world: Any) -> None:
     """Cores count from 0, as the kernel's do; cost is CPU time of the engine for each MiB."""
     board = play(world, Plan(), lambda script: script.run_for(8, 8e9, near_busy=0.5, far_busy=0.9))
     near, far = board.cpu(End.NEAR), board.cpu(End.FAR)

@@ -6,7 +6,7 @@ from linkgauge.tui.state.instrument_values import PlotPeriod, PlotPoint
 from linkgauge.tui.state.plot_columns import plot_columns
 
 
-def test_the_plot_has_what_is_known_of_each_column() -> None:
+def test_the_plot_shows_the_known_values_of_each_column() -> None:
     """Several points in a column are averaged, a long one fills several, and a leg's first column is its own."""
     before = PlotPeriod(
         0.0, Settings(), Expectation(), {Direction.OUT: [PlotPoint(1.0, 4.0, True), PlotPoint(1.5, 2.0, False)]}

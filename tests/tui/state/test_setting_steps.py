@@ -18,7 +18,7 @@ from linkgauge.tui.state.setting_steps import DURATION_STEPS, SESSION_STEPS, WIN
         (WINDOW_STEPS, 1 << 30, 1 << 30, 4_194_304),
     ],
 )
-def test_steps_go_to_the_next_one_and_stop_at_the_ends(steps: Any, value: Any, up: Any, down: Any) -> None:
+def test_steps_go_to_the_next_value_and_stop_at_the_ends(steps: Any, value: Any, up: Any, down: Any) -> None:
     """Also from a value that is no step."""
     assert next_step(steps, value, 1) == up
     assert next_step(steps, value, -1) == down

@@ -68,7 +68,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
     return lambda run_id, step, settings=ONE: keep(tmp_path, run_id, step, settings)
 
 
-def test_kept_runs_are_compared_with_the_first(
+def test_saved_runs_are_compared_with_the_first(
     kept: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A tenth faster is shown with its interval, what is alike is not called a difference."""
@@ -91,7 +91,7 @@ def test_kept_runs_are_compared_with_the_first(
     assert 9 < low < rate["difference_percent"] < high < 11
 
 
-def test_one_run_is_nothing_to_compare(kept: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_run_is_not_compared(kept: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     """The command line is wrong, and says what is missing."""
     kept("first", 0)
     assert run_command_line(["runs", "compare", "first"]) == 2

@@ -24,7 +24,7 @@ def test_the_locale_says_which_language_presets_are_named_in(environment: dict[s
 
 
 @pytest.mark.parametrize(("asked", "named_in"), [("en", "en"), ("ja", "ja"), ("JA", "ja")])
-def test_a_language_that_is_asked_for_goes_before_the_locale(asked: str, named_in: str) -> None:
+def test_a_requested_language_takes_precedence_over_the_locale(asked: str, named_in: str) -> None:
     """In letters of any size."""
     assert resolve_language(asked, {"LC_ALL": "ja_JP.UTF-8"}) == named_in
 

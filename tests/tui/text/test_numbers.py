@@ -33,7 +33,7 @@ def test_a_rate_has_four_significant_digits_and_its_unit(bit_s: float | None, te
     assert spaced(numbers.rate(bit_s)) == text
 
 
-def test_a_rate_of_given_width_keeps_its_unit_in_place() -> None:
+def test_a_rate_of_fixed_width_keeps_its_unit_in_place() -> None:
     """Numbers are right-aligned, so that the unit does not move when digits come and go."""
     texts = [numbers.rate(r, width=7, places=1) for r in (None, 0, 9.4e6, 941.48e6, 9_389e6)]
     assert {len(text) for text in texts} == {len("1 234.5 Mb/s")}
@@ -167,7 +167,7 @@ def test_latency_has_three_digits_and_the_unit_that_fits(ns: int | None, text: s
     assert spaced(numbers.latency(ns)) == text
 
 
-def test_a_workload_is_told_with_its_sizes() -> None:
+def test_a_workload_is_shown_with_its_sizes() -> None:
     """A stream has none; who closes is named where a connection ends with each transaction."""
     told = [spaced(numbers.workload(Plan(workload=workload))) for workload in all_workloads()]
     assert told == [

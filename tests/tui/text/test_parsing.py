@@ -33,7 +33,7 @@ def test_windows_are_read_as_people_write_them(text: str, expected: int | None) 
 
 
 @pytest.mark.parametrize("text", [*ABSURD, "56T", "K", "1.0000000001K", "0.3"])
-def test_a_window_that_cannot_be_names_what_was_given_and_what_is_allowed(text: str) -> None:
+def test_an_invalid_window_names_its_value_and_the_allowed_range(text: str) -> None:
     """The error is a PlanError of the window."""
     with pytest.raises(PlanError, match="window") as caught:
         parsing.window_bytes(text)
@@ -96,7 +96,7 @@ def test_peers_are_hosts_with_or_without_a_port(text: str, expected: Peer) -> No
     assert parsing.peer(text) == expected
 
 
-def test_a_peer_may_be_one_that_ssh_starts() -> None:
+def test_a_peer_may_be_started_by_ssh() -> None:
     """Its port is ssh's own."""
     assert parsing.peer("SSH://me@db-02:2222") == Peer("db-02", ssh=SshSettings("me", 2222))
 
@@ -157,7 +157,7 @@ def test_sessions_messages_and_directions_are_read() -> None:
 @pytest.mark.parametrize(
     "text", ["", "16K..", "..4M", "4M..16K", "16K..4M/0", "auto..4M", "64..16M/1", "1..2..3", "x"]
 )
-def test_ranges_that_cannot_be_are_told(text: str) -> None:
+def test_impossible_ranges_are_refused_with_the_reason(text: str) -> None:
     """With what was given, and never with a million values."""
     with pytest.raises(PlanError):
         parsing.window_values(text)
@@ -186,7 +186,7 @@ def test_a_line_rate_is_bits_a_second_in_powers_of_1000(text: str, bit_s: int) -
 @pytest.mark.parametrize(
     "text", ["", "fast", "10", "10GB", "-1G", "0G", "100T", "1e9", "1GiB", "0.0000001G", "9" * 50 + "G", "１G"]
 )
-def test_what_is_no_line_rate_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_line_rate_is_refused_with_an_example(text: str) -> None:
     """A bare number is refused as well: 10 would be ten bits a second."""
     with pytest.raises(PlanError, match=r"line rate: .* 2\.5G"):
         line_rate_bit_s(text)

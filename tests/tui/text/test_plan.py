@@ -20,7 +20,7 @@ from linkgauge.tui.text.plan import core_affinity_text, non_default_options_text
         (Plan(warmup_auto=True), "warm-up until the rate has settled"),
     ],
 )
-def test_what_is_not_as_always_is_said(plan: Plan, said: str) -> None:
+def test_unusual_settings_are_shown(plan: Plan, said: str) -> None:
     """Nothing of what a stream of 1M blocks is carried with anyway."""
     assert (
         non_default_options_text(plan).replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")

@@ -61,7 +61,7 @@ def test_a_margin_is_a_dash_where_the_estimate_is_unknown() -> None:
     assert rows.margin_cell(Estimate(1e9, 1e6, 15.0, 24)).startswith("±")
 
 
-def test_a_period_counts_both_directions_against_what_is_expected() -> None:
+def test_a_period_compares_both_directions_with_the_expected_rate() -> None:
     """And is numbered from 1."""
     periods = (Period(Settings(Direction.DUPLEX), Expectation(total=EXPECTED), PerDirection(RATE, RATE, RATE)),)
     (row,) = rows.period_rows(summary(RATE, RATE, periods=periods), 95)
@@ -85,7 +85,7 @@ def test_values_of_tcp_that_are_unknown_are_none() -> None:
     assert (plain(known.retransmits), known.granted_windows) == ("1 retransmit", "window granted 56K near, – far")
 
 
-def test_neither_the_verdict_nor_the_end_is_said_twice() -> None:
+def test_neither_the_verdict_nor_the_end_is_repeated() -> None:
     """The word stands beside the sentence; a detail that begins with the reason stands alone."""
     assert rows.verdict_sentence(Verdict("pass", "PASS: all is well")) == "all is well"
     assert rows.end_text(summary(RATE)) == "completed after 10 s"

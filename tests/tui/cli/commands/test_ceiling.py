@@ -10,7 +10,7 @@ from linkgauge.tui.cli.main import run_command_line
 
 
 @pytest.mark.timeout(120)
-def test_the_ceiling_is_measured_once_and_kept(
+def test_the_ceiling_is_measured_once_and_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Really, over loopback; the second time it is read."""

@@ -66,7 +66,7 @@ def test_a_file_in_the_configuration_directory_is_a_preset_like_any_other(cli: C
     assert "474.6 Mb/s" in shown.stdout
 
 
-def test_what_is_wrong_in_a_file_is_told_once_on_stderr_and_the_rest_is_used(cli: Cli, tmp_path: Path) -> None:
+def test_an_error_in_a_file_is_reported_once_on_stderr_and_the_rest_is_used(cli: Cli, tmp_path: Path) -> None:
     """File, key and what was expected; stdout stays one JSON document."""
     bad = write_own(tmp_path, "bad.toml", OWN.format(id="bad", framing="ether"))
     taken = write_own(tmp_path, "taken.toml", OWN.format(id="loopback", framing="ethernet"))
@@ -82,7 +82,7 @@ def test_what_is_wrong_in_a_file_is_told_once_on_stderr_and_the_rest_is_used(cli
     assert f"{torn}: expected TOML" in told[2]
 
 
-def test_a_directory_that_is_a_file_is_told_and_nothing_more(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_directory_is_one_error(cli: Cli, tmp_path: Path) -> None:
     """Linkgauge's own presets do not need it."""
     (tmp_path / "presets").write_text("")
     done = cli("presets", config=tmp_path)
@@ -113,7 +113,7 @@ def test_a_check_names_the_problems_before_it_says_that_the_preset_is_not_known(
     assert "'office' is not known" in done.stderr.splitlines()[1]
 
 
-def test_japanese_names_are_shown_where_they_are_asked_for_or_the_locale_is_japanese(cli: Cli) -> None:
+def test_japanese_names_are_shown_on_request_or_under_a_japanese_locale(cli: Cli) -> None:
     """Only the AIX document has them; others keep their English ones."""
     for done in (cli("presets", "--lang", "ja"), cli("presets", LC_ALL="ja_JP.UTF-8")):
         assert "10 Mb イーサネット、半二重" in done.stdout
@@ -124,7 +124,7 @@ def test_japanese_names_are_shown_where_they_are_asked_for_or_the_locale_is_japa
     assert shown.startswith("10gbe-fd-1500  10 Gb イーサネット、全二重、MTU 1500")
 
 
-def test_columns_beside_japanese_names_stay_in_line(cli: Cli) -> None:
+def test_columns_after_japanese_names_stay_aligned(cli: Cli) -> None:
     """An East Asian character takes two cells."""
     lines = cli("presets", "--lang", "ja").stdout.splitlines()
     ends = {cell_len(line) for line in lines if line.endswith(" documented")}

@@ -68,9 +68,7 @@ def test_the_list_is_filtered(capsys: pytest.CaptureFixture[str]) -> None:
         ["check", "gbe-fd-1500", "loopback", "--label", "x" * 81],
     ],
 )
-def test_what_cannot_be_is_told_as_a_fault_of_the_command_line(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_impossible_request_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Exit 2, before anything is tested."""
     assert run_command_line(arguments) == 2
     assert "linkgauge:" in capsys.readouterr().err

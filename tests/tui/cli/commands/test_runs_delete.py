@@ -78,7 +78,7 @@ def test_the_end_of_input_is_no_yes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "answer"), [(("--yes",), "n\n"), ((), None)])
-def test_with_yes_or_without_a_terminal_nothing_is_asked(
+def test_with_yes_or_without_a_terminal_there_is_no_question(
     tmp_path: Path, options: tuple[str, ...], answer: str | None
 ) -> None:
     """A script has said what it wants."""

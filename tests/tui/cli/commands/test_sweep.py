@@ -59,7 +59,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.timeout(120)
-def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_an_interrupted_sweep_resumes_where_it_stopped(tmp_path: Path, environment: dict[str, str]) -> None:
     """What was measured stays, and is not measured again; Ctrl-C says how to go on."""
     command = [sys.executable, "-m", "linkgauge", "sweep"]
     axes = ["loopback", "--window", "64K,128K", "--message-size", "64K,128K", "--seconds", "0.7"]

@@ -57,7 +57,7 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
         assert words in text
 
 
-def test_what_is_unknown_is_a_dash_and_never_a_nought() -> None:
+def test_an_unknown_value_is_a_dash_and_never_zero() -> None:
     """The far end told nothing of its CPU."""
     far = next(line for line in text_of(summary()).splitlines() if line.split()[:1] == ["far"])
     assert "0" not in far
@@ -82,7 +82,7 @@ def test_a_run_whose_settings_changed_lists_each_stretch() -> None:
     assert "2. duplex, 5 sessions, window 56K" in text
 
 
-def test_nothing_measured_is_said_in_words() -> None:
+def test_a_run_that_measured_nothing_is_explained_in_words() -> None:
     """Without tables of dashes."""
     text = text_of(summary(out=None, end=RunEnd(Reason.PEER_LOST, "the far end is gone")))
     assert "nothing was measured" in text

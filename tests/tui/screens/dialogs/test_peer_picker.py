@@ -46,7 +46,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
         assert cockpit.app.cockpit.state.peer == Peer("db-02", 5820)
 
 
-async def test_a_peer_that_does_not_answer_is_told_and_can_be_chosen_all_the_same(world: Any) -> None:
+async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> None:
     """It may be about to come back."""
     world.history = Kept(row("db-02:5820"))
     world.refusal = PeerUnreachable("db-02:5820 refused the connection")

@@ -61,7 +61,7 @@ async def test_the_filter_hides_headings_without_presets(world: Any, size: tuple
         assert cockpit.app.cockpit.preset.source.id == "hp"
 
 
-async def test_details_stand_beside_the_list_where_there_is_room(world: Any) -> None:
+async def test_details_are_next_to_the_list_where_there_is_room(world: Any) -> None:
     """The sheet that `presets show` prints, following the arrows."""
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("n")

@@ -12,7 +12,7 @@ from linkgauge.tui.services.preferences import (
 from linkgauge.tui.text.numbers import RateUnit
 
 
-async def test_settings_are_in_force_at_once_and_kept_when_the_screen_is_left(world: Any, tmp_path: Path) -> None:
+async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world: Any, tmp_path: Path) -> None:
     """By keys alone, while a run goes on; what cannot be is told beside its field, and changes nothing."""
     world.settings_dir = tmp_path
     async with world.cockpit() as cockpit:
@@ -38,7 +38,7 @@ async def test_settings_are_in_force_at_once_and_kept_when_the_screen_is_left(wo
     assert read_preferences(tmp_path).preferences == Preferences("monochrome", RateUnit.MIB, 10, 90)
 
 
-async def test_a_file_that_is_wrong_is_told_in_the_app_and_set_aside_with_the_first_change(
+async def test_an_invalid_file_is_reported_in_the_app_and_set_aside_with_the_first_change(
     world: Any, tmp_path: Path
 ) -> None:
     """It is told where it is, both when the app opens and in the settings."""

@@ -30,7 +30,7 @@ async def test_going_to_loopback_after_a_refusal_needs_no_far_end(world: Any) ->
         assert world.probed == [FAR]
 
 
-async def test_a_run_that_is_refused_leaves_the_app_ready_for_the_next_one(world: Any) -> None:
+async def test_a_refused_run_leaves_the_app_ready_for_another(world: Any) -> None:
     """The far end may go away between its answer and the start."""
     async with world.cockpit(peer=FAR) as cockpit:
         world.refusal = PeerUnreachable("db-02:5820 refused the connection")

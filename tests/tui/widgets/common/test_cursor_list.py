@@ -70,7 +70,7 @@ async def test_the_cursor_stays_within_rows_that_become_fewer() -> None:
         assert numbers.highlighted is None
 
 
-async def test_a_click_moves_the_cursor_and_a_second_one_selects() -> None:
+async def test_a_click_moves_the_cursor_and_a_second_click_selects() -> None:
     """A click on a heading does nothing."""
     app = ListApp()
     selected: list[int] = []

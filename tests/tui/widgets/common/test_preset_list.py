@@ -15,7 +15,7 @@ from rich.cells import cell_len
 both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
 
-def test_presets_of_one_family_stand_together_whichever_document_they_are_of() -> None:
+def test_presets_of_a_family_are_grouped_across_documents() -> None:
     """ATM is in two documents."""
     families = by_family(load_catalog().presets)
     assert [preset.id for preset in families["ATM"]][3:6] == [

@@ -29,14 +29,14 @@ def test_a_plot_fills_its_room_and_shows_every_run(size: tuple[int, int]) -> Non
     assert " s" in rows[-1]
 
 
-def test_runs_of_the_same_rate_are_told_apart_by_their_letters() -> None:
+def test_runs_of_the_same_rate_are_distinguished_by_letters() -> None:
     """No letter covers another one."""
     rows = plot(*(steady(letter, 5e9) for letter in LETTERS))
     (line,) = [row for row in rows if "A" in row]
     assert set(LETTERS) <= set(line)
 
 
-def test_points_of_one_place_have_their_letters_beside_each_other() -> None:
+def test_overlapping_points_have_adjacent_letters() -> None:
     """A sweep begins so."""
     rows = plot(OverlayLine("A", [0.0], [1e9]), OverlayLine("B", [0.0], [1e9]), names=("16K", "32K"))
     assert any("AB" in row for row in rows)

@@ -54,7 +54,7 @@ def test_the_command_line_shows_all_of_each_finding() -> None:
     assert "\x1b[2J" not in shown
 
 
-def test_the_app_says_what_the_run_itself_knows_while_it_goes_on(world: Any) -> None:
+def test_the_app_shows_findings_during_the_run(world: Any) -> None:
     """This machine's own ceiling with it: without a network it does hardly more than these 940 Mb/s."""
     preset = load_catalog().find("10gbe-1500")
     plan = Plan()

@@ -22,7 +22,7 @@ async def test_the_footer_and_the_settings_bar_name_their_keys(world: Any, size:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-async def test_settings_of_only_the_next_run_are_marked_so(world: Any, size: tuple[int, int]) -> None:
+async def test_settings_for_the_next_run_only_are_marked(world: Any, size: tuple[int, int]) -> None:
     """The probe starts before the payload, so a run in progress cannot get one; nor another duration."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("t", "l")
