@@ -24,6 +24,8 @@ Tunnel = Literal["vxlan", "wireguard", "gre", "pppoe"]
 """What carries the packets of a link inside those of another."""
 
 TUNNELS: Final[tuple[Tunnel, ...]] = get_args(Tunnel)
+MIN_MTU_BYTES: Final = 68  # RFC 791
+MAX_MTU_BYTES: Final = 65_536
 
 # How many bit/s one unit of a column is, by the end of the column's name. MB is 1,048,576 bytes in the
 # documents, and a number of theirs is at times sound in MB where it is not in Mb.

@@ -4,15 +4,23 @@ The command line and the app's details pane print the same sheet. A line is a la
 section line up. What kind of line it is goes with it as a word, so that colour never has to speak alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .derivation import SheetLine, derivation_lines, rate_lines, result_line
 from .expectation import WIRE_MODEL, model_deviation_percent
 from .number_text import DERIVATION_DIGITS, format_bytes, format_number, format_rate
 from .preset import DocumentTable, DocumentValue, Flow, Framing, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
-from .wire import DEFAULT_VARIANT, TUNNEL_NAMES, Derivation, Variant, derive
+from .wire import (
+    DEFAULT_VARIANT,
+    SEGMENTS_PER_ACK,
+    SONET_SHARE,
+    TUNNEL_NAMES,
+    Derivation,
+    Overhead,
+    Variant,
+    derive,
+)
 
 _FRAMINGS: Final[dict[Framing, str]] = {
     "ethernet": "Ethernet",
@@ -29,6 +37,15 @@ _FLOWS: Final = {
     "duplex": "both directions, total",
     "exchange": "ask and answer",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class SheetLine:
+    """A label and its cells. `head` names the cells below, `result` is what the lines above come to."""
+
+    label: str
+    cells: tuple[str, ...] = ()
+    kind: Literal["plain", "head", "result", "slip", "note"] = "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +178,70 @@ def _computed(link: LinkSpec, variant: Variant) -> Iterator[Section]:
     title = "computed, one direction or both" if shared else "computed, one direction"
     yield Section(title, tuple(_with_and_without_timestamps(link, variant, simplex)))
     if not shared:
-        yield Section("computed, both directions", tuple(rate_lines(duplex)))
+        yield Section("computed, both directions", tuple(_rate_lines(duplex)))
 
 
 def _with_and_without_timestamps(link: LinkSpec, variant: Variant, simplex: Derivation) -> Iterator[SheetLine]:
     """Yield the steps, and the last ones with TCP timestamps the other way, as hosts differ in that."""
     on = link.timestamps if variant.timestamps is None else variant.timestamps
     this, that = ("with", "without") if on else ("without", "with")
-    yield from derivation_lines(simplex, f"{this} TCP timestamps: ")
+    yield from _derivation_lines(simplex, f"{this} TCP timestamps: ")
     other = derive(link, simplex.flow, variant.with_timestamps(not on))
     if other is not None:
-        yield result_line(other, f"{that} TCP timestamps: ")
+        yield _result_line(other, f"{that} TCP timestamps: ")
+
+
+def _derivation_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
+    """Yield a derivation step by step: a packet's payload, its size on the wire, its share of the line.
+
+    `prefix` stands before the last step, which is the result.
+    """
+    if derived.usable_bit_s != derived.line_bit_s:
+        yield SheetLine("line rate", (format_rate(derived.line_bit_s, 2),))
+        share = f"× {SONET_SHARE.numerator}/{SONET_SHARE.denominator}"
+        yield SheetLine("SONET carries cells in the rest of its frame", (share,))
+        yield SheetLine("rate left for cells", (format_rate(derived.usable_bit_s, 2),), "result")
+    if derived.tunnel_overhead:
+        outer = derived.mtu_bytes + sum(part.bytes for part in derived.tunnel_overhead)
+        yield SheetLine("MTU of the link", (f"{outer} bytes",))
+        yield from _parts("−", derived.tunnel_overhead)
+        yield SheetLine("MTU inside the tunnel", (f"{derived.mtu_bytes} bytes",), "result")
+    yield SheetLine("largest IP packet (MTU)", (f"{derived.mtu_bytes} bytes",))
+    yield from _parts("−", derived.headers)
+    yield SheetLine("payload of a packet", (f"{derived.payload_bytes} bytes",), "result")
+    yield SheetLine("largest IP packet (MTU)", (f"{derived.mtu_bytes} bytes",))
+    yield from _parts("+", derived.framing_overhead)
+    yield SheetLine("packet on the wire", (f"{derived.wire_bytes} bytes",), "result")
+    yield from _rate_lines(derived, prefix)
+
+
+def _rate_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
+    """Yield the last steps of a derivation: the cost of acknowledgements, and the rate."""
+    if derived.ack_parts:
+        yield SheetLine(f"an acknowledgement for every {SEGMENTS_PER_ACK} packets shares the wire")
+        yield from _parts("+", derived.ack_parts)
+        yield SheetLine("acknowledgement on the wire", (f"{derived.ack_bytes} bytes",), "result")
+    yield _result_line(derived, prefix)
+
+
+def _result_line(derived: Derivation, prefix: str = "") -> SheetLine:
+    """Return the last step of a derivation: the share of the line that payload has."""
+    return SheetLine(prefix + _product(derived), (format_rate(derived.bit_s, DERIVATION_DIGITS),), "result")
+
+
+def _parts(sign: str, parts: Iterable[Overhead]) -> Iterator[SheetLine]:
+    for part in parts:
+        yield SheetLine(f"{sign} {part.name}", (f"{part.bytes} bytes",))
+
+
+def _product(derived: Derivation) -> str:
+    line = format_rate(derived.usable_bit_s, 2)
+    if derived.directions > 1:
+        line = f"{derived.directions} × {line}"
+    if not derived.ack_parts:
+        return f"{line} × {derived.payload_bytes} / {derived.wire_bytes}"
+    many = derived.segments
+    return f"{line} × {many} × {derived.payload_bytes} / ({many} × {derived.wire_bytes} + {derived.ack_bytes})"
 
 
 def _source_table(preset: Preset, table: DocumentTable) -> Section:

@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final
 
-from ...engine.model.errors import DecodeError
-from ...engine.model.serialization import decode
-from ...engine.results.json_document import round_figure
 from ..number_text import format_rate
 from . import remedies
-from .budget import FlowView, flow_views
-from .evidence import Evidence
+from .evidence import Evidence, FlowView, flow_views
 from .finding import Finding, rank_findings
 from .rules.link import find_link_limits
 from .rules.loss import find_loss_limits
@@ -53,32 +49,6 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
         if part > 0:
             findings += [_scale(finding, part, evidence) for finding in _apply_rules(view)]
     return rank_findings(_merge(findings)) or (_unexplained(evidence),)
-
-
-def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
-    """Return findings for programs; `share` is null if nothing is expected or nothing is missing."""
-    return [
-        {
-            "code": finding.code,
-            "end": None if finding.end is None else finding.end.value,
-            "share": None if finding.share is None else round_figure(finding.share),
-            "confidence": round_figure(finding.confidence),
-            "text": finding.text,
-            "evidence": finding.evidence,
-            "remedy": finding.remedy,
-        }
-        for finding in findings
-    ]
-
-
-def read_findings(value: object) -> tuple[Finding, ...]:
-    """Return findings from a document; none if it is damaged, since they can be made again from the events."""
-    if not isinstance(value, list):
-        return ()
-    try:
-        return tuple(decode(Finding, item) for item in cast("list[object]", value))
-    except DecodeError:
-        return ()
 
 
 def _apply_rules(view: FlowView) -> Iterator[Finding]:

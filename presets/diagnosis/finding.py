@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, cast
 
+from ...engine.model.errors import DecodeError
 from ...engine.model.plan import End
+from ...engine.model.serialization import decode
+from ...engine.results.json_document import round_figure
 
 FindingCode = Literal[
     "at-expected",
@@ -40,8 +43,6 @@ FindingCode = Literal[
 ]
 """The stable name of a finding, for programs."""
 
-FINDING_CODES: Final[tuple[FindingCode, ...]] = get_args(FindingCode)
-
 # A finding of a lower rank is no answer.
 _MIN_RANK: Final = 0.08
 
@@ -74,3 +75,29 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that explain something, the one of the highest rank first."""
     relevant = [finding for finding in findings if finding.rank >= _MIN_RANK]
     return tuple(sorted(relevant, key=lambda finding: -finding.rank))
+
+
+def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
+    """Return findings for programs; `share` is null if nothing is expected or nothing is missing."""
+    return [
+        {
+            "code": finding.code,
+            "end": None if finding.end is None else finding.end.value,
+            "share": None if finding.share is None else round_figure(finding.share),
+            "confidence": round_figure(finding.confidence),
+            "text": finding.text,
+            "evidence": finding.evidence,
+            "remedy": finding.remedy,
+        }
+        for finding in findings
+    ]
+
+
+def read_findings(value: object) -> tuple[Finding, ...]:
+    """Return findings from a document; none if it is damaged, since they can be made again from the events."""
+    if not isinstance(value, list):
+        return ()
+    try:
+        return tuple(decode(Finding, item) for item in cast("list[object]", value))
+    except DecodeError:
+        return ()

@@ -1,20 +1,207 @@
-"""Live diagnosis: the findings of the last seconds of a run in progress, stable enough to be read.
+"""Live diagnosis: a run's events become evidence, and evidence becomes findings.
 
-Pure: time is that of the samples. Findings are made once a second. A new first finding replaces the displayed one
-only after it has been the first for two seconds, so that the reason does not flicker.
+Pure: time is that of the samples. Warm-up is excluded, as everywhere. A period is stored as sums and histograms,
+so a day's run takes no more memory than a minute's. Findings are made once a second. Another finding takes the
+first place only after it has been the strongest for two seconds, so that the displayed reason does not flicker.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
-from ...engine.model.events import Event, Sampled
-from ...engine.model.plan import SECOND_NS
-from .collect import CeilingLookup, EvidenceCollector, no_ceiling
+from ...engine.model.events import Changed, Event, Expectation, ExpectedRate, Opened, Sampled, Started
+from ...engine.model.plan import SECOND_NS, Direction, End, Settings, sender_of
+from ...engine.model.samples import CoreTimes
+from ...engine.model.socket_info import SocketInfo
+from ...engine.results.accumulators import RecentSamples, SampleOrder, SampleSum
 from .diagnose import diagnose
-from .evidence import LinkEvidence
+from .evidence import CoreLoad, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .finding import Finding
 
+RECENT_NS: Final = 3 * SECOND_NS
+# CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
+MIN_SPAN_NS: Final = SECOND_NS // 2
 _INTERVAL_NS: Final = SECOND_NS
 _MIN_RIVAL_NS: Final = 2 * SECOND_NS
+
+
+CeilingLookup = Callable[[Settings], int | None]
+"""Returns the rate that this machine reaches on loopback under some settings; None if unknown."""
+
+
+def no_ceiling(_settings: Settings) -> None:
+    """Return None: the machine's ceiling is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """The settings and start of a period, and the sums over some of its samples."""
+
+    settings: Settings
+    expectation: Expectation
+    start_ns: int
+    sums: SampleSum
+
+    @property
+    def flows(self) -> tuple[Direction, ...]:
+        return self.settings.direction.flows
+
+    @property
+    def span_ns(self) -> int:
+        """The shortest time that a receiver measured."""
+        return min(self.sums.received[flow].span_ns for flow in self.flows)
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether both ends measured long enough for a finding."""
+        return self.span_ns >= MIN_SPAN_NS and all(end.span_ns >= MIN_SPAN_NS for end in self.sums.ends.values())
+
+
+class EvidenceCollector:
+    """Sums up a run's events for the rules. You must feed it every event, in order.
+
+    `link` describes the nominal link; `ceiling` looks up the rate that this machine reaches on loopback.
+    """
+
+    def __init__(
+        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingLookup = no_ceiling
+    ) -> None:
+        self._link = link
+        self.pass_percent = pass_percent
+        self._ceiling = ceiling
+        self._started: Started | None = None
+        self._now: _Period | None = None
+        self._last: _Period | None = None
+        self._recent = RecentSamples(RECENT_NS)
+        self._order = SampleOrder()
+        self._sockets: dict[tuple[End, Direction, int], SocketInfo] = {}
+
+    def feed(self, event: Event) -> None:
+        """Process the run's next event."""
+        match event:
+            case Sampled():
+                self._sample(event)
+            case Started():
+                self._started = event
+                self._now = _Period(event.plan.settings, event.expectation, 0, SampleSum(event.plan.workload))
+            case Changed() if self._started is not None:
+                if self._now is not None and self._now.is_long_enough:
+                    self._last = self._now
+                sums = SampleSum(self._started.plan.workload)
+                self._now = _Period(event.settings, event.expectation, event.elapsed_ns, sums)
+                self._recent.clear()
+            case Opened():
+                socket = event.facts
+                self._sockets[socket.end, socket.direction, socket.session] = socket
+            case _:
+                pass
+
+    def period_evidence(self) -> Evidence | None:
+        """Return the evidence of the last period that lasted long enough; None if none did."""
+        period = self._now if self._now is not None and self._now.is_long_enough else self._last
+        return None if period is None else self._evidence(period)
+
+    def recent_evidence(self) -> Evidence | None:
+        """Return the evidence of the last seconds under the current settings; None if they are too short."""
+        if self._now is None:
+            return None
+        recent = replace(self._now, sums=self._recent.sum(self._now.sums.workload, self._now.flows))
+        return self._evidence(recent) if recent.is_long_enough else None
+
+    def _sample(self, event: Sampled) -> None:
+        if not self._order.admits(event.sample) or event.warmup:
+            return
+        now = self._now
+        if now is None or event.settings != now.settings or event.sample.elapsed_ns <= now.start_ns:
+            return  # a late sample of an earlier period
+        now.sums.add(event.sample, now.flows)
+        self._recent.add(event.sample)
+
+    def _evidence(self, period: _Period) -> Evidence:
+        assert self._started is not None  # noqa: S101 - sums are made when a run starts
+        rate = _expected_rate(period)
+        expected_bit_s = None if rate is None else float(rate.bit_s)
+        parts = tuple(
+            self._flow(period.sums, flow, None if expected_bit_s is None else expected_bit_s / len(period.flows))
+            for flow in period.flows
+        )
+        bit_s = sum(part.bit_s for part in parts)
+        return Evidence(
+            workload=period.sums.workload,
+            direction=period.settings.direction,
+            sessions=period.settings.sessions,
+            window_bytes=period.settings.window_bytes,
+            span_ns=period.span_ns,
+            bit_s=bit_s,
+            flows=parts,
+            near=self._end(period.sums, End.NEAR),
+            far=self._end(period.sums, End.FAR),
+            expected_bit_s=expected_bit_s,
+            pass_percent=self.pass_percent,
+            link=self._link,
+            ceiling_bit_s=self._ceiling(period.settings),
+            beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
+        )
+
+    def _end(self, sums: SampleSum, end: End) -> EndEvidence:
+        assert self._started is not None  # noqa: S101 - see above
+        host = self._started.near if end is End.NEAR else self._started.far
+        usage = sums.ends[end]
+        return EndEvidence(
+            end=end,
+            hostname=host.hostname,
+            system=host.system,
+            cores=tuple(_core_load(core) for core in usage.cores),
+            busiest_worker=usage.worker_share,
+            process=usage.process_share,
+            nic=host.nic,
+            counts=usage.nic,
+            tcp=host.tcp,
+        )
+
+    def _flow(self, sums: SampleSum, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
+        received, sent = sums.received[flow], sums.sent[flow]
+        sending_end = sender_of(flow, sums.workload)
+        sender = self._socket(sending_end, flow)
+        receiver = self._socket(sending_end.other, flow)
+        return FlowEvidence(
+            direction=flow,
+            bit_s=received.bit_s or 0.0,
+            expected_bit_s=expected_bit_s,
+            busy=sent.time_share("busy_us"),
+            rwnd_limited=sent.time_share("rwnd_limited_us"),
+            sndbuf_limited=sent.time_share("sndbuf_limited_us"),
+            retransmits=sent.retransmits,
+            retransmitted=sent.retransmitted_share,
+            rtt_us=sent.median("rtt_us"),
+            min_rtt_us=sent.min_rtt_us,
+            cwnd_bytes=sent.median("cwnd_bytes"),
+            mss_bytes=sent.median("mss_bytes"),
+            pacing_bit_s=sent.median("pacing_bit_s"),
+            delivery_bit_s=sent.median("delivery_bit_s"),
+            peer_window_bytes=sent.median("peer_window_bytes"),
+            out_of_order=received.out_of_order,
+            congestion=sender.congestion if sender else None,
+            timestamps=sender.timestamps if sender else None,
+            window_scaling=sender.window_scaling if sender else None,
+            send_window_bytes=sender.window_granted_bytes if sender else None,
+            receive_window_bytes=receiver.window_granted_bytes if receiver else None,
+        )
+
+    def _socket(self, end: End, flow: Direction) -> SocketInfo | None:
+        """Return the socket of a direction's first known session: the others have the same options."""
+        keys = [key for key in self._sockets if key[:2] == (end, flow)]
+        return self._sockets[min(keys, key=lambda key: key[2])] if keys else None
+
+
+def _expected_rate(period: _Period) -> ExpectedRate | None:
+    rate = period.expectation[period.settings.direction]
+    return None if rate is None or rate.bit_s <= 0 else rate
+
+
+def _core_load(core: CoreTimes) -> CoreLoad:
+    whole_ns = max(1, core.busy_ns + core.idle_ns)
+    return CoreLoad(*(ns / whole_ns for ns in (core.user_ns, core.system_ns, core.softirq_ns, core.steal_ns)))
 
 
 class StableFindings:

@@ -15,10 +15,9 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.baseline import baseline_toml
-from linkgauge.presets.catalog import Catalog, load_catalog
+from linkgauge.presets.catalog import Catalog, PresetProblem, load_catalog, parse_preset_file
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import LinkSpec
-from linkgauge.presets.schema import PresetProblem, parse_preset_file
 
 CPU = CpuSummary(None, None, None, None)
 TCP = TcpSummary(None, None, None, None, None, None)

@@ -32,9 +32,9 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.near.run import open_run
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.diagnosis.collect import EvidenceCollector
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence, link_evidence
+from linkgauge.presets.diagnosis.live import EvidenceCollector
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.lab_link import NO_FAULTS, Faults, plan_lab_link
 from linkgauge.presets.wire import DEFAULT_VARIANT

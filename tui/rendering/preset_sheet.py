@@ -10,8 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...presets.derivation import SheetLine
-from ...presets.sheet import Section, Sheet
+from ...presets.sheet import Section, Sheet, SheetLine
 from ..text.numbers import sanitize
 
 _STYLES: Final = {"plain": "", "head": "dim", "result": "bold", "slip": "yellow", "note": "dim italic"}

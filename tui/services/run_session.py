@@ -27,11 +27,9 @@ from ...engine.results.json_document import build_document
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.summary import Summary
-from ...presets.diagnosis.collect import CeilingLookup, no_ceiling
-from ...presets.diagnosis.diagnose import findings_json
 from ...presets.diagnosis.evidence import link_evidence
-from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.diagnosis.finding import Finding, findings_json
+from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge

@@ -14,7 +14,7 @@ from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunRecord
 from ...presets.catalog import Catalog
-from ...presets.diagnosis.diagnose import findings_json, read_findings
+from ...presets.diagnosis.finding import findings_json, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset

@@ -13,8 +13,7 @@ from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, check_port, is_ssh_address
 from ...engine.model.plan import MAX_CORES, MAX_SESSIONS, SECOND_NS, Direction
 from ...engine.results.sweep import MAX_POINTS
-from ...presets.preset import TUNNELS, Tunnel
-from ...presets.schema import MAX_MTU_BYTES, MIN_MTU_BYTES
+from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 
 T = TypeVar("T")
 

@@ -17,8 +17,7 @@ from typing import Final
 from ....engine.model.plan import SECOND_NS, Direction
 from ...number_text import format_rate
 from .. import remedies
-from ..budget import FlowView, end_name
-from ..evidence import EndEvidence, LinkEvidence
+from ..evidence import EndEvidence, FlowView, LinkEvidence, end_name
 from ..finding import Finding
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included

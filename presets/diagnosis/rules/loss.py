@@ -17,8 +17,7 @@ from typing import Final
 
 from ...number_text import format_rate
 from .. import remedies
-from ..budget import MIN_SHARE, FlowView, end_name
-from ..evidence import EndEvidence
+from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name
 from ..finding import Finding
 
 _HIGH_LOSS: Final = 0.003

@@ -17,7 +17,7 @@ from typing import Final
 from ....engine.model.plan import Direction
 from ...number_text import format_rate
 from .. import remedies
-from ..budget import MIN_SHARE, FlowView
+from ..evidence import MIN_SHARE, FlowView
 from ..finding import Finding
 
 _PACING_GAIN: Final = 1.3  # BBR paces at up to 1.25 times the rate at which data arrives

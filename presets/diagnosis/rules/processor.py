@@ -17,8 +17,7 @@ from typing import Final
 
 from ....engine.model.host_info import lacks_offloads
 from .. import remedies
-from ..budget import MIN_SHARE, FlowView, end_name
-from ..evidence import CoreLoad, EndEvidence
+from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, FlowView, end_name
 from ..finding import Finding
 
 # Not 1.0: the counters of a core move in steps of 10 ms, and wake-ups take time.

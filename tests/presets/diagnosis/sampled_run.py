@@ -6,8 +6,7 @@ from linkgauge.engine.model.events import Expectation, ExpectedRate, Sampled, St
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, NicCounts, Sample, SessionSample
-from linkgauge.presets.diagnosis.collect import EvidenceCollector
-from linkgauge.presets.diagnosis.live import LiveDiagnosis
+from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis
 
 QUARTER_NS = SECOND_NS // 4
 HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")

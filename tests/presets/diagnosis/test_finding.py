@@ -1,6 +1,7 @@
 """Findings: which of them are an answer, and in what order."""
 
-from linkgauge.presets.diagnosis.finding import Finding, rank_findings
+import pytest
+from linkgauge.presets.diagnosis.finding import Finding, rank_findings, read_findings
 
 
 def finding(share: float | None, confidence: float, weight: float = 0.0) -> Finding:
@@ -24,3 +25,9 @@ def test_where_nothing_is_expected_findings_are_ranked_by_the_time_they_cost() -
     short, long = finding(None, 0.9, weight=0.2), finding(None, 0.9, weight=0.8)
     assert rank_findings([short, long]) == (long, short)
     assert finding(0.5, 1.0, weight=0.9).rank == 0.5
+
+
+@pytest.mark.parametrize("damaged", [None, {}, "x", [1], [{"code": "no-such"}], [{"code": "loss"}]])
+def test_damaged_findings_of_a_run_log_read_as_none(damaged: object) -> None:
+    """The run log is a file, and files get changed."""
+    assert read_findings(damaged) == ()

@@ -3,12 +3,78 @@
 from dataclasses import replace
 from typing import Any
 
-from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate
-from linkgauge.engine.model.plan import SECOND_NS, Settings
+from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
+from linkgauge.engine.model.samples import NicCounts
+from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.presets.diagnosis.finding import Finding
-from linkgauge.presets.diagnosis.live import LiveDiagnosis, StableFindings
+from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis, StableFindings
 
 from .sampled_run import EXPECTED, QUARTER_NS, fed, started
+
+
+def test_shares_of_time_are_means_over_the_sessions() -> None:
+    """Two sessions of 200 ms busy in 250 are busy for four fifths of the time."""
+    gatherer = EvidenceCollector()
+    gatherer.feed(started())
+    gatherer.feed(Opened(SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 57_344, 1_448, True, True, True)))
+    fed(gatherer, 0, 8)
+    evidence = gatherer.period_evidence()
+    assert evidence is not None
+    (flow,) = evidence.flows
+    assert (flow.busy, flow.rwnd_limited, flow.sndbuf_limited) == (0.8, 0.6, 0.0)
+    assert (flow.bit_s, flow.expected_bit_s, evidence.bit_s) == (50e6, 1e8, 50e6)
+    assert (flow.rtt_us, flow.min_rtt_us, flow.cwnd_bytes, flow.out_of_order) == (2_000, 500, 14_480, 32)
+    assert flow.retransmitted is not None
+    assert abs(flow.retransmitted - 1_448 / (781_250 + 1_448)) < 1e-9
+    assert (flow.congestion, flow.send_window_bytes, flow.receive_window_bytes) == ("cubic", 57_344, None)
+    assert evidence.near.cores[0].user == 0.4
+    assert (evidence.near.busiest_worker, evidence.near.process) == (0.2, 0.36)
+    assert evidence.far.counts == NicCounts(80, 160, 8, 16, 24)
+
+
+def test_warm_up_is_left_out_and_too_little_is_nothing() -> None:
+    """Less than half a second of both ends says nothing."""
+    gatherer = EvidenceCollector()
+    assert gatherer.period_evidence() is gatherer.recent_evidence() is None
+    gatherer.feed(started())
+    fed(gatherer, 0, 4, warmup=True)
+    fed(gatherer, 4, 5)
+    assert gatherer.period_evidence() is gatherer.recent_evidence() is None
+    fed(gatherer, 5, 6)
+    assert gatherer.period_evidence() is not None
+
+
+def test_a_change_that_comes_last_leaves_the_stretch_before_it() -> None:
+    """What was measured for a moment under the new settings is no evidence yet; late samples are no part of it."""
+    gatherer = EvidenceCollector()
+    gatherer.feed(started())
+    fed(gatherer, 0, 8)
+    five = Settings(sessions=5)
+    gatherer.feed(Changed(2 * SECOND_NS, five, Expectation()))
+    fed(gatherer, 8, 9, five)
+    fed(gatherer, 8, 12)
+    evidence = gatherer.period_evidence()
+    assert evidence is not None
+    assert evidence.sessions == 1
+    assert gatherer.recent_evidence() is None
+    fed(gatherer, 12, 16, five)
+    evidence = gatherer.period_evidence()
+    assert evidence is not None
+    assert (evidence.sessions, evidence.expected_bit_s) == (5, None)
+
+
+def test_the_recent_past_is_three_seconds() -> None:
+    """What limited before is not what limits now."""
+    watch = EvidenceCollector()
+    watch.feed(started())
+    fed(watch, 0, 40)
+    fed(watch, 40, 52, rwnd_limited_us=0)
+    recent, whole = watch.recent_evidence(), watch.period_evidence()
+    assert recent is not None
+    assert whole is not None
+    assert recent.flows[0].rwnd_limited == 0
+    assert (whole.flows[0].rwnd_limited or 0) > 0.4
 
 
 def test_what_no_such_link_carries_is_the_one_finding() -> None:

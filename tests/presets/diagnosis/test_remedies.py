@@ -1,10 +1,14 @@
 """Remedies: commands for the operating system of the end."""
 
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.host_info import TcpSysctls
 from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.serialization import decode
+from linkgauge.presets.diagnosis.evidence import Evidence
 from linkgauge.presets.diagnosis.remedies import (
     format_window,
     round_window,
@@ -52,3 +56,22 @@ def test_an_interface_is_set_with_the_tools_of_its_system() -> None:
     assert set_mtu(mac, 1_500) == "at the far end: ifconfig eth0 mtu 1500"
     assert show_nic(linux) == "at the far end: ethtool eth0"
     assert show_nic_errors(mac) == show_queue(mac) == show_nic(mac) == "at the far end: ifconfig eth0"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("window-below-bdp", "--window 512K"),
+        ("window-clamped", "at the near end: sysctl -w net.ipv4.tcp_rmem='4096 131072 1048576'"),
+        ("window-scaling-off", "at the near end: sysctl -w net.ipv4.tcp_window_scaling=1"),
+        ("loss", "ip -s -s link show"),
+        ("path-slow", "tc -s qdisc show dev near0"),
+        ("mtu-mismatch", "at the far end: ip link set far0 mtu 1500"),
+        ("core-saturated", "ps -eo pid,psr,pcpu,comm"),
+        ("offloads-off", "at the near end: ethtool -K near0 tso on gso on gro on"),
+    ],
+)
+def test_the_remedy_of_a_recorded_run_undoes_the_fault_of_its_link(name: str, remedy: str) -> None:
+    """The command reverses what was done to the link."""
+    scenario = tomllib.loads((Path(__file__).parent / "scenarios" / f"{name}.toml").read_text(encoding="utf-8"))
+    assert remedy in first(decode(Evidence, scenario["evidence"])).remedy

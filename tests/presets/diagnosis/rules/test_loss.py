@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.samples import NicCounts
-from linkgauge.presets.diagnosis.budget import flow_views
+from linkgauge.presets.diagnosis.evidence import flow_views
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.rules.loss import find_loss_limits
 
