@@ -4,7 +4,7 @@ import asyncio
 import csv
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,19 +20,20 @@ from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
 from ..services.run_log_access import open_run_log
-from ..services.sweeps import SweepRunner, load_results, result_from_run, save_sweep
+from ..services.run_session import RunSession, open_run_session
+from ..services.sweeps import load_results, missing_points, run_points, save_sweep
 from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_json
 from .exit_status import INCOMPLETE, PASS
 from .live_line import LiveLine
 from .output import PROGRAM, emit_json, emit_rich, print_stderr
-from .preset_option import choose_preset
+from .preset_option import PresetChoice, choose_preset
 from .signals import RunStopper, handle_signals
 
 
 @dataclass(frozen=True, slots=True)
 class SweepJob:
-    """A sweep and its outputs. With a catalog as preset, the one that fits the link is choice."""
+    """A sweep and its outputs. With a catalog as preset, the one that fits the link is chosen."""
 
     sweep: Sweep
     preset: Preset | Catalog | None
@@ -69,10 +70,9 @@ def run_sweep(job: SweepJob) -> int:
 
 def _run_missing(job: SweepJob, log: RunLog | None, progress: "_Progress") -> None:
     """Run the points without a result. After the first result an error is printed and ends the sweep."""
-    done = {cell.point for cell in progress.cells}
-    todo = [point for point in job.sweep.points if point not in done]
-    if done and todo:
-        print_stderr(f"{len(done)} of {len(job.sweep.points)} runs are there already")
+    todo = missing_points(job.sweep, progress.cells)
+    if progress.cells and todo:
+        print_stderr(f"{len(progress.cells)} of {len(job.sweep.points)} runs are there already")
     if not todo:
         return
     try:
@@ -84,12 +84,11 @@ def _run_missing(job: SweepJob, log: RunLog | None, progress: "_Progress") -> No
 
 
 class _Progress:
-    """The results so far and the remaining time. `sweep` has its preset once that is choice."""
+    """The results so far, and their lines above the live line. `sweep` has its preset once that is chosen."""
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
         self.cells: list[SweepResult] = []
-        self._total = len(sweep.points)
         self._axes = sweep.varied_axes or ("sessions", "window_bytes")
         self._started = time.monotonic()
         self._done = 0
@@ -98,61 +97,77 @@ class _Progress:
         """Add a result; return its progress line."""
         self.cells.append(cell)
         self._done += 1
-        left = self._total - len(self.cells)
+        total = len(self.sweep.points)
+        left = total - len(self.cells)
         seconds = round((time.monotonic() - self._started) / self._done * left)
         rest = f", about {numbers.clock(seconds * 1_000_000_000)} left" if left else ""
-        number = f"{len(self.cells)}/{self._total}"
-        return f"{number}  {point_words(cell.point, self._axes)}: {result_words(cell)}{rest}"
+        return f"{len(self.cells)}/{total}  {point_words(cell.point, self._axes)}: {result_words(cell)}{rest}"
+
+
+class _LiveProgress:
+    """The observer of a sweep: shows each run in the live line, and stops it at a signal."""
+
+    def __init__(self, progress: _Progress, live: LiveLine, stopper: RunStopper) -> None:
+        self._progress, self._live, self._stopper = progress, live, stopper
+        self._run: RunSession | None = None
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopper.received > 0
+
+    def begin_point(self, point: SweepPoint, run: RunSession) -> None:  # noqa: ARG002 (the line shows its figures)
+        self._run = self._stopper.run = run
+
+    def advance(self) -> None:
+        if self._run is not None:
+            for interval in self._run.intervals:
+                self._live.show(interval, self._run.meter)
+
+    def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
+        self._stopper.run = None
+        if result is not None:
+            self._live.print_above(self._progress.add(result))
+        elif not self.is_stopping:
+            self._live.print_above(f"{point_words(point)}: {detail}")
 
 
 async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
-    base = job.sweep.base
     stopper = RunStopper()
     with handle_signals(stopper.receive):
         try:
             async with ForkServerLease(), open_far_end(with_access(job.peer)) as far, AsyncExitStack() as stack:
                 # Not earlier: ssh may ask for something on the terminal while it connects.
-                live = stack.enter_context(LiveLine(base, str(job.peer)))
-                runner = await _open_runner(job, log, far, live)
-                progress.sweep = runner.sweep
-                for point in todo:
-                    cell = await _run_point(runner, point, stopper, live)
-                    if cell is None:
-                        return
-                    live.print_above(progress.add(cell))
+                live = stack.enter_context(LiveLine(job.sweep.base, str(job.peer)))
+                choice = await _choose_preset(job, log, far, live)
+                if choice.preset is not None:
+                    progress.sweep = replace(job.sweep, preset=choice.preset.id)
+
+                def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
+                    return open_run_session(
+                        point.to_plan(job.sweep.base),
+                        choice.preset,
+                        job.peer,
+                        log=log,
+                        group=job.sweep.group,
+                        far_end=far,
+                        variant=choice.variant,
+                    )
+
+                await run_points(todo, open_run, _LiveProgress(progress, live, stopper))
         except asyncio.CancelledError:
             if not stopper.received:
                 raise
 
 
-async def _open_runner(job: SweepJob, log: RunLog | None, far: FarEnd, live: LiveLine) -> SweepRunner:
-    """Choose the preset, store it with the definition, and return the runner of the points."""
+async def _choose_preset(job: SweepJob, log: RunLog | None, far: FarEnd, live: LiveLine) -> PresetChoice:
+    """Choose the preset, and store it with the definition of the sweep."""
     choice = await choose_preset(job.preset, job.variant, far)
     for notice in choice.notices:
         live.print_above(notice)
-    sweep = job.sweep if choice.preset is None else replace(job.sweep, preset=choice.preset.id)
     if log is not None:
+        sweep = job.sweep if choice.preset is None else replace(job.sweep, preset=choice.preset.id)
         save_sweep(sweep, choice.variant)
-    return SweepRunner(sweep, choice.preset, job.peer, log, far, choice.variant)
-
-
-async def _run_point(
-    runner: SweepRunner, point: SweepPoint, stopper: RunStopper, live: LiveLine
-) -> SweepResult | None:
-    """Run one point; return its result, None without one."""
-    if stopper.received:
-        return None
-    async with runner.run_point(point) as session:
-        stopper.run = session
-        async for _event in session:
-            for interval in session.intervals:
-                live.show(interval, session.meter)
-        stopper.run = None
-    outcome = session.outcome
-    cell = None if outcome is None else result_from_run(point, outcome.run_id, outcome.summary)
-    if cell is None and not stopper.received and outcome is not None:
-        live.print_above(f"{point_words(point)}: {outcome.summary.end.detail}")
-    return cell
+    return choice
 
 
 def _write_result(job: SweepJob, cells: Sequence[SweepResult]) -> None:

@@ -7,30 +7,29 @@ small file next to the log. Together they give the results so far.
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import SystemRandom
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from ...engine.host.atomic_write import write_atomically
 from ...engine.model.errors import DecodeError, PlanError, RunLogError
-from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
-from ...engine.near.connect import FarEnd
 from ...engine.results.meter import replay
 from ...engine.results.run_log import RunLog, new_run_id
-from ...engine.results.summary import Summary
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...presets.catalog import Catalog
-from ...presets.preset import DocumentSweep, Preset
+from ...presets.preset import DocumentSweep
 from ...presets.wire import DEFAULT_VARIANT, Variant
+from ..interfaces import RunHandle
 from ..text import parsing
 from .config import data_dir
-from .run_session import RunSession, open_run_session
+
+R_contra = TypeVar("R_contra", bound=RunHandle, contravariant=True)
 
 DEFAULT_SECONDS: Final = "3"
 GROUP_PREFIX: Final = "sweep-"
@@ -143,37 +142,55 @@ def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
     return list(results.values())
 
 
-def result_from_run(point: SweepPoint, run_id: str, summary: Summary) -> SweepResult | None:
-    """Return the result of a run; None if it broke off or measured nothing."""
-    is_complete = summary.end.reason.is_regular and summary.measured.total is not None
-    return SweepResult(point, run_id, summary) if is_complete else None
+class SweepObserver(Protocol[R_contra]):
+    """Receiver of a sweep's progress. For each point: `begin_point`, `advance` after each event, `end_point`."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no further point may begin."""
+        ...
+
+    def begin_point(self, point: SweepPoint, run: R_contra) -> None:
+        """Note the run of a point; its events follow."""
+        ...
+
+    def advance(self) -> None:
+        """Note an event of the current run."""
+        ...
+
+    def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
+        """Note the end of the current run; without a result, `detail` says why."""
+        ...
+
+
+async def run_points(
+    points: Iterable[SweepPoint],
+    open_run: Callable[[SweepPoint], AbstractAsyncContextManager[R_contra]],
+    observer: SweepObserver[R_contra],
+) -> None:
+    """Run the points one after the other, until the observer is stopping.
+
+    A run that breaks off does not end the sweep: its point has no result, and can be run again later. An error at
+    the opening of a run does end it, because the next point would fail likewise. Raises LinkgaugeError for that.
+    """
+    for point in points:
+        if observer.is_stopping:
+            return
+        async with open_run(point) as run:
+            observer.begin_point(point, run)
+            async for _event in run:
+                observer.advance()
+            summary = run.meter.summary()
+        is_complete = summary.end.reason.is_regular and summary.measured.total is not None
+        result = SweepResult(point, run.run_id, summary) if is_complete else None
+        observer.end_point(point, result, summary.end.detail)
+
+
+def missing_points(sweep: Sweep, results: Iterable[SweepResult]) -> list[SweepPoint]:
+    """Return the points without a result, in the order of the sweep."""
+    done = {result.point for result in results}
+    return [point for point in sweep.points if point not in done]
 
 
 def _folder() -> Path:
     return data_dir() / _FOLDER
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRunner:
-    """Opens the runs of a sweep, one at a time, against one far end. `variant` has the options of the link."""
-
-    sweep: Sweep
-    preset: Preset | None
-    peer: Peer
-    log: RunLog | None
-    far_end: FarEnd
-    variant: Variant = DEFAULT_VARIANT
-
-    @asynccontextmanager
-    async def run_point(self, point: SweepPoint) -> AsyncGenerator[RunSession]:
-        """Start the run of a point; see `open_run_session`."""
-        async with open_run_session(
-            point.to_plan(self.sweep.base),
-            self.preset,
-            self.peer,
-            log=self.log,
-            group=self.sweep.group,
-            far_end=self.far_end,
-            variant=self.variant,
-        ) as session:
-            yield session

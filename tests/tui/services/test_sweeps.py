@@ -1,12 +1,21 @@
-"""Sweeps: their definition is stored with the options of the link."""
+"""Sweeps: their definition is stored with the options of the link, and one loop runs their points."""
 
 import json
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.near.connect import open_far_end
+from linkgauge.engine.results.sweep import SweepPoint, SweepResult
+from linkgauge.engine.workers.fork_client import ForkServerLease
 from linkgauge.presets.wire import Variant
-from linkgauge.tui.services.sweeps import find_sweep, save_sweep
+from linkgauge.tui.services.run_session import RunSession, open_run_session
+from linkgauge.tui.services.sweeps import find_sweep, missing_points, run_points, save_sweep
 
 from ..sweep_example import SWEEP
 
@@ -25,3 +34,54 @@ def test_a_sweep_is_saved_with_the_options_of_its_link(tmp_path: Path, monkeypat
     del kept["link_options"]
     path.write_text(json.dumps(kept), encoding="utf-8")
     assert find_sweep("sweep-a") == (SWEEP, Variant())
+
+
+class Breaker:
+    """An observer that breaks off the first run, and stops the sweep after `limit` points."""
+
+    def __init__(self, limit: int) -> None:
+        self.ends: list[tuple[SweepPoint, SweepResult | None, str]] = []
+        self.events = 0
+        self._limit = limit
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether enough points have run."""
+        return len(self.ends) >= self._limit
+
+    def begin_point(self, point: SweepPoint, run: RunSession) -> None:  # noqa: ARG002
+        """Break off the first run."""
+        if not self.ends:
+            run.stop(Reason.FAILED, "the cable was pulled")
+
+    def advance(self) -> None:
+        """Count an event."""
+        self.events += 1
+
+    def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
+        """Note the end of a point."""
+        self.ends.append((point, result, detail))
+
+
+async def test_a_run_that_breaks_off_leaves_its_point_missing_and_the_sweep_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real runs over loopback; the observer ends the sweep before its last point."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    sweep = replace(SWEEP, base=replace(SWEEP.base, duration_ns=SECOND_NS // 2))
+    broken, measured, _ = sweep.points[:3]
+    observer = Breaker(limit=2)
+    async with ForkServerLease(), open_far_end(LOOPBACK) as far:
+
+        def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
+            return open_run_session(point.to_plan(sweep.base), None, LOOPBACK, log=None, far_end=far)
+
+        await run_points(sweep.points[:3], open_run, observer)
+    assert [point for point, _, _ in observer.ends] == [broken, measured]
+    results = [result for _, result, _ in observer.ends]
+    assert results[0] is None
+    assert observer.ends[0][2] == "the cable was pulled"
+    assert results[1] is not None
+    assert results[1].point == measured
+    assert observer.events > 4
+    assert set(missing_points(sweep, [results[1]])) == {*sweep.points} - {measured}

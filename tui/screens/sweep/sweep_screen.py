@@ -8,6 +8,7 @@ import logging
 import time
 from asyncio import to_thread
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -32,9 +33,10 @@ from ...actions import ScreenKind, bindings
 from ...interfaces import ExportFormat, ExportRuns, RunHandle, Sweeps
 from ...rendering.styles import MUTED, SERIES_STYLES
 from ...services.run_comparison import LETTERS
-from ...services.sweeps import result_from_run
+from ...services.sweeps import missing_points, run_points
 from ...state.cockpit import CockpitState
 from ...text import numbers
+from ...text.sweep import point_words
 from ...widgets.history.overlay_plot import OverlayPlot
 from ...widgets.history.sweep_map import best_lines, knee_lines, map_lines, overlay_lines
 from ..base_screen import ActionScreen, app_of
@@ -96,6 +98,7 @@ class SweepScreen(ActionScreen):
     class PointEnded(Message):
         """The run of a point has ended; `result` is None if it measured nothing."""
 
+        point: SweepPoint
         result: SweepResult | None
         detail: str
 
@@ -152,22 +155,30 @@ class SweepScreen(ActionScreen):
         try:
             results = await to_thread(self._sweeps.begin, self._sweep)
             self.post_message(self.ResultsLoaded(results))
-            done = {result.point for result in results}
-            for point in self._sweep.points:
-                if point not in done and not self._progress.is_stopping:
-                    await self._carry_out_point(point)
+            await run_points(missing_points(self._sweep, results), self._open_run, self)
         except LinkgaugeError as error:
             self.post_message(self.SweepStopped(str(error)))
         else:
             self.post_message(self.SweepStopped())
 
-    async def _carry_out_point(self, point: SweepPoint) -> None:
-        async with self._sweeps.run_point(self._sweep, point, self._preset, self._peer) as run:
-            self.post_message(self.PointStarted(point, run))
-            async for _event in run:
-                pass
-            summary = run.meter.summary()
-        self.post_message(self.PointEnded(result_from_run(point, run.run_id, summary), summary.end.detail))
+    def _open_run(self, point: SweepPoint) -> AbstractAsyncContextManager[RunHandle]:
+        return self._sweeps.run_point(self._sweep, point, self._preset, self._peer)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether a person has stopped the sweep."""
+        return self._progress.is_stopping
+
+    def begin_point(self, point: SweepPoint, run: RunHandle) -> None:
+        """Post the run of a point."""
+        self.post_message(self.PointStarted(point, run))
+
+    def advance(self) -> None:
+        """Nothing: the screen shows whole runs."""
+
+    def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
+        """Post the result of a point."""
+        self.post_message(self.PointEnded(point, result, detail))
 
     def _start(self) -> None:
         self._progress.start()
@@ -195,7 +206,10 @@ class SweepScreen(ActionScreen):
         self._progress.end_point(message.result)
         if message.result is None and not self._progress.is_stopping:
             self.notify(
-                numbers.sanitize(message.detail), title="a run came to nothing", severity="warning", markup=False
+                numbers.sanitize(f"{point_words(message.point)}: {message.detail}"),
+                title="a run came to nothing",
+                severity="warning",
+                markup=False,
             )
         self._show()
 
