@@ -25,10 +25,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/commands/endpoint": "tests/end_to_end/test_service.py, tests/tui/cli/test_main.py",
     "tui/cli/commands/lab": "tests/end_to_end/test_lab_command.py",
     "tui/cli/commands/run": "tests/end_to_end/test_command_line.py, tests/tui/cli/test_main.py",
-    "tui/cli/render/comparison": "a printer of rows: rows in tests/tui/text/test_comparison.py (no test prints them)",
-    "tui/cli/render/findings": "a printer of rows: tests/end_to_end/test_command_line.py",
-    "tui/cli/render/preset": "a printer of rows: tests/tui/cli/commands/test_presets.py",
-    "tui/cli/render/run_list": "a printer of rows: rows in tests/tui/text/test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
+    "tui/cli/render/runs": "a printer of rows: rows in tests/tui/text/test_comparison.py and test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/text/test_sweep.py, printed in tests/tui/cli/commands/test_sweep.py",
 }
 
@@ -52,7 +49,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
 # written, how it is drawn, how it is asked for.
 SAME_ROLE = {
     *("app", "ceiling", "comparison", "endpoint", "plan", "preset"),
-    *("run", "run_list", "session", "summary", "sweep"),
+    *("run", "runs", "session", "summary", "sweep"),
 }
 
 

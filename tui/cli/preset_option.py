@@ -1,16 +1,23 @@
-"""The choice of a test's preset: by its id, or by the network interfaces of both ends."""
+"""The preset and the pass mark of a test: as typed, as in the user's settings, or by both ends' interfaces."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ...engine.model.errors import PlanError
-from ...engine.near.connect import FarEnd
 from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant
 from ...presets.preset import Preset
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..services.preset_choice import pick_preset
-from .user_settings import load_catalog_with_warnings
+from ..services.config import config_dir
+from ..services.preferences import FILE_NAME, read_preferences
+from ..services.user_presets import load_presets, problem_lines
+from ..text.numbers import sanitize
+from .output import print_stderr
+
+if TYPE_CHECKING:
+    from ...engine.near.connect import FarEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +27,27 @@ class PresetChoice:
     preset: Preset | None
     variant: Variant
     notices: tuple[str, ...] = ()
+
+
+def load_catalog_with_warnings() -> Catalog:
+    """Return the built-in and the user's presets; print a warning for each that cannot be used."""
+    catalog = load_presets()
+    for line in problem_lines(catalog):
+        print_stderr(line)
+    return catalog
+
+
+def read_pass_mark() -> float:
+    """Return the pass mark of the preferences, which the app uses too; print it where it is not the default."""
+    loaded = read_preferences(config_dir())
+    for problem in loaded.problems:
+        print_stderr(sanitize(problem))
+    pass_mark = loaded.preferences.pass_mark
+    if pass_mark != DEFAULT_PASS_PERCENT:
+        print_stderr(
+            f"the pass mark is {pass_mark:g} %, as kept in {config_dir() / FILE_NAME}; --pass-mark gives another"
+        )
+    return pass_mark
 
 
 def find_preset(preset_id: str | None, catalog: Catalog | None = None) -> Preset | Catalog | None:
@@ -40,10 +68,12 @@ def check_link_options(preset: Preset | Catalog | None, variant: Variant) -> Non
         check_variant(preset, variant)
 
 
-async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: FarEnd) -> PresetChoice:
+async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: "FarEnd") -> PresetChoice:
     """Return the preset; from a catalog the one that fits the interfaces of both ends."""
     if not isinstance(preset, Catalog):
         return PresetChoice(preset, variant)
+    from ..services.preset_choice import pick_preset
+
     selection = await pick_preset(preset, far, variant.line_rate_bit_s)
     notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
     if selection.preset.link.framing != "none":

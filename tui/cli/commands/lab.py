@@ -67,7 +67,7 @@ def lab(
     from ....engine.control.handshake import KEY_VARIABLE
     from ....engine.lab.builder import open_lab
     from ....presets.lab_link import Faults, plan_lab_link
-    from ..user_settings import load_catalog_with_warnings
+    from ..preset_option import load_catalog_with_warnings
 
     link = plan_lab_link(load_catalog_with_warnings().find(preset), Faults(wrong_mtu, slow, delay, loss, seed))
     _check_options(check=check, shell=shell, as_json=as_json, preset=preset)

@@ -1,6 +1,6 @@
 """`linkgauge presets`: list the known kinds of link, show one, make one from a run."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,6 +8,14 @@ from ...text.language import resolve_language
 from ..command_groups import DefaultGroup
 from ..options import JsonOption, LangOption, LinkOptions, with_options
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from ....engine.model.events import ExpectedRate
+    from ....presets.preset import Preset
 
 app = typer.Typer(
     cls=DefaultGroup,
@@ -25,7 +33,7 @@ def add_commands() -> None:
 
 def list_presets(*, lang: LangOption = None, as_json: JsonOption = False) -> int:
     """List every preset with the rate it expects of one direction and of both. This is the default."""
-    from ..user_settings import load_catalog_with_warnings
+    from ..preset_option import load_catalog_with_warnings
 
     language = resolve_language(lang)
     catalog = load_catalog_with_warnings()
@@ -34,9 +42,7 @@ def list_presets(*, lang: LangOption = None, as_json: JsonOption = False) -> int
 
         emit_json([preset_json(preset) for preset in catalog.presets])
     else:
-        from ..render.preset import preset_list
-
-        emit_rich(preset_list(catalog.presets, language))
+        emit_rich(_table(catalog.presets, language))
     return 0
 
 
@@ -49,7 +55,7 @@ def show_preset(
 ) -> int:
     """Show all that is known about one preset: link, expectations, the document's own numbers."""
     from ....presets.expectation import check_wire_model
-    from ..user_settings import load_catalog_with_warnings
+    from ..preset_option import load_catalog_with_warnings
 
     language, variant = resolve_language(lang), link.to_variant()
     catalog_preset = load_catalog_with_warnings().find(preset)
@@ -95,6 +101,37 @@ def new_preset(
         emit_line(str(new.path))
         print_stderr(f"to hold the link against it: {PROGRAM} {new.check_command}")
     return 0
+
+
+def _table(presets: "Sequence[Preset]", language: str) -> "Table":
+    """Return the table of presets with the expected rates of one session, one way and duplex."""
+    from rich.table import Table
+
+    from ....engine.model.plan import Direction, Settings
+    from ....presets.expectation import find_expectation
+    from ...text import numbers
+
+    def rate(expected: "ExpectedRate | None") -> str:
+        return numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s)
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("id", no_wrap=True, style="bold")
+    table.add_column("link", overflow="fold")
+    table.add_column("one way\nMb/s", justify="right", no_wrap=True)
+    table.add_column("duplex\nMb/s", justify="right", no_wrap=True)
+    table.add_column("from", no_wrap=True)
+    for preset in presets:
+        outward = find_expectation(preset, Settings(Direction.OUT)).out
+        both = find_expectation(preset, Settings(Direction.DUPLEX)).total
+        documented = outward or both
+        table.add_row(
+            preset.id,
+            numbers.sanitize(preset.name_in(language)),
+            rate(outward),
+            rate(both),
+            numbers.UNKNOWN if documented is None else documented.basis,
+        )
+    return table
 
 
 add_commands()

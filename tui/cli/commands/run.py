@@ -101,9 +101,8 @@ def _test(
         label: the label of the run, if any.
         as_json: print a JSON document instead of tables.
     """
-    from ..preset_option import find_preset
+    from ..preset_option import find_preset, read_pass_mark
     from ..run_test import TestJob, run_test
-    from ..user_settings import read_pass_mark
 
     plan, variant = test_options.to_plan(), link.to_variant()
     return run_test(

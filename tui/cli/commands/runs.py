@@ -62,11 +62,11 @@ def list_runs(
         all_runs = log.list_runs()
     rows = run_filter.apply(all_runs)
     if as_json:
-        from ..render.run_list import row_json
+        from ..render.runs import row_json
 
         emit_json([row_json(row) for row in rows])
     elif rows:
-        from ..render.run_list import run_list
+        from ..render.runs import run_list
 
         emit_rich(run_list(rows))
     else:
@@ -150,7 +150,7 @@ def compare_runs(
     """
     if len(runs) < 2:
         raise UsageError("name two runs or more to compare; `linkgauge runs list` shows them")
-    from ..render.comparison import compare_with_first, comparison_parts, comparisons_json
+    from ..render.runs import compare_with_first, comparison_parts, comparisons_json
 
     with open_run_list() as log:
         comparisons = compare_with_first(log, [find_run(log, run) for run in runs])

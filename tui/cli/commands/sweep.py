@@ -84,9 +84,8 @@ def sweep(
     intervals of the rates, not by their noise. Ctrl-C keeps what was measured.
     """
     from ...services.sweeps import SweepRequest
-    from ..preset_option import check_link_options, find_preset
+    from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings
     from ..sweep_runner import SweepJob, run_sweep
-    from ..user_settings import load_catalog_with_warnings
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
     page = None if report is None else _report_path(report)

@@ -29,7 +29,6 @@ from ...text.summary import (
     verdict_sentence,
     warmup_text,
 )
-from .findings import findings_part
 
 _STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
@@ -106,6 +105,24 @@ def _row_name(direction: Direction) -> str:
 def _bare(margin: str) -> str:
     """Return a margin for a column that has the sign in its heading."""
     return margin.removeprefix("±")
+
+
+def findings_part(findings: tuple[Finding, ...]) -> Padding:
+    """Return the findings as a grid, in their order: cause, evidence and remedy."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True, min_width=7)
+    grid.add_column(no_wrap=True, justify="right")
+    grid.add_column(overflow="fold")
+    for number, finding in enumerate(findings):
+        grid.add_row(
+            "why" if number == 0 else "",
+            numbers.share_of_gap(finding.share),
+            Text(numbers.sanitize(finding.text), "bold"),
+        )
+        grid.add_row("", "", Text(numbers.sanitize(finding.evidence)))
+        if finding.code != "at-expected":
+            grid.add_row("", "", Text.assemble(("do ", "bold"), numbers.sanitize(finding.remedy)))
+    return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
 def _test(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:

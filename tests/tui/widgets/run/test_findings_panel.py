@@ -9,7 +9,7 @@ from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
 from linkgauge.presets.wire import DEFAULT_VARIANT
-from linkgauge.tui.cli.render.findings import findings_part
+from linkgauge.tui.cli.render.summary import findings_part
 from linkgauge.tui.state.cockpit import CockpitState
 from linkgauge.tui.widgets.run.findings_panel import finding_lines
 from rich.console import Console
