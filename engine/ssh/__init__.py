@@ -2,6 +2,6 @@
 
 May import all that travels in the bundle, and travels itself.
 
-Public: `session` (open_ssh_far_end, SshFarEnd, PromptCallback), `command` (SSH_COMMAND_VARIABLE), `remote_main`
-(the program at the far host). Within: `askpass`, `bundle`, `data_path`.
+Public: `session` (open_ssh_far_end, SshFarEnd, PromptCallback), `login` (SSH_COMMAND_VARIABLE), `remote_main`
+(the program at the far host). Within: `bundle`, `data_path`.
 """

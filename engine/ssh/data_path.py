@@ -12,7 +12,7 @@ from ..model.errors import PeerUnreachable
 from ..model.peer import Peer
 from ..model.wording import WarningText
 from ..protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, decode_preamble, encode_preamble
-from .command import PortForward, is_proxied
+from .login import PortForward, is_proxied
 
 DATA_PATH_DEADLINE_S: Final = 5.0
 _LOOPBACK: Final = "127.0.0.1"

@@ -25,7 +25,8 @@ from ..control.keepalive import (
     Liveness,
 )
 from ..control.multiplexer import Mux, MuxChannel
-from ..far.endpoint import Endpoint, listen
+from ..far.endpoint import Endpoint
+from ..far.listener import listen
 from ..host.debug_log import configure_debug_log
 from ..host.event_loop import run
 from ..model.errors import DecodeError, EndpointError

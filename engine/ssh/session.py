@@ -26,10 +26,9 @@ from ..model.errors import DecodeError, PeerError, PeerUnreachable
 from ..model.peer import Peer
 from ..model.plan import End
 from ..model.serialization import decode, encode, make_printable
-from .askpass import serve_askpass
 from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
-from .command import PortForward, login_command, manual_login_command, query_ssh_config
 from .data_path import DataPath, choose_forward, find_data_path
+from .login import PortForward, login_command, manual_login_command, query_ssh_config, serve_askpass
 from .remote_main import MAX_LINE_BYTES, ListenReply, ListenRequest
 
 PromptCallback = Callable[[str], Awaitable[str | None]]

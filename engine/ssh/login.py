@@ -1,14 +1,23 @@
-"""The command lines for the person's own ssh: query its configuration, log in and start the far end.
+"""The login by the person's own ssh: its configuration, its command line, and answers to its questions.
 
 Configuration, agent, jump hosts and known hosts are the person's. Only options that would break the login, or that
 would let a dead connection last, are set here.
+
+While the app uses the terminal, ssh runs the program in SSH_ASKPASS with each question (password, passphrase,
+unknown host key) and reads the answer from its standard output. That program is a short script, which passes both
+on over a socket in a directory that only this user can enter.
 """
 
 import asyncio
 import contextlib
 import os
 import shlex
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ..model.errors import PeerUnreachable, PlanError
@@ -25,6 +34,20 @@ _LOOPBACK: Final = "127.0.0.1"
 _ALWAYS: Final = ("-T", "-x", "-o", "RemoteCommand=none", "-o", "ControlMaster=no")
 # Ctrl-C in the terminal is for the near end, which ends the run in order; ssh then ends with its standard input.
 _SHIELD: Final = ("/bin/sh", "-c", 'trap "" INT HUP QUIT; exec "$@"', "sh")
+_MOST_QUESTION_BYTES: Final = 16_384
+_HELPER: Final = """
+import os, socket, sys
+with socket.socket(socket.AF_UNIX) as door:
+    door.connect(sys.argv[1])
+    door.sendall(" ".join(sys.argv[2:]).encode(errors="replace"))
+    door.shutdown(socket.SHUT_WR)
+    answer = b""
+    while more := door.recv(4096):
+        answer += more
+if not answer:
+    sys.exit(1)
+os.write(1, answer)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +133,48 @@ def _destination(peer: Peer) -> list[str]:
 def _ssh(peer: Peer) -> SshSettings:
     assert peer.ssh is not None  # noqa: S101 - the caller has checked it
     return peer.ssh
+
+
+@asynccontextmanager
+async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> AsyncGenerator[dict[str, str]]:
+    """Yield an environment in which ssh asks its questions through `prompt`, one at a time."""
+    order = asyncio.Lock()
+    meeting: set[asyncio.Task[None]] = set()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(meet(reader, writer))
+        meeting.add(task)
+        task.add_done_callback(meeting.discard)
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            try:
+                question = (await reader.read())[:_MOST_QUESTION_BYTES]
+                async with order:
+                    answer = await prompt(question.decode(errors="replace"))
+                if answer is not None:
+                    writer.write(answer.encode() + b"\n")
+                    await writer.drain()
+            finally:
+                writer.close()
+
+    with tempfile.TemporaryDirectory(prefix="linkgauge-") as folder:
+        program, door = _furnish(Path(folder))
+        server = await asyncio.start_unix_server(begin, door)
+        try:
+            # DISPLAY for an ssh that is older than the other variable, and asks for it.
+            yield {"SSH_ASKPASS": str(program), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
+        finally:
+            server.close()
+            for task in meeting:  # no ssh waits for an answer any more
+                task.cancel()
+
+
+def _furnish(folder: Path) -> tuple[Path, Path]:
+    """Write the program into a folder; return its path and the path of its socket."""
+    program, helper, door = folder / "ask", folder / "ask.py", folder / "door"
+    helper.write_text(_HELPER, encoding="utf-8")
+    command = shlex.join([sys.executable, "-I", "-S", str(helper), str(door)])
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    return program, door

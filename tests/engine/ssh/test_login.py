@@ -1,17 +1,22 @@
 """The command lines for ssh: what the person configured stays, and nothing typed becomes an option."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.ssh.bundle import REMOTE_COMMAND
-from linkgauge.engine.ssh.command import (
+from linkgauge.engine.ssh.login import (
     SSH_COMMAND_VARIABLE,
     PortForward,
     is_proxied,
     login_command,
     manual_login_command,
+    serve_askpass,
 )
 
+DEADLINE_S = 40.0
 PEER = Peer.parse("ssh://me@db-02:2222")
 
 
@@ -72,3 +77,25 @@ def test_a_program_that_cannot_be_split_is_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(SSH_COMMAND_VARIABLE, text)
     with pytest.raises(PlanError, match="ssh command"):
         manual_login_command(PEER)
+
+
+@pytest.mark.loop("asyncio")  # the command line's tests of ssh run on uvloop
+async def test_a_question_of_ssh_is_answered_by_the_callback() -> None:
+    """An answer is printed, as ssh reads it; none is a failure."""
+    asked: list[str] = []
+
+    async def ask(question: str) -> str | None:
+        asked.append(question)
+        return "open sesame" if "passphrase" in question else None
+
+    async with asyncio.timeout(DEADLINE_S), serve_askpass(ask) as environment:
+        said: list[tuple[bytes, int | None]] = []
+        for question in ("Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"):
+            process = await asyncio.create_subprocess_exec(
+                environment["SSH_ASKPASS"], question, stdout=asyncio.subprocess.PIPE
+            )
+            out, _ = await process.communicate()
+            said.append((out, process.returncode))
+    assert said == [(b"open sesame\n", 0), (b"", 1)]
+    assert asked == ["Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"]
+    assert not Path(environment["SSH_ASKPASS"]).exists()  # noqa: ASYNC240 - a look is no work
