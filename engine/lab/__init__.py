@@ -2,10 +2,9 @@
 
 May import model, protocol, host and far, and one constant of `near`; does not travel to a far end.
 
-Public: `builder` (open_lab, Lab), `link_spec` (LabLink), `cleanup` (find_orphans, terminate_orphans). `builder`
-starts a `keeper` process, which builds the lab with `namespaces` (unshare, setns) and `devices` (ip, tc, TAP).
-A `relay` process carries frames for links that the kernel's queues cannot emulate. `enter` runs commands at the
-near end.
+Public: `builder` (open_lab, Lab, find_orphans, terminate_orphans), `link_spec` (LabLink). `builder` starts a
+`keeper` process, which builds the lab with `namespaces` (unshare, setns) and `devices` (ip, tc, TAP). A `relay`
+process carries frames for links that the kernel's queues cannot emulate.
 
 A lab has no names outside: its processes alone hold its namespaces, devices and queues, which disappear with them.
 """

@@ -1,5 +1,10 @@
-"""Use of a lab: `with open_lab(link) as lab: lab.run([...])`."""
+"""Use of a lab: `with open_lab(link) as lab: lab.run([...])`, and the end of processes that one left behind.
 
+A lab's namespaces and devices disappear with its last process, and its processes end with the one that started it.
+Only a process that has detached itself (a daemon from a lab's shell) is left when the keeper was killed.
+"""
+
+import contextlib
 import json
 import logging
 import os
@@ -11,9 +16,10 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from ..host.process_identity import process_identity
+from ..host.process_identity import is_process_alive, process_identity
 from ..model.errors import LabError, LabUnavailable
 from ..model.peer import Peer
 from ..model.serialization import encode
@@ -24,6 +30,8 @@ LAB_OWNER_VARIABLE: Final = "LINKGAUGE_LAB"  # in the environment of every proce
 _BUILD_DEADLINE_S: Final = 30.0
 _TAKE_DOWN_DEADLINE_S: Final = 10.0
 _END_DEADLINE_S: Final = 10.0
+_GRACE_S: Final = 3.0
+_POLL_S: Final = 0.05
 _WATCHED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 _SI_USER: Final = 0  # sigaction(2): sent with kill(2), not by the terminal
 _log = logging.getLogger(__name__)
@@ -43,7 +51,7 @@ class Lab:
 
     def near_end_command(self, command: Sequence[str]) -> list[str]:
         """Return a command line that runs a command at the near end, as a child of this process and thread."""
-        enter = [sys.executable, "-P", "-m", f"{__package__}.enter"]
+        enter = [sys.executable, "-P", "-m", f"{__package__}.namespaces"]
         return [*enter, str(self.keeper_pid), str(os.getpid()), "--", *command]
 
     def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
@@ -136,3 +144,38 @@ def _take_down(keeper: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         keeper.kill()
         keeper.wait()
+
+
+def terminate_orphans() -> list[int]:
+    """End every process of a lab whose owner has ended; return their process ids."""
+    orphans = find_orphans()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _GRACE_S
+        left = [pid for pid in orphans if _owner(pid)]
+        for pid in left:
+            with contextlib.suppress(OSError):  # it has ended
+                os.kill(pid, number)
+        while any(_owner(pid) for pid in left) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+    return orphans
+
+
+def find_orphans() -> list[int]:
+    """Return the processes of labs whose owner has ended; without root, only those of this user."""
+    orphans: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            owner = _owner(int(folder.name))
+            if owner and not is_process_alive(owner):
+                orphans.append(int(folder.name))
+    return orphans
+
+
+def _owner(pid: int) -> str | None:
+    """Return the identity of the owner of a process's lab; None if it has no lab, or has ended."""
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            name, _, value = entry.partition(b"=")
+            if name == LAB_OWNER_VARIABLE.encode():
+                return value.decode(errors="replace")
+    return None

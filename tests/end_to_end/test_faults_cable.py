@@ -36,7 +36,7 @@ def switch(lab: Lab, state: str) -> None:
     children = Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii")
     for pid in children.split():
         if b"far.loopback" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            entering = [sys.executable, "-P", "-m", "linkgauge.engine.lab.enter", pid, str(os.getpid()), "--"]
+            entering = [sys.executable, "-P", "-m", "linkgauge.engine.lab.namespaces", pid, str(os.getpid()), "--"]
             subprocess.run([*entering, "ip", "link", "set", "far0", state], check=True, timeout=DEADLINE_S)
             return
     raise AssertionError("the lab has no far end")

@@ -36,7 +36,16 @@ def at_far_end(lab: Lab, command: list[str]) -> list[str]:
     """Return a command line that runs a command where the lab's far end is."""
     for pid in Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii").split():
         if b"far.loopback" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            return [sys.executable, "-P", "-m", "linkgauge.engine.lab.enter", pid, str(os.getpid()), "--", *command]
+            return [
+                sys.executable,
+                "-P",
+                "-m",
+                "linkgauge.engine.lab.namespaces",
+                pid,
+                str(os.getpid()),
+                "--",
+                *command,
+            ]
     raise AssertionError("the lab has no far end")
 
 

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.lab.builder import Lab, find_orphans, open_lab, terminate_orphans
 from linkgauge.engine.model.errors import LabError
 
 from ..child_processes import children_of
@@ -113,3 +113,16 @@ def test_a_lab_is_gone_after_ctrl_c() -> None:
     os.killpg(held.process.pid, signal.SIGINT)
     held.check_gone()
     assert held.process.returncode == 128 + signal.SIGINT
+
+
+@pytest.mark.usefixtures("lab")
+def test_what_outlived_both_lab_and_keeper_is_found_and_ended() -> None:
+    """A daemon that a person started in the lab's shell; a lab that is up is left alone."""
+    held = LabProcess("setsid sh -c 'trap \"\" HUP; echo up; exec sleep 600' < /dev/null & exec sleep 600")
+    keeper = next(pid for pid in held.parts if b"engine.lab.keeper" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    assert not held.parts & set(find_orphans())
+    os.kill(keeper, signal.SIGKILL)
+    held.process.kill()
+    held.process.wait(DEADLINE_S)
+    assert set(terminate_orphans()) <= held.parts
+    held.check_gone()

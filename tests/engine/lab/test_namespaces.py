@@ -1,10 +1,12 @@
 """Network namespaces: their numbers, and the processes in them."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.lab.builder import Lab
 from linkgauge.engine.lab.namespaces import NetworkNamespace, find_processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
@@ -23,3 +25,18 @@ def test_processes_are_found_by_their_namespace_without_this_one() -> None:
     assert os.getppid() in processes
     assert os.getpid() not in processes
     assert find_processes({0}) == []
+
+
+def test_a_commands_exit_status_is_the_labs(lab: Lab) -> None:
+    """So that a check in a lab can be scripted."""
+    assert lab.run(["sh", "-c", "exit 7"]) == 7
+    assert lab.run(["sh", "-c", "kill -9 $$"]) == 128 + 9
+
+
+def test_a_command_that_is_not_there_is_told(lab: Lab) -> None:
+    """And has the status of a test that could not be run."""
+    done = subprocess.run(
+        lab.near_end_command(["/nonexistent"]), capture_output=True, text=True, check=False, timeout=9
+    )
+    assert done.returncode == 3
+    assert "/nonexistent cannot be run at the lab's near end" in done.stderr

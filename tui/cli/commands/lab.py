@@ -111,7 +111,7 @@ def _link_text(link: "LabLink", peer: "Peer") -> str:
 
 
 def _clean(*, as_json: bool) -> int:
-    from ....engine.lab.cleanup import terminate_orphans
+    from ....engine.lab.builder import terminate_orphans
 
     ended = terminate_orphans()
     if as_json:
