@@ -12,8 +12,7 @@ from typing import Final
 from ...engine.host.atomic_write import write_atomically
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.results.run_log import RunLog
-from ...engine.results.saturation import find_saturation_points
-from ...engine.results.sweep import Sweep, SweepResult
+from ...engine.results.sweep import Sweep, SweepResult, find_saturation_points
 from ..services.config import data_dir
 from ..services.sweeps import find_sweep, load_results
 from ..text import numbers

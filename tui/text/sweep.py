@@ -7,14 +7,18 @@ from typing import Any, Final
 from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.json_document import DOCUMENT_VERSION, build_document, round_figure
-from ...engine.results.saturation import (
+from ...engine.results.sweep import (
+    AXES,
     MAX_HIDDEN_GAIN_PERCENT,
+    Axis,
     BestSettings,
     SaturationPoint,
+    Sweep,
+    SweepPoint,
+    SweepResult,
     find_best,
     find_saturation_points,
 )
-from ...engine.results.sweep import AXES, Axis, Sweep, SweepPoint, SweepResult
 from . import numbers
 
 AXIS_NAMES: Final[dict[Axis, str]] = {

@@ -1,7 +1,7 @@
 """The words of a sweep: where it saturates, and the tables of its results."""
 
 import pytest
-from linkgauge.engine.results.saturation import SaturationPoint
+from linkgauge.engine.results.sweep import SaturationPoint
 from linkgauge.tui.text.sweep import grids, saturation_words
 
 from ..sweep_example import AT, SWEEP, K

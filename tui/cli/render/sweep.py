@@ -7,8 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ....engine.results.saturation import find_saturation_points, reliable_estimate
-from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
+from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points, reliable_estimate
 from ...text import numbers
 from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_words, grids, saturation_words
 

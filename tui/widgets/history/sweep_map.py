@@ -5,8 +5,7 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.results.saturation import find_saturation_points, reliable_estimate
-from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
+from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points, reliable_estimate
 from ...rendering.styles import MUTED
 from ...text import numbers
 from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_words, grids, saturation_words
