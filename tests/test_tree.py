@@ -10,7 +10,6 @@ PACKAGES = ("engine", "presets", "tui")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
-    "engine/far/status": "data alone; values in tests/engine/far/test_endpoint.py",
     "tui/base_app": "the app's base needs a running app: tests/tui/screens/dialogs, tests/tui/services/test_preferences.py, tests/tui/rendering",
     "tui/endpoint_app": "two lines of wiring: tests/tui/screens/endpoint/test_endpoint_status.py",
     "tui/interfaces": "protocols without code",

@@ -2,6 +2,7 @@
 
 May import model, protocol, host, control, metering, workloads and workers. Travels in the bundle for ssh.
 
-Public: `endpoint` (Endpoint, listen, serve_endpoint), `loopback` (embedded_endpoint), `event_log` (LogEntry,
-LogSink), `status` (EndpointStatus, ClientStatus, RunStatus), `systemd`. Within: `admission`, `run`.
+Public: `endpoint` (Endpoint, serve_endpoint), `listener` (listen and systemd's side), `loopback`
+(embedded_endpoint), `status` (EndpointStatus, ClientStatus, RunStatus, LogEntry, LogSink). Within: `admission`,
+`run`.
 """

@@ -14,7 +14,7 @@ from ..control.accept import read_connection_header, refuse
 from ..control.connection import ControlConnection
 from ..control.tls import Certificate, is_client_hello
 from ..model.access import SharedKey
-from ..model.errors import EndpointError, LinkgaugeError, RemoteProtocolError
+from ..model.errors import LinkgaugeError, RemoteProtocolError
 from ..model.events import Reason
 from ..model.limits import Limits
 from ..model.peer import DEFAULT_PORT, unmap_ip_address
@@ -23,46 +23,16 @@ from ..model.wording import EndText
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from .admission import Admission
-from .event_log import LogEntry, LogSink, discard_log
+from .listener import listen
 from .run import RunRegistry, serve_client
-from .status import EndpointStatus
+from .status import EndpointStatus, LogEntry, LogSink, discard_log
 
-_BACKLOG: Final = 1_024
 _ACCEPT_PAUSE_S: Final = 0.2
 _OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NO_DESCRIPTOR: Final = "it has no descriptor left for another connection; raise the limit there (ulimit -n)"
 _GIVE_FINGERPRINT: Final = "it speaks TLS: give its fingerprint, which it says at its start, with --tls-fingerprint"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
 _log = logging.getLogger(__name__)
-
-
-def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.socket:
-    """Return a listening socket, without an address on all addresses of both families.
-
-    `option` is the command-line option for the port, for the error's text. Raises EndpointError with a remedy.
-    """
-    try:
-        if bind is None:
-            if socket.has_dualstack_ipv6():
-                with contextlib.suppress(OSError):
-                    return socket.create_server(
-                        ("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
-                    )
-            return socket.create_server(("", port), backlog=_BACKLOG)
-        family, _type, _protocol, _name, address = socket.getaddrinfo(
-            bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
-    except OSError as error:
-        where = f"port {port}" if bind is None else f"{bind} port {port}"
-        hint = ""
-        if error.errno == errno.EADDRINUSE:
-            hint = f"; another endpoint may be running there already, or choose another with {option}"
-        elif error.errno == errno.EACCES:
-            hint = f"; ports below 1024 need privileges, choose another with {option}"
-        elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-            hint = "; --bind takes an address of this host"
-        raise EndpointError(f"cannot listen on {where}: {error.strerror or error}{hint}") from error
 
 
 class Endpoint:

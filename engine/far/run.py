@@ -47,8 +47,7 @@ from ..workers.commands import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient
-from .event_log import LogEntry, LogSink
-from .status import RunStatus
+from .status import LogEntry, LogSink, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
 _OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it

@@ -1,10 +1,14 @@
-"""The status of an endpoint at one moment: its clients, their runs, its limits. Pure values."""
+"""An endpoint's status at one moment, and the entries of its log. Pure values."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 from ..model.limits import Limits
 from ..model.plan import Settings
 from ..model.workload import Workload
+
+LogValue = str | int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +46,27 @@ class EndpointStatus:
     pending: int
     limits: Limits
     is_closed: bool = False
+
+
+class LogEntry(str):
+    """A line of an endpoint's log: the string is for a person, `event` and `fields` are for a program."""
+
+    __slots__ = ("event", "fields")
+
+    event: str
+    fields: dict[str, LogValue]
+
+    def __new__(cls, event: str, text: str, **fields: LogValue) -> Self:
+        """Return an entry. The field `client`, if any, is the prefix of its line."""
+        client = fields.get("client")
+        entry = super().__new__(cls, f"{client}: {text}" if client else text)
+        entry.event = event
+        entry.fields = {**fields, "text": text}
+        return entry
+
+
+LogSink = Callable[[str], None]
+
+
+def discard_log(_line: str) -> None:
+    """Ignore a line."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, slot_index
 from linkgauge.engine.model.access import SharedKey

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.events import Ended, Event, RunEnd, Sampled, Started
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Plan

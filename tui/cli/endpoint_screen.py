@@ -10,8 +10,7 @@ from functools import partial
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.event_log import LogEntry, LogSink
-from ...engine.far.status import EndpointStatus
+from ...engine.far.status import EndpointStatus, LogEntry, LogSink
 from ...engine.host.event_loop import run
 from ...engine.model.peer import Peer
 from ..endpoint_app import EndpointApp

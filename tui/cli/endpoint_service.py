@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import Certificate, format_fingerprint
-from ...engine.far.endpoint import Endpoint, listen
-from ...engine.far.event_log import LogEntry, LogSink
-from ...engine.far.systemd import get_inherited_listener, notify_systemd
+from ...engine.far.endpoint import Endpoint
+from ...engine.far.listener import get_inherited_listener, listen, notify_systemd
+from ...engine.far.status import LogEntry, LogSink
 from ...engine.host.debug_log import configure_debug_log
 from ...engine.host.event_loop import run
 from ...engine.model.access import SharedKey

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from ...engine.far.event_log import LogEntry
-from ...engine.far.status import ClientStatus, EndpointStatus, RunStatus
+from ...engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
 from ...engine.model.limits import Limits
 from ...engine.model.plan import SECOND_NS
 

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.access import Access, AuthContext, SharedKey
 from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerUntrusted
 from linkgauge.engine.model.events import Event, Reason, Sampled

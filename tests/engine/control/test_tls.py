@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import pytest
 import trustme
 from linkgauge.engine.control.tls import Certificate
-from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.access import Access, SharedKey
 from linkgauge.engine.model.errors import PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
 from linkgauge.engine.model.events import Reason

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Event, Reason
 from linkgauge.engine.model.host_info import HostInfo

@@ -10,7 +10,8 @@ import sys
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import EndpointError, PeerVersionMismatch
 from linkgauge.engine.model.events import Ended, Reason, Sampled
 from linkgauge.engine.model.peer import Peer

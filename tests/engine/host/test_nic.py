@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.endpoint import Endpoint, listen
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.host.nic import read_connection_nic, read_nic
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer

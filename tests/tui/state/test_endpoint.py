@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from linkgauge.engine.far.event_log import LogEntry
-from linkgauge.engine.far.status import ClientStatus, EndpointStatus, RunStatus
+from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Settings
 from linkgauge.engine.model.workload import Workload

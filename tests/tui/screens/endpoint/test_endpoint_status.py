@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.event_log import LogEntry
-from linkgauge.engine.far.status import ClientStatus, EndpointStatus, RunStatus
+from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload

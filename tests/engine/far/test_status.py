@@ -1,6 +1,6 @@
 """Entries of an endpoint's log: a line for a person, fields for a program."""
 
-from linkgauge.engine.far.event_log import LogEntry
+from linkgauge.engine.far.status import LogEntry
 
 
 def test_a_line_begins_with_its_client() -> None:

@@ -1,6 +1,7 @@
-"""The systemd side of an endpoint: socket activation and state notifications."""
+"""The listening socket of an endpoint: opened here, or passed on by systemd, and systemd's notifications."""
 
 import contextlib
+import errno
 import os
 import socket
 from collections.abc import MutableMapping
@@ -8,7 +9,37 @@ from typing import Final
 
 from ..model.errors import EndpointError
 
+_BACKLOG: Final = 1_024
 _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
+
+
+def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.socket:
+    """Return a listening socket, without an address on all addresses of both families.
+
+    `option` is the command-line option for the port, for the error's text. Raises EndpointError with a remedy.
+    """
+    try:
+        if bind is None:
+            if socket.has_dualstack_ipv6():
+                with contextlib.suppress(OSError):
+                    return socket.create_server(
+                        ("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
+                    )
+            return socket.create_server(("", port), backlog=_BACKLOG)
+        family, _type, _protocol, _name, address = socket.getaddrinfo(
+            bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        where = f"port {port}" if bind is None else f"{bind} port {port}"
+        hint = ""
+        if error.errno == errno.EADDRINUSE:
+            hint = f"; another endpoint may be running there already, or choose another with {option}"
+        elif error.errno == errno.EACCES:
+            hint = f"; ports below 1024 need privileges, choose another with {option}"
+        elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            hint = "; --bind takes an address of this host"
+        raise EndpointError(f"cannot listen on {where}: {error.strerror or error}{hint}") from error
 
 
 def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.far.systemd import get_inherited_listener, notify_systemd
+from linkgauge.engine.far.listener import get_inherited_listener, notify_systemd
 from linkgauge.engine.model.errors import EndpointError
 
 
@@ -30,7 +30,7 @@ def test_a_socket_that_does_not_listen_is_refused(kind: str, monkeypatch: pytest
     families = {"udp": (socket.AF_INET, socket.SOCK_DGRAM), "unix": (socket.AF_UNIX, socket.SOCK_STREAM)}
     with socket.socket(*families.get(kind, (socket.AF_INET, socket.SOCK_STREAM))) as sock:
         number = 1_000_000 if kind == "closed" else sock.fileno()
-        monkeypatch.setattr("linkgauge.engine.far.systemd._FIRST_FD", number)
+        monkeypatch.setattr("linkgauge.engine.far.listener._FIRST_FD", number)
         with pytest.raises(
             EndpointError, match="cannot be used" if kind == "closed" else "no listening TCP socket"
         ):
