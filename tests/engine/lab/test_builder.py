@@ -116,7 +116,7 @@ def test_a_lab_is_gone_after_ctrl_c() -> None:
 
 
 @pytest.mark.usefixtures("lab")
-def test_what_outlived_both_lab_and_keeper_is_found_and_ended() -> None:
+def test_processes_that_outlive_lab_and_keeper_are_found_and_ended() -> None:
     """A daemon that a person started in the lab's shell; a lab that is up is left alone."""
     held = LabProcess("setsid sh -c 'trap \"\" HUP; echo up; exec sleep 600' < /dev/null & exec sleep 600")
     keeper = next(pid for pid in held.parts if b"engine.lab.keeper" in Path(f"/proc/{pid}/cmdline").read_bytes())

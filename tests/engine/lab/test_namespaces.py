@@ -33,7 +33,7 @@ def test_a_commands_exit_status_is_the_labs(lab: Lab) -> None:
     assert lab.run(["sh", "-c", "kill -9 $$"]) == 128 + 9
 
 
-def test_a_command_that_is_not_there_is_told(lab: Lab) -> None:
+def test_a_missing_command_is_reported(lab: Lab) -> None:
     """And has the status of a test that could not be run."""
     done = subprocess.run(
         lab.near_end_command(["/nonexistent"]), capture_output=True, text=True, check=False, timeout=9

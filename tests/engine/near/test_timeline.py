@@ -173,7 +173,7 @@ def test_a_change_settles_anew_and_both_directions_must() -> None:
     assert 10 + MIN_SETTLED_INTERVALS - 2 <= stamped.index(False) <= 10 + 2 * MIN_SETTLED_INTERVALS
 
 
-def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_and_that_is_said() -> None:
+def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_with_a_warning() -> None:
     """Once, however long the run."""
     line = Timeline(Plan(warmup_auto=True, duration_ns=10 * SECOND_NS), lambda _settings: Expectation())
     stamped = [line.stamp(indexed_sample(End.FAR, index, 1_000 * index)).warmup for index in range(40)]
@@ -183,7 +183,7 @@ def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_and_that_is
     assert line.take_warnings() == []
 
 
-def test_a_warm_up_is_given_or_found_out_and_not_both() -> None:
+def test_a_warm_up_is_either_fixed_or_automatic() -> None:
     """An endless run waits half a minute at most."""
     with pytest.raises(PlanError, match="warm-up"):
         Plan(warmup_auto=True, warmup_ns=SECOND_NS)

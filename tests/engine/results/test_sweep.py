@@ -113,7 +113,7 @@ def test_too_few_values_or_rates_that_nobody_knows_have_no_knee() -> None:
     assert find_saturation_points(auto) == []
 
 
-def test_the_best_is_told_with_those_that_may_be_as_fast_and_the_most_modest_of_them() -> None:
+def test_the_best_point_is_shown_with_those_as_fast_and_the_cheapest_of_them() -> None:
     """Fewer sessions before a smaller window."""
     cells = line(lambda window: min(100.0, window / K))
     cells += [cell(SweepPoint(Direction.OUT, 5, window, K), 100.2) for window in WINDOWS]
