@@ -47,7 +47,7 @@ def _expected_bit_s(picked: PresetSelection) -> int | None:
         (GBIT_S, 1500, None, "gbe-fd-1500"),
     ],
 )
-def test_two_ends_alike_have_the_preset_of_just_that_link(
+def test_two_equal_ends_select_the_preset_of_exactly_that_link(
     catalog: Catalog, rate_bit_s: int, mtu_bytes: int, duplex: str | None, preset_id: str
 ) -> None:
     """A documented one where there is one; a duplex that is unknown is taken for full."""
@@ -58,7 +58,7 @@ def test_two_ends_alike_have_the_preset_of_just_that_link(
     assert picked.warnings == ()
 
 
-def test_every_ethernet_preset_of_the_catalogue_picks_itself_or_a_documented_one(catalog: Catalog) -> None:
+def test_every_ethernet_preset_is_selected_for_its_own_link_unless_a_document_has_it(catalog: Catalog) -> None:
     """No preset is out of reach but for another of just the same link."""
     ours = [p for p in catalog.presets if p.link.framing == "ethernet" and p.source.id in {"aix", "wire"}]
     for preset in ours:
@@ -70,7 +70,7 @@ def test_every_ethernet_preset_of_the_catalogue_picks_itself_or_a_documented_one
 
 
 @pytest.mark.parametrize("is_near_slower", [True, False])
-def test_the_slower_end_the_smaller_mtu_and_the_lesser_duplex_count(catalog: Catalog, is_near_slower: bool) -> None:
+def test_the_slower_end_the_smaller_mtu_and_half_duplex_decide(catalog: Catalog, is_near_slower: bool) -> None:
     """Whichever end it is; the reason names it."""
     slow, fast = replace(_nic(GBIT_S, 9000), name="slow0"), replace(_nic(10 * GBIT_S, 1500), name="fast0")
     near, far = (slow, fast) if is_near_slower else (fast, slow)
@@ -93,21 +93,21 @@ def test_an_mtu_that_no_preset_has_falls_back_to_the_nearest_and_is_computed(cat
     assert "MTU 1400" in picked.reason
 
 
-def test_a_documented_preset_that_stands_in_is_computed_with_timestamps(catalog: Catalog) -> None:
+def test_a_documented_preset_for_another_link_is_computed_with_timestamps(catalog: Catalog) -> None:
     """At 100 Mb/s there is no other; its document has none."""
     picked = select_preset(catalog, VETH, replace(VETH, mtu_bytes=1400), line_rate_bit_s=100_000_000)
     assert picked.preset.id == "100mb-fd"
     assert _expected_bit_s(picked) == round(100_000_000 * 1348 / 1438)
 
 
-def test_a_line_rate_that_no_preset_has_is_computed_from_the_nearest(catalog: Catalog) -> None:
+def test_an_unusual_line_rate_is_computed_from_the_nearest_preset(catalog: Catalog) -> None:
     """A shaped line may carry anything."""
     picked = select_preset(catalog, VETH, VETH, line_rate_bit_s=300_000_000)
     assert _expected_bit_s(picked) == round(300_000_000 * 1448 / 1538)
     assert len(picked.warnings) == 1
 
 
-def test_half_duplex_of_an_mtu_that_no_preset_has_is_held_against_the_document(catalog: Catalog) -> None:
+def test_half_duplex_at_another_mtu_is_compared_with_the_document(catalog: Catalog) -> None:
     """The model says nothing of half duplex."""
     nic = _nic(100_000_000, 1400, "half")
     picked = select_preset(catalog, nic, nic, line_rate_bit_s=None)
@@ -129,7 +129,7 @@ def test_half_duplex_of_an_mtu_that_no_preset_has_is_held_against_the_document(c
         (None, None, ["the near end does not tell", "the far end does not tell"]),
     ],
 )
-def test_an_end_that_reports_no_speed_is_named_and_a_rate_is_asked_for(
+def test_the_error_names_the_end_without_a_speed_and_the_option_that_gives_one(
     catalog: Catalog, near: NicInfo | None, far: NicInfo | None, parts: list[str]
 ) -> None:
     """With an example of how to give it."""
@@ -139,7 +139,7 @@ def test_an_end_that_reports_no_speed_is_named_and_a_rate_is_asked_for(
         assert part in str(caught.value)
 
 
-def test_a_rate_that_is_given_stands_in_for_what_no_end_reports(catalog: Catalog) -> None:
+def test_a_requested_line_rate_replaces_an_unknown_one(catalog: Catalog) -> None:
     """Even where nothing at all is known of either end."""
     assert select_preset(catalog, VETH, VETH, line_rate_bit_s=2_500_000_000).preset.id == "2.5gbe-1500"
     picked = select_preset(catalog, None, None, line_rate_bit_s=GBIT_S)
@@ -147,7 +147,7 @@ def test_a_rate_that_is_given_stands_in_for_what_no_end_reports(catalog: Catalog
     assert "taken for granted" in picked.reason
 
 
-def test_a_rate_that_is_given_goes_before_a_reported_one_and_a_slower_end_is_told(catalog: Catalog) -> None:
+def test_a_requested_line_rate_overrides_a_reported_one_and_warns_of_a_slower_end(catalog: Catalog) -> None:
     """A line may be slower than its ends, and never faster than the slower one."""
     assert select_preset(catalog, NIC, NIC, line_rate_bit_s=GBIT_S).warnings == ()
     picked = select_preset(catalog, NIC, _nic(GBIT_S), line_rate_bit_s=10 * GBIT_S)

@@ -48,7 +48,7 @@ def read(text: str) -> Catalog:
         return load_catalog([Path(directory)])
 
 
-def test_a_run_of_one_setting_expects_what_it_measured() -> None:
+def test_a_preset_of_a_run_expects_the_measured_rate() -> None:
     """To the bit, with the run as its source."""
     catalog = read(write(run(stretch(Direction.OUT, 1, out=941_480_123))))
     assert catalog.problems == ()
@@ -59,7 +59,7 @@ def test_a_run_of_one_setting_expects_what_it_measured() -> None:
     assert find_expectation(catalog.find("mine"), Settings(Direction.IN)) == Expectation()
 
 
-def test_every_setting_of_a_run_gives_its_rate_and_the_later_of_two_alike_counts() -> None:
+def test_every_period_gives_its_rate_and_the_later_of_equal_ones_counts() -> None:
     """A run whose toggles were changed is a table of several rows."""
     summary = run(
         stretch(Direction.OUT, 1, out=500_000_000),
@@ -86,7 +86,7 @@ def test_a_run_that_measured_nothing_makes_no_preset(stretches: tuple[Period, ..
 
 
 @pytest.mark.parametrize("preset_id", ["", "My Link", "auto", 'a"b'])
-def test_an_id_that_cannot_be_typed_is_refused_before_anything_is_written(preset_id: str) -> None:
+def test_an_id_unfit_for_the_command_line_is_refused_before_writing(preset_id: str) -> None:
     """The command line is wrong, and nothing else."""
     with pytest.raises(PlanError, match="preset id"):
         write(run(stretch(Direction.OUT, 1, out=9)), preset_id=preset_id)
@@ -100,7 +100,7 @@ def test_an_id_that_cannot_be_typed_is_refused_before_anything_is_written(preset
         LinkSpec("atm", 155_520_000, 9180, "half"),
     ],
 )
-def test_the_link_facts_come_back_as_they_were_given(link: LinkSpec) -> None:
+def test_the_link_of_a_preset_reads_back_unchanged(link: LinkSpec) -> None:
     """Those of the preset that the run was made with."""
     text = write(run(stretch(Direction.IN, 3, in_=5_000_000)), link=link, suggested_window_bytes=57_344)
     mine = read(text).find("mine")
@@ -177,7 +177,7 @@ def test_fetches_are_expected_by_their_payload() -> None:
         (asked(Workload.RR, counted(Direction.OUT, 1, 0)), "measured no payload"),
     ],
 )
-def test_transactions_that_no_run_can_be_held_against_make_no_preset(summary: Summary, why: str) -> None:
+def test_transactions_with_unusual_sizes_make_no_preset(summary: Summary, why: str) -> None:
     """With the reason, and what to do."""
     with pytest.raises(LinkgaugeError, match=why):
         write(summary)

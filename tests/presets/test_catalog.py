@@ -26,12 +26,12 @@ def own(catalog: Catalog) -> list[str]:
     return [p.id for p in catalog.presets if p.source.id == "mine"]
 
 
-def test_linkgauges_own_presets_have_no_problem() -> None:
+def test_the_shipped_presets_have_no_problem() -> None:
     """What is shipped is clean."""
     assert load_catalog().problems == ()
 
 
-def test_a_preset_of_ones_own_stands_beside_linkgauges(tmp_path: Path) -> None:
+def test_presets_of_the_user_join_the_shipped_ones(tmp_path: Path) -> None:
     """The same schema, in a directory of one's own."""
     catalog = read(tmp_path, HEAD + GOOD.format(id="mine-1"))
     assert catalog.problems == ()
@@ -49,13 +49,13 @@ def test_files_of_another_kind_are_left_alone(tmp_path: Path) -> None:
     assert read(tmp_path, "not TOML", "README.md") == load_catalog()
 
 
-def test_a_file_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_reported(tmp_path: Path) -> None:
     """Text of another encoding cannot be guessed."""
     (tmp_path / "mine.toml").write_bytes(b'name = "\xff"')
     assert [p.expected for p in load_catalog([tmp_path]).problems] == ["expected UTF-8 text"]
 
 
-def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     """A directory by the name of a file, a link to nowhere, a pipe, a directory that is a file."""
     (tmp_path / "a.toml").mkdir()
     (tmp_path / "b.toml").symlink_to(tmp_path / "nowhere")
@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_a_number_of_too_many_digits_is_told(tmp_path: Path) -> None:
+def test_a_number_of_too_many_digits_is_reported(tmp_path: Path) -> None:
     """Python refuses to convert it, and not as a TOML error."""
     (problem,) = read(tmp_path, HEAD + "x = " + "1" * 5000).problems
     assert problem.expected.startswith("expected TOML: ")
@@ -83,7 +83,7 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     assert "at most" in load_catalog([tmp_path]).problems[0].expected
 
 
-def test_the_first_of_two_presets_with_one_id_counts_and_the_second_is_told(tmp_path: Path) -> None:
+def test_the_first_of_two_presets_with_the_same_id_counts(tmp_path: Path) -> None:
     """In one file, and against linkgauge's own."""
     text = HEAD + GOOD.format(id="mine-1") * 2 + GOOD.format(id="gbe-fd-1500")
     catalog = read(tmp_path, text)
@@ -110,7 +110,7 @@ def test_control_characters_of_a_file_never_reach_the_terminal(tmp_path: Path) -
         ("atm155", "atm155-1500"),
     ],
 )
-def test_an_unknown_preset_names_the_nearest(asked: str, nearest: str) -> None:
+def test_the_error_for_an_unknown_preset_names_similar_ones(asked: str, nearest: str) -> None:
     """A slip of the finger gets the right name."""
     with pytest.raises(UnknownPreset, match="did you mean") as caught:
         load_catalog().find(asked)
@@ -118,7 +118,7 @@ def test_an_unknown_preset_names_the_nearest(asked: str, nearest: str) -> None:
     assert isinstance(caught.value, LinkgaugeError)
 
 
-def test_an_unknown_preset_with_nothing_near_says_where_all_are_listed() -> None:
+def test_the_error_for_an_unknown_preset_without_similar_ones_names_the_list() -> None:
     """No guess is better than a wild one."""
     with pytest.raises(UnknownPreset, match="presets list"):
         load_catalog().find("zzzzzzzz")
@@ -164,7 +164,7 @@ def test_an_unknown_preset_with_nothing_near_says_where_all_are_listed() -> None
         ("computed = ['simplex']", "mine-1.computed", "a full duplex link with framing, line_rate_bit_s and mtu"),
     ],
 )  # fmt: skip
-def test_a_wrong_preset_is_told_by_key_and_costs_only_itself(
+def test_a_faulty_preset_is_reported_by_key_and_costs_only_itself(
     tmp_path: Path, change: str, key: str, expected: str
 ) -> None:
     """The file, the key and what was expected; the presets around it are had."""
@@ -190,7 +190,7 @@ def test_a_wrong_preset_is_told_by_key_and_costs_only_itself(
         ("1", "mine-1.link"),
     ],
 )
-def test_wrong_link_facts_are_told_by_key(tmp_path: Path, link: str, key: str) -> None:
+def test_faults_of_a_link_are_reported_by_key(tmp_path: Path, link: str, key: str) -> None:
     """A preset is named by its id, or by its place where the id is no use."""
     preset_id = "mine-1" if key.startswith("mine") else "No Id"
     text = f'[[preset]]\nid = "{preset_id}"\nname = "Mine"\nfamily = "Ethernet"\nlink = {link}\n'
@@ -199,7 +199,7 @@ def test_wrong_link_facts_are_told_by_key(tmp_path: Path, link: str, key: str) -
 
 
 @pytest.mark.parametrize("preset_id", ["", "Mine", "a b", "a/b", "-a", "a--b", "auto", "é", "a" * 65, "a\\u0007"])
-def test_an_id_that_cannot_be_typed_is_refused(tmp_path: Path, preset_id: str) -> None:
+def test_an_id_unfit_for_the_command_line_is_refused(tmp_path: Path, preset_id: str) -> None:
     """Ids are typed on a command line and stand in CSV."""
     (problem,) = read(tmp_path, HEAD + GOOD.format(id=preset_id)).problems
     assert problem.key.endswith(".id")
@@ -216,7 +216,7 @@ def test_an_id_that_cannot_be_typed_is_refused(tmp_path: Path, preset_id: str) -
         ("preset = 'loopback', direction = 'out', message_bytes = [64], window_bytes = [1]", "s.window_bytes"),
     ],
 )
-def test_a_wrong_sweep_is_told_and_costs_no_preset(tmp_path: Path, sweep: str, key: str) -> None:
+def test_a_faulty_sweep_is_reported_and_costs_no_preset(tmp_path: Path, sweep: str, key: str) -> None:
     """A sweep is of a preset that is there, of messages and windows that can be."""
     text = f"sweep = [{{ id = 's', name = 'S', {sweep} }}]\n" + HEAD + GOOD.format(id="mine-1")
     catalog = read(tmp_path, text)
@@ -225,7 +225,7 @@ def test_a_wrong_sweep_is_told_and_costs_no_preset(tmp_path: Path, sweep: str, k
     assert [s.id for s in catalog.sweeps] == ["hp-figure-1"]
 
 
-def test_a_link_whose_packets_do_not_fit_it_is_told(tmp_path: Path) -> None:
+def test_an_mtu_without_room_for_payload_is_reported(tmp_path: Path) -> None:
     """A computed rate needs a packet with payload."""
     link = "{ framing = 'ethernet', line_rate_bit_s = 1, mtu_bytes = 68, duplex = 'full', timestamps = true }"
     text = f'computed = ["simplex"]\nid = "a"\nname = "A"\nfamily = "A"\nlink = {link}\n'
@@ -248,7 +248,7 @@ def test_a_link_whose_packets_do_not_fit_it_is_told(tmp_path: Path) -> None:
         ('[source]\nid = "x"\ntitle = 3\n' + GOOD.format(id="mine-1"), "source.title", "expected text"),
     ],
 )
-def test_a_wrong_file_is_told_and_costs_no_other(tmp_path: Path, text: str, key: str, expected: str) -> None:
+def test_a_faulty_file_is_reported_and_costs_no_other(tmp_path: Path, text: str, key: str, expected: str) -> None:
     """Linkgauge's presets and the person's other files are there all the same."""
     (tmp_path / "other.toml").write_text(HEAD + GOOD.format(id="other"), encoding="utf-8")
     catalog = read(tmp_path, text)
@@ -258,7 +258,7 @@ def test_a_wrong_file_is_told_and_costs_no_other(tmp_path: Path, text: str, key:
     assert expected in problem.expected
 
 
-def test_an_unknown_key_at_the_top_is_told_and_the_presets_are_had(tmp_path: Path) -> None:
+def test_an_unknown_key_at_the_top_is_reported_and_costs_no_preset(tmp_path: Path) -> None:
     """A misspelt key costs nothing but itself."""
     catalog = read(tmp_path, "presets = 1\n" + HEAD + GOOD.format(id="mine-1"))
     assert own(catalog) == ["mine-1"]

@@ -31,7 +31,7 @@ STAIRS = Preset(
 
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("sessions", [1, 128])
-def test_nothing_is_expected_of_loopback(direction: Direction, sessions: int) -> None:
+def test_loopback_has_no_expected_rate(direction: Direction, sessions: int) -> None:
     """No document says what a machine should do with itself."""
     assert find_expectation(load_catalog().find("loopback"), Settings(direction, sessions)) == Expectation()
 
@@ -55,7 +55,7 @@ def test_a_rate_holds_from_its_number_of_sessions_up(direction: Direction, sessi
     assert rate.bit_s == bit_s
 
 
-def test_only_what_the_direction_asks_for_is_expected() -> None:
+def test_only_the_direction_of_the_run_has_an_expected_rate() -> None:
     """An out run expects nothing of in, and a duplex run only a total."""
     for preset in load_catalog().presets:
         if preset.rates:
@@ -78,7 +78,7 @@ def test_a_rate_of_another_workload_is_not_expected() -> None:
     assert find_expectation(STAIRS, settings, cast("Workload", fetch)).in_ != find_expectation(STAIRS, settings).in_
 
 
-def test_every_preset_can_be_told_as_json() -> None:
+def test_every_preset_has_a_json_document() -> None:
     """Plain JSON values, keys that name their units, unknown as null."""
     told: list[dict[str, Any]] = json.loads(json.dumps([preset_json(p) for p in load_catalog().presets]))
     by_id = {preset["id"]: preset for preset in told}
@@ -122,7 +122,7 @@ def test_every_preset_can_be_told_as_json() -> None:
     }
 
 
-def test_a_link_had_with_options_is_judged_by_the_model() -> None:
+def test_a_link_with_options_has_a_computed_rate() -> None:
     """The document measured IPv4 without tags; its rates say nothing of another link."""
     preset = load_catalog().find("gbe-fd-1500")
     got = find_expectation(preset, Settings(Direction.OUT), variant=Variant(ip=6, vlan_tags=1)).out
@@ -138,7 +138,7 @@ def test_options_that_change_nothing_leave_the_documented_rate() -> None:
     assert find_expectation(preset, Settings(), variant=same) == find_expectation(preset, Settings())
 
 
-def test_nothing_is_computed_for_half_duplex_and_for_links_without_a_wire() -> None:
+def test_half_duplex_and_links_without_a_line_have_no_computed_rate() -> None:
     """Waiting for the wire, and memory, are in no model."""
     catalog = load_catalog()
     variant = Variant(ip=6)
@@ -146,7 +146,7 @@ def test_nothing_is_computed_for_half_duplex_and_for_links_without_a_wire() -> N
         assert find_expectation(catalog.find(preset_id), Settings(), variant=variant) == Expectation()
 
 
-def test_what_a_link_can_carry_at_most_is_known_where_it_has_a_wire() -> None:
+def test_the_capacity_of_a_link_is_known_if_it_has_a_line() -> None:
     """A documented rate may be a host's, and another host's be more: what the wire carries is a bound for all."""
     catalog = load_catalog()
     rates = [
@@ -158,7 +158,7 @@ def test_what_a_link_can_carry_at_most_is_known_where_it_has_a_wire() -> None:
     assert [gigabit.is_exceeded_by(bit_s) for bit_s in (None, 1e9, 1.2e9, 40e9)] == [False, False, True, True]
 
 
-def test_a_link_of_today_is_judged_by_the_model_in_every_direction() -> None:
+def test_a_modern_link_has_a_computed_rate_in_every_direction() -> None:
     """Whatever the number of sessions."""
     preset = load_catalog().find("25gbe-9000")
     out = find_expectation(preset, Settings(Direction.OUT, 8)).out

@@ -22,7 +22,7 @@ def buildable() -> list[Preset]:
 
 
 @pytest.mark.parametrize("preset", buildable(), ids=lambda preset: preset.id)
-def test_a_full_packet_takes_of_the_lab_what_the_wire_model_says(preset: Preset) -> None:
+def test_a_full_packet_has_the_same_size_in_the_lab_and_in_the_wire_model(preset: Preset) -> None:
     """For every preset with a wire: same line, same bytes around the packet, padding and cells included."""
     derived, link = derive(preset.link, "out"), plan_lab_link(preset)
     assert derived is not None
@@ -34,25 +34,25 @@ def test_a_full_packet_takes_of_the_lab_what_the_wire_model_says(preset: Preset)
 
 
 @pytest.mark.parametrize("preset_id", ["loopback", "lpar-1500", "zvm-hipersockets-1500"])
-def test_a_preset_without_a_wire_is_refused_with_one_that_has(preset_id: str) -> None:
+def test_a_preset_without_a_line_is_refused_with_an_example(preset_id: str) -> None:
     """There is no rate to build."""
     with pytest.raises(PlanError, match=rf"{preset_id} is not possible; .* such as 100mb-fd"):
         plan_lab_link(PRESETS[preset_id])
 
 
-def test_a_slow_link_has_so_much_less_of_its_line() -> None:
+def test_a_slow_link_loses_a_share_of_its_line_rate() -> None:
     """Ten per cent off, framing unchanged; ATM's line is what SONET leaves of it."""
     assert plan_lab_link(PRESETS["100mb-fd"], Faults(slow_percent=10)).rate_bit_s == 90_000_000
     assert plan_lab_link(PRESETS["atm155-1500"], Faults(slow_percent=50)).rate_bit_s == 74_880_000
 
 
-def test_a_wrong_mtu_is_the_far_ends() -> None:
+def test_a_wrong_mtu_is_that_of_the_far_end() -> None:
     """As where one end was set up and the other one forgotten."""
     link = plan_lab_link(PRESETS["gbe-fd-9000"], Faults(wrong_mtu_bytes=1500))
     assert (link.mtu_bytes, link.far_mtu_bytes) == (9000, 1500)
 
 
-def test_a_delayed_link_has_room_for_what_is_under_way() -> None:
+def test_a_delayed_link_has_a_buffer_for_packets_in_flight() -> None:
     """Or TCP could never fill it."""
     prompt, late = (plan_lab_link(PRESETS["100mb-fd"], Faults(delay_ms=ms)) for ms in (0, 50))
     assert late.delay_ns == 50_000_000

@@ -15,7 +15,7 @@ def off_by(preset: Preset, rate: Rate) -> float:
     return abs(model_deviation_percent(preset, rate) or 0.0)
 
 
-def test_every_rate_that_stands_off_the_model_says_why() -> None:
+def test_every_rate_that_differs_from_the_model_has_a_reason() -> None:
     """More than 1.5 %, on whatever link and in whatever direction."""
     silent = [
         (p.id, r.flow) for p in CATALOG.presets for r in p.rates if off_by(p, r) > AGREES_PERCENT and not r.why
@@ -23,7 +23,7 @@ def test_every_rate_that_stands_off_the_model_says_why() -> None:
     assert silent == []
 
 
-def test_no_rate_that_agrees_with_the_model_makes_excuses() -> None:
+def test_no_rate_that_agrees_with_the_model_has_a_reason() -> None:
     """A reason beside a number that needs none would be wrong."""
     excuses = [(p.id, r.flow) for p in CATALOG.presets for r in p.rates if off_by(p, r) <= AGREES_PERCENT and r.why]
     assert excuses == []
@@ -46,7 +46,7 @@ def test_the_outbound_rates_of_hp_on_155_agree_with_the_model() -> None:
 
 @pytest.mark.parametrize("gigabits", ["1", "2.5", "5", "10", "25", "40", "50", "100", "200", "400", "800"])
 @pytest.mark.parametrize("mtu", [1500, 9000])
-def test_ethernet_of_today_is_there_at_both_mtus(gigabits: str, mtu: int) -> None:
+def test_modern_ethernet_has_presets_at_both_mtus(gigabits: str, mtu: int) -> None:
     """From 1 to 800 Gb, with timestamps as Linux has them."""
     preset = CATALOG.find(f"{gigabits}gbe-{mtu}")
     assert preset.link.line_rate_bit_s == float(gigabits) * 1e9
@@ -56,7 +56,7 @@ def test_ethernet_of_today_is_there_at_both_mtus(gigabits: str, mtu: int) -> Non
 
 
 @pytest.mark.parametrize("mtu", [1450, 1420, 1476, 1492, 1460, 8896, 9001])
-def test_the_mtus_of_tunnels_and_clouds_are_there(mtu: int) -> None:
+def test_tunnels_and_clouds_have_presets_at_their_mtus(mtu: int) -> None:
     """VXLAN, WireGuard, GRE, PPPoE; Google Cloud and AWS."""
     assert any(p.link.mtu_bytes == mtu and p.source.id == "wire" for p in CATALOG.presets)
 

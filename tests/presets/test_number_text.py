@@ -21,7 +21,7 @@ def test_a_sentence_and_a_table_write_the_same_rate_alike(bit_s: float) -> None:
     assert format_transaction_rate(bit_s / 1e6) == f"{numbers.transaction_number(bit_s / 1e6)} transactions/s"
 
 
-def test_a_derivation_has_the_decimals_it_asks_for() -> None:
+def test_a_rate_has_the_requested_decimals() -> None:
     """One more than a rate of that size has."""
     assert format_rate(9_414.84e6, 1) == "9414.8 Mb/s"
 

@@ -32,7 +32,7 @@ PRESET = Preset(
 )
 
 
-def test_a_value_is_found_only_where_its_name_is_unambiguous() -> None:
+def test_a_value_is_looked_up_only_by_an_unambiguous_name() -> None:
     """Without a row there are two of that column."""
     assert PRESET.find_value("1", "5 sessions", "payload_mbit_s") == DocumentValue(
         "notes", "1", "5 sessions", "payload_mbit_s", 94.0

@@ -26,7 +26,7 @@ def test_a_shared_medium_is_derived_once() -> None:
     assert [t for t in titles if t.startswith("computed")] == ["computed, one direction or both"]
 
 
-def test_expectations_stand_beside_source_and_model_with_the_reason_they_differ() -> None:
+def test_an_expected_rate_has_its_source_the_model_and_the_reason_for_a_difference() -> None:
     """Documented and computed, told apart by word."""
     told = lines(section(build_sheet(CATALOG.find("10gbe-fd-9000")), "to expect"))
     assert told[0] == (
@@ -36,7 +36,7 @@ def test_expectations_stand_beside_source_and_model_with_the_reason_they_differ(
     assert told[2].startswith("one direction, 2 sessions and more | 9891 Mb/s | documented | AIX table 1 (peak)")
 
 
-def test_transactions_cpu_and_baseline_are_told() -> None:
+def test_the_sheet_has_transactions_cpu_and_baseline() -> None:
     """What z/VM prints beyond throughput."""
     told = lines(section(build_sheet(CATALOG.find("zvm-vctc-1500")), "to expect"))
     assert told[-1] == (
@@ -68,7 +68,7 @@ def test_a_table_of_many_rows_has_its_rows_side_by_side() -> None:
     assert table.lines[1].cells == ("46.53", "53.15", "49.99", "60.16", "66.67", "61.89")
 
 
-def test_a_tunnel_put_in_by_option_shows_what_it_takes_of_the_mtu() -> None:
+def test_the_sheet_of_a_tunnel_shows_its_share_of_the_mtu() -> None:
     """And the documents' rates are not shown for a link that they did not measure."""
     shown = build_sheet(CATALOG.find("gbe-fd-1500"), Variant(tunnel="vxlan", ip=6))
     told = lines(section(shown, "computed, one"))
@@ -88,7 +88,7 @@ def test_options_that_a_link_cannot_have_are_refused() -> None:
         build_sheet(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
 
 
-def test_loopback_says_that_nothing_is_expected() -> None:
+def test_the_sheet_of_loopback_says_that_it_has_no_target_rate() -> None:
     """An empty section would leave a person guessing."""
     shown = build_sheet(CATALOG.find("loopback"))
     assert lines(section(shown, "to expect"))[0].startswith("nothing")
@@ -101,7 +101,7 @@ def test_the_suggested_window_is_on_the_sheet() -> None:
     assert "suggested window | 57344 bytes (56 KB)" in told
 
 
-def test_the_name_is_japanese_where_it_is_asked_for() -> None:
+def test_the_name_is_japanese_in_japanese() -> None:
     """Its numbers are the same in every language."""
     assert build_sheet(CATALOG.find("10mb-hd"), language="ja").name == "10 Mb イーサネット、半二重"
 

@@ -95,7 +95,7 @@ def test_the_cpu_costs_of_zvm_follow_from_its_cpu_and_its_rates() -> None:
         assert cost == pytest.approx(util * 20 / rate, abs=0.006 + 1.0 / rate + cost * 0.006 / rate)
 
 
-def test_what_hp_prints_above_what_cells_allow_is_marked() -> None:
+def test_hp_rates_above_the_capacity_of_cells_are_marked() -> None:
     """540.4 of 538.1; the 134.55 of 134.51 is within what clocks and rounding may differ by."""
     above, marked = set[tuple[str, float]](), set[tuple[str, float]]()
     for preset in (p for p in CATALOG.presets if p.source.id == "hp"):
@@ -124,7 +124,7 @@ def test_what_hp_prints_above_what_cells_allow_is_marked() -> None:
         ("zvm-claw-2000", Direction.IN, 128, 18.958254, "documented", "z/VM table 13 (level 430, 10 pairs)"),
     ],
 )  # fmt: skip
-def test_the_rate_to_expect_is_the_one_the_document_prints(
+def test_the_expected_rate_is_that_of_the_document(
     preset_id: str, direction: Direction, sessions: int, mbit_s: float, basis: str, source: str
 ) -> None:
     """Level 430 and not its baseline; the computed rate where the printed one cannot be."""
@@ -134,14 +134,14 @@ def test_the_rate_to_expect_is_the_one_the_document_prints(
     assert (expected.basis, expected.source) == (basis, source)
 
 
-def test_nothing_is_expected_of_what_a_document_did_not_measure() -> None:
+def test_a_direction_that_a_document_did_not_measure_has_no_expected_rate() -> None:
     """The z/VM server answers; nobody measured the other way, or both."""
     preset = CATALOG.find("zvm-qdio-8992")
     assert find_expectation(preset, Settings(Direction.OUT)).out is None
     assert find_expectation(preset, Settings(Direction.DUPLEX)).total is None
 
 
-def test_transactions_cpu_and_baseline_are_told_to_programs() -> None:
+def test_transactions_cpu_and_baseline_are_in_the_json_document() -> None:
     """Rates of RR and CRR are no bits, and level 420 is what 430 is compared with."""
     told = preset_json(CATALOG.find("zvm-vctc-1500"))["expectations"]
     rr = next(rate for rate in told if rate["workload"] == "rr" and rate["sessions_from"] == 10)
@@ -173,3 +173,74 @@ def test_figure_1_of_hp_is_a_sweep_of_a_preset_that_exists() -> None:
     assert sweep.message_bytes[-1] == 10_240
     assert sweep.direction == "out"
     assert CATALOG.find(sweep.preset).name == "ATM 155, Classical IP, MTU 9180"
+
+
+def test_the_thirteen_network_types_have_their_ids_in_the_order_of_the_document() -> None:
+    """Others name presets by these ids."""
+    ids = [p.id for p in CATALOG.presets if p.source.id == "aix"]
+    assert ids == [
+        *("10mb-hd", "10mb-fd", "100mb-hd", "100mb-fd", "gbe-fd-1500", "gbe-fd-9000", "10gbe-fd-1500"),
+        *("10gbe-fd-9000", "fddi-4352", "atm155-1500", "atm155-9180", "atm622-1500", "atm622-9180"),
+    ]
+
+
+def test_every_pair_of_mb_and_megabytes_that_disagrees_beyond_rounding_is_marked() -> None:
+    """A slip is found by arithmetic, not by eye: either number of such a pair bears the mark."""
+    numbers = {name[1:]: value for name, value in printed_aix()}
+    marked = {
+        (f.table, f.row, f.column)
+        for p in CATALOG.presets
+        for f in p.document_values
+        if f.source == "aix" and p.erratum_of(f)
+    }
+    found = set[tuple[str, str, str]]()
+    for (table, row, column), mbit in numbers.items():
+        if not column.endswith("mbit_s"):
+            continue
+        other = column.replace("mbit", "mib")
+        mib = numbers[table, row, other]
+        slack = half_unit(f"{mbit:g}") + half_unit(f"{mib:g}") * 8.388608
+        if abs(mbit - mib * 8.388608) > slack:
+            pair = {(table, row, column), (table, row, other)}
+            assert len(pair & marked) == 1, pair
+            found |= pair & marked
+    assert found == marked
+
+
+@pytest.mark.parametrize(
+    ("preset_id", "direction", "sessions", "bit_s", "source"),
+    [
+        ("gbe-fd-1500", Direction.OUT, 1, 948_000_000, "AIX table 1"),
+        ("gbe-fd-1500", Direction.IN, 8, 948_000_000, "AIX table 1"),
+        ("gbe-fd-9000", Direction.DUPLEX, 1, 1_936_000_000, "AIX table 2"),
+        ("gbe-fd-9000", Direction.DUPLEX, 2, 1_938_000_000, "AIX table 2 (peak)"),
+        ("10gbe-fd-1500", Direction.OUT, 1, 7_200_000_000, "AIX table 1"),
+        ("10gbe-fd-1500", Direction.OUT, 128, 9_415_000_000, "AIX table 1 (peak)"),
+        ("10mb-fd", Direction.OUT, 1, 9_480_000, "AIX table 1"),
+        ("fddi-4352", Direction.DUPLEX, 5, 97_000_000, "AIX table 2"),
+    ],
+)
+def test_the_expected_rate_is_that_of_the_aix_tables(
+    preset_id: str, direction: Direction, sessions: int, bit_s: int, source: str
+) -> None:
+    """One direction has table 1, both have table 2, several sessions the peak where it is printed."""
+    got = find_expectation(CATALOG.find(preset_id), Settings(direction, sessions))
+    expected = [rate for rate in (got.out, got.in_, got.total) if rate]
+    assert [(e.bit_s, e.basis, e.source) for e in expected] == [(bit_s, "documented", source)]
+
+
+def test_the_slip_of_the_gigabit_duplex_peak_is_judged_by_its_megabytes() -> None:
+    """1667 Mb is printed beside 222 MB/s, which is 1862 Mb; the source says so wherever it is shown."""
+    got = find_expectation(CATALOG.find("gbe-fd-1500"), Settings(Direction.DUPLEX, 5)).total
+    assert got
+    assert got.bit_s == 222 * 8 * 1_048_576
+    assert "1667 Mb" in got.source
+    assert "slip" in got.source
+
+
+def test_the_slip_of_the_ten_gigabit_jumbo_duplex_rate_is_judged_by_its_megabytes() -> None:
+    """18000 Mb is printed beside 2162 MB/s."""
+    got = find_expectation(CATALOG.find("10gbe-fd-9000"), Settings(Direction.DUPLEX, 1)).total
+    assert got
+    assert got.bit_s == 2162 * 8 * 1_048_576
+    assert "slip" in got.source

@@ -81,7 +81,7 @@ def test_the_worst_of_several_rates_gives_the_word() -> None:
     assert "in 700 Mb/s is 73.8 %" in verdict.text
 
 
-def test_with_nothing_to_expect_the_rate_is_told_all_the_same() -> None:
+def test_a_run_without_a_target_rate_still_states_its_rate() -> None:
     """Loopback has no verdict and a figure."""
     verdict = judge(run(Expectation(), out=rate(46.04e9)))
     assert verdict.word == "none"
@@ -102,14 +102,14 @@ def test_a_run_stopped_in_its_warm_up_has_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("reason", [r for r in Reason if not r.is_regular])
-def test_a_run_that_did_not_run_to_its_end_is_told_and_not_judged(reason: Reason) -> None:
+def test_an_incomplete_run_states_its_rate_without_a_verdict(reason: Reason) -> None:
     """What it measured until then may be of the very trouble that ended it."""
     verdict = judge(run(Expectation(out=GIGABIT), reason, out=rate(94.15e6)))
     assert verdict.word == "none"
     assert verdict.text == ("NONE: the run did not run to its end: the far end vanished. Measured: out 94.15 Mb/s.")
 
 
-def test_a_slip_of_the_source_is_warned_of_with_the_rate() -> None:
+def test_a_slip_in_the_source_is_named_with_the_rate() -> None:
     """A person sees that the number judged by is not the one the table prints."""
     peak = ExpectedRate(1_862_270_976, "documented", "AIX table 2 (peak; the 1667 Mb beside it is a slip)")
     assert (
@@ -118,7 +118,7 @@ def test_a_slip_of_the_source_is_warned_of_with_the_rate() -> None:
     )
 
 
-def test_a_rate_that_no_such_link_carries_is_another_links_and_no_pass() -> None:
+def test_a_rate_beyond_the_links_capacity_has_no_verdict() -> None:
     """Loopback under a preset of 100 Mb/s: what was expected is of another link; nothing is known of this one."""
     line = ExpectedRate(94_149_090, "documented", "AIX table 1", most_bit_s=94_928_000)
     verdict = judge(run(Expectation(out=line), out=rate(11.35e9)))
@@ -128,7 +128,7 @@ def test_a_rate_that_no_such_link_carries_is_another_links_and_no_pass() -> None
     assert judge(run(Expectation(out=line), out=rate(98e6))).word == "pass"
 
 
-def test_a_rate_well_above_the_expected_one_is_asked_about() -> None:
+def test_a_rate_well_above_the_expected_one_casts_doubt_on_the_preset() -> None:
     """Loopback judged as Gigabit Ethernet passes, and may be the wrong preset."""
     assert "another link" in judge(run(Expectation(out=GIGABIT), out=rate(46e9))).text
 
@@ -157,7 +157,7 @@ def test_transactions_are_judged_by_transactions() -> None:
     assert "out 97 transactions/s is 97.0 % of the 100 transactions/s that z/VM table 4 expects" in verdict.text
 
 
-def test_a_run_of_transactions_without_a_preset_tells_both_rates() -> None:
+def test_transactions_without_a_target_rate_state_both_rates() -> None:
     """Transactions first, the payload of their answers behind."""
     measured = Measurement(8_000_000, 8 * SECOND_NS, 80_000)
     assert "out 10000 transactions/s (8 Mb/s)" in judge(run(Expectation(), out=measured, total=measured)).text

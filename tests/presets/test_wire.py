@@ -81,7 +81,7 @@ def test_rates_that_can_be_worked_out_by_hand(link: LinkSpec, variant: Variant, 
         ("pppoe", 4, 1492, 1538),
     ],
 )
-def test_a_tunnel_put_into_a_link_fills_its_mtu(tunnel: Any, outer_ip: Any, mtu: int, wire: int) -> None:
+def test_a_tunnel_inside_a_link_fills_its_mtu(tunnel: Any, outer_ip: Any, mtu: int, wire: int) -> None:
     """The well-known MTUs of tunnels over Ethernet follow from their headers."""
     derived = rate(GIGABIT, "simplex", Variant(tunnel=tunnel, outer_ip=outer_ip))
     assert (derived.mtu_bytes, derived.wire_bytes) == (mtu, wire)
@@ -135,7 +135,7 @@ def test_an_exchange_of_transactions_has_no_computed_rate() -> None:
         (GIGABIT, Variant(mtu_bytes=80, tunnel="vxlan"), "headers alone"),
     ],
 )
-def test_a_link_that_cannot_be_had_so_is_refused(link: LinkSpec, variant: Variant, match: str) -> None:
+def test_options_that_a_link_cannot_have_are_refused(link: LinkSpec, variant: Variant, match: str) -> None:
     """With what was given, and why not."""
     with pytest.raises(PlanError, match=match):
         derive(link, "simplex", variant)
@@ -159,7 +159,7 @@ def test_options_that_no_packet_can_have_are_refused(options: dict[str, Any]) ->
         Variant(**options)
 
 
-def test_options_are_told_in_words() -> None:
+def test_the_description_names_every_option() -> None:
     """They stand behind the source of a rate."""
     variant = Variant(6, False, 8, 2, "vxlan", 6, 2_500_000_000, 9000)
     assert variant.description == (
@@ -247,7 +247,7 @@ def test_atm_sends_whole_cells(mtu: int, lane: bool) -> None:
     assert rate(link, "duplex").ack_bytes % 53 == 0
 
 
-def test_a_variant_that_says_what_the_link_says_changes_nothing() -> None:
+def test_options_equal_to_the_links_own_values_change_nothing() -> None:
     """Then the documents' rates still hold."""
     same = Variant(timestamps=True, line_rate_bit_s=10_000_000_000, mtu_bytes=1500, outer_ip=6)
     assert not same.changes(TEN_GIGABIT)
@@ -255,7 +255,7 @@ def test_a_variant_that_says_what_the_link_says_changes_nothing() -> None:
     assert same.changes(GIGABIT)
 
 
-def test_options_that_are_asked_for_go_over_those_that_were_found() -> None:
+def test_requested_options_override_detected_ones() -> None:
     """What is not asked for stays as found."""
     found = Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=1400)
     asked = Variant(ip=6, timestamps=False, mtu_bytes=9000)

@@ -31,7 +31,7 @@ SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_a_recorded_run_is_explained_by_what_was_done_to_its_link(path: Path) -> None:
+def test_a_recorded_run_is_explained_by_the_fault_of_its_link(path: Path) -> None:
     """Each was recorded in a lab whose link was spoilt on purpose, or left alone."""
     scenario = tomllib.loads(path.read_text(encoding="utf-8"))
     findings = diagnose(decode(Evidence, scenario["evidence"]))
@@ -44,7 +44,7 @@ def test_a_recorded_run_is_explained_by_what_was_done_to_its_link(path: Path) ->
     assert read_findings(json.loads(json.dumps(findings_json(findings)))) != ()
 
 
-def test_a_link_at_its_expected_rate_has_one_finding_that_says_so() -> None:
+def test_a_run_at_its_expected_rate_has_a_single_finding() -> None:
     """And what would limit next, where a core is nearly full."""
     (finding,) = diagnose(run(930, near={"cores": FULL}))
     assert (finding.code, finding.share) == ("at-expected", None)
@@ -91,12 +91,12 @@ def test_a_link_at_its_expected_rate_has_one_finding_that_says_so() -> None:
         ),
     ],
 )
-def test_each_cause_is_told_by_its_own_signs(flow: dict[str, Any], ends: dict[str, Any], code: str) -> None:
+def test_each_cause_yields_its_own_finding(flow: dict[str, Any], ends: dict[str, Any], code: str) -> None:
     """On a link of 1 Gb that carries half of it; offloads matter from more packets on than it has."""
     assert first(run(**flow, **ends)).code == code
 
 
-def test_no_payload_at_all_is_a_matter_of_packets_that_are_too_large() -> None:
+def test_sessions_without_payload_point_to_packets_that_are_too_large() -> None:
     """The remedy finds out how large they may be."""
     finding = first(run(0, near={"nic": replace(NIC, mtu_bytes=9_000)}))
     assert finding.code == "no-payload"
@@ -106,7 +106,7 @@ def test_no_payload_at_all_is_a_matter_of_packets_that_are_too_large() -> None:
     )
 
 
-def test_where_nothing_is_expected_findings_have_no_share() -> None:
+def test_findings_without_an_expected_rate_have_no_share() -> None:
     """On loopback a full core limits all the same."""
     lo = replace(NIC, name="lo", sort="loopback", line_rate_bit_s=None, mtu_bytes=65_536)
     full = {"cores": FULL, "busiest_worker": 0.99, "nic": lo}
@@ -127,7 +127,7 @@ def test_transactions_wait_for_round_trips_where_no_core_is_full(workload: Workl
 
 
 @pytest.mark.parametrize("cores", [IDLE, FULL], ids=["idle", "full"])
-def test_no_core_is_called_full_that_is_not_and_none_idle_that_is_full(cores: tuple[CoreLoad, ...]) -> None:
+def test_the_evidence_of_an_unexplained_run_says_whether_a_core_is_full(cores: tuple[CoreLoad, ...]) -> None:
     """Other processes may fill one, of which TCP did not wait: then it is told how full, and not that none is."""
     loopback = link_evidence(load_catalog().find("loopback"), DEFAULT_VARIANT)
     evidence = run(20_000, expected_bit_s=None, link=loopback, near={"cores": cores}, far={"cores": cores})
@@ -137,14 +137,14 @@ def test_no_core_is_called_full_that_is_not_and_none_idle_that_is_full(cores: tu
     assert "no window, loss or queue shows; core " in finding.evidence.replace("core is full and no ", "")
 
 
-def test_nothing_to_see_is_said() -> None:
+def test_a_run_without_any_signs_is_unexplained() -> None:
     """Without TCP's own account and with idle cores there is no reason to give."""
     unknown = dict.fromkeys(("busy", "rwnd_limited", "sndbuf_limited", "rtt_us", "min_rtt_us", "timestamps"))
     link = replace(LINK, payload_bytes=None)
     assert first(run(expected_bit_s=None, link=link, **unknown)).code in {"path-slow", "unexplained"}
 
 
-def test_both_directions_count_by_what_each_lacks() -> None:
+def test_a_duplex_run_is_explained_by_its_slow_direction() -> None:
     """A duplex run that is slow one way only is explained by that way."""
     evidence = run(950, expected_bit_s=1_900e6)
     good = replace(evidence.flows[0], bit_s=930e6, expected_bit_s=950e6, rtt_us=9_000)
@@ -184,7 +184,7 @@ COUNTS = st.none() | st.integers(0, 2**62)
         ),
     )
 )
-def test_whatever_was_measured_has_findings_whose_shares_make_sense(evidence: Evidence) -> None:
+def test_any_evidence_has_findings_with_sensible_shares(evidence: Evidence) -> None:
     """Never an exception; shares from 0 to 1, in order of what they explain, together no more than all."""
     findings = diagnose(evidence)
     assert findings

@@ -18,7 +18,7 @@ from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 from .evidence_cases import run
 
 
-def test_a_links_options_are_part_of_what_should_be_there() -> None:
+def test_the_expected_link_includes_its_options() -> None:
     """Another line rate, MTU or timestamps change what a packet carries."""
     preset = load_catalog().find("gbe-fd-1500")
     found = link_evidence(preset, Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=9_000))

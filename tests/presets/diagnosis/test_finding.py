@@ -15,12 +15,12 @@ def test_the_finding_that_explains_most_with_most_confidence_is_first() -> None:
     assert rank_findings([unsure, sure]) == (sure, unsure)
 
 
-def test_a_finding_that_explains_next_to_nothing_is_no_answer() -> None:
+def test_a_finding_that_explains_hardly_anything_is_dropped() -> None:
     """Neither a small share of the gap nor a wild guess is one."""
     assert rank_findings([finding(0.05, 1.0), finding(1.0, 0.05)]) == ()
 
 
-def test_where_nothing_is_expected_findings_are_ranked_by_the_time_they_cost() -> None:
+def test_findings_without_an_expected_rate_are_ranked_by_their_time() -> None:
     """The weight stands in for the share, and only then."""
     short, long = finding(None, 0.9, weight=0.2), finding(None, 0.9, weight=0.8)
     assert rank_findings([short, long]) == (long, short)

@@ -33,7 +33,7 @@ def test_shares_of_time_are_means_over_the_sessions() -> None:
     assert evidence.far.counts == NicCounts(80, 160, 8, 16, 24)
 
 
-def test_warm_up_is_left_out_and_too_little_is_nothing() -> None:
+def test_warm_up_and_too_short_a_time_give_no_evidence() -> None:
     """Less than half a second of both ends says nothing."""
     gatherer = EvidenceCollector()
     assert gatherer.period_evidence() is gatherer.recent_evidence() is None
@@ -45,7 +45,7 @@ def test_warm_up_is_left_out_and_too_little_is_nothing() -> None:
     assert gatherer.period_evidence() is not None
 
 
-def test_a_change_that_comes_last_leaves_the_stretch_before_it() -> None:
+def test_a_change_just_before_the_end_leaves_the_period_before_it() -> None:
     """What was measured for a moment under the new settings is no evidence yet; late samples are no part of it."""
     gatherer = EvidenceCollector()
     gatherer.feed(started())
@@ -77,7 +77,7 @@ def test_the_recent_past_is_three_seconds() -> None:
     assert (whole.flows[0].rwnd_limited or 0) > 0.4
 
 
-def test_what_no_such_link_carries_is_the_one_finding() -> None:
+def test_a_rate_beyond_the_links_capacity_has_a_single_finding() -> None:
     """Not that nothing limits: the preset is another link's."""
     watch = LiveDiagnosis()
     bound = Expectation(out=ExpectedRate(10_000_000, "documented", "a table", most_bit_s=9_400_000))
@@ -94,7 +94,7 @@ def finding(code: Any, share: float = 1.0, evidence: str = "") -> Finding:
     return Finding(code, share, 0.9, code, evidence, "do")
 
 
-def test_what_is_shown_changes_only_when_it_has_stayed() -> None:
+def test_the_first_finding_changes_only_after_two_seconds() -> None:
     """A flutter of a second changes no reason; its numbers are always the newest."""
     steady = StableFindings()
     loss, slow = finding("loss"), finding("path-slow")
@@ -106,7 +106,7 @@ def test_what_is_shown_changes_only_when_it_has_stayed() -> None:
     assert steady.update(5 * SECOND_NS, (slow,))[0].code == "path-slow"
 
 
-def test_a_run_is_watched_once_a_second_and_forgets_with_a_change() -> None:
+def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
     """While it settles after a change there is nothing to say."""
     watch = LiveDiagnosis()
     assert watch.current_findings == watch.final_findings == ()

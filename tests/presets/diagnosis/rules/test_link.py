@@ -7,14 +7,14 @@ from linkgauge.presets.diagnosis.diagnose import diagnose
 from ..evidence_cases import LINK, first, run
 
 
-def test_timestamps_that_the_preset_has_and_the_sessions_do_not_are_told() -> None:
+def test_missing_timestamps_come_after_a_stronger_finding() -> None:
     """Behind what explains more."""
     link = replace(LINK, timestamps=True, payload_bytes=1_448)
     codes = [one.code for one in diagnose(run(link=link, timestamps=False, rtt_us=9_000))]
     assert codes == ["path-slow", "timestamps-off"]
 
 
-def test_headers_that_the_preset_does_not_have_explain_the_last_percent() -> None:
+def test_additional_timestamps_explain_the_last_percent() -> None:
     """12 bytes of 1460 are what misses the mark here."""
     finding = first(replace(run(940, rtt_us=9_000), pass_percent=100.0))
     assert finding.code == "timestamps-on"

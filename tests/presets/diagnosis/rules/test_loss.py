@@ -41,7 +41,7 @@ def test_an_interface_that_counts_the_losses_is_named_instead_of_the_path() -> N
         assert finding.code == code
 
 
-def test_the_finding_tells_what_the_loss_leaves_to_tcp() -> None:
+def test_the_evidence_of_loss_has_tcps_bound() -> None:
     """By the bound of Mathis and others: MSS / RTT x sqrt(3/2 / loss)."""
     (finding,) = findings(retransmitted=0.02, retransmits=40, rtt_us=10_000, min_rtt_us=10_000)
     assert finding.evidence.startswith("2 % of the payload was sent again (40 segments)")

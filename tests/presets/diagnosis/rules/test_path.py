@@ -3,7 +3,7 @@
 from ..evidence_cases import first, run
 
 
-def test_a_broken_nic_does_not_hide_behind_a_full_queue() -> None:
+def test_rare_loss_with_a_full_queue_is_a_slow_path() -> None:
     """A path whose queue overflows now and then is slow, and not lossy."""
     finding = first(run(retransmitted=0.0005, retransmits=30, rtt_us=30_000))
     assert finding.code == "path-slow"

@@ -16,7 +16,7 @@ from linkgauge.presets.wire import DEFAULT_VARIANT
 from ..evidence_cases import FULL, NIC, first, run
 
 
-def test_what_a_link_lacks_beside_a_full_core_of_its_own_is_the_cores() -> None:
+def test_a_full_core_with_idle_ones_beside_it_suggests_more_sessions() -> None:
     """One worker fills one core while others idle: more sessions are the way out."""
     findings = diagnose(run(700, near={"cores": FULL, "busiest_worker": 0.97, "process": 1.0}))
     assert [one.code for one in findings][:2] == ["core-saturated", "sessions-few"]
@@ -31,7 +31,7 @@ def test_a_receiver_that_does_not_read_is_not_a_window_that_is_too_small() -> No
     assert (finding.code, finding.end) == ("core-saturated", End.FAR)
 
 
-def test_offloads_that_are_off_are_the_reason_where_packets_are_many() -> None:
+def test_missing_offloads_limit_a_fast_link() -> None:
     """At 10 Gb/s a core is full of single packets."""
     nic = replace(NIC, tso=False, line_rate_bit_s=10_000_000_000)
     link = link_evidence(load_catalog().find("10gbe-1500"), DEFAULT_VARIANT)
@@ -46,7 +46,7 @@ def test_offloads_that_are_off_are_the_reason_where_packets_are_many() -> None:
     assert first(evidence).code == "offloads-off"
 
 
-def test_a_core_that_is_full_of_anothers_cut_packets_is_that_ends_offloads() -> None:
+def test_a_core_full_of_segmented_packets_points_to_the_offloads_of_the_sender() -> None:
     """On one host a receiver's core has the sender's packets one by one, and its cores are the sender's."""
     link = link_evidence(load_catalog().find("10gbe-1500"), DEFAULT_VARIANT)
     cut, whole = (
@@ -70,7 +70,7 @@ def test_a_core_that_is_full_of_anothers_cut_packets_is_that_ends_offloads() -> 
 @pytest.mark.parametrize(
     ("sessions", "remedy"), [(1, "linkgauge … --sessions 3, for all"), (9, "a faster machine")]
 )
-def test_a_full_core_that_both_ends_share_is_all_that_transactions_take(sessions: int, remedy: str) -> None:
+def test_a_full_core_of_one_host_limits_transactions(sessions: int, remedy: str) -> None:
     """More sessions use more cores, as long as there are any; no mode of a stream is any help."""
     both = {"cores": FULL, "process": 0.5, "busiest_worker": 0.5}
     evidence = run(500, busy=0.1, near=both, far=both, sessions=sessions, expected_bit_s=None)

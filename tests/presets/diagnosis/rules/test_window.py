@@ -5,14 +5,14 @@ from linkgauge.engine.model.plan import End
 from ..evidence_cases import first, run
 
 
-def test_a_receiver_without_a_full_core_is_still_told() -> None:
+def test_a_slow_receiver_without_a_full_core_is_reported_with_less_confidence() -> None:
     """With less confidence."""
     finding = first(run(300, rwnd_limited=0.6))
     assert (finding.code, finding.end) == ("receive-window", End.FAR)
     assert finding.confidence <= 0.5
 
 
-def test_a_window_that_the_kernel_did_not_grant_names_its_sysctl_and_its_value() -> None:
+def test_a_clamped_window_names_its_sysctl_and_its_value() -> None:
     """The remedy asks for what was asked for, or what is needed, whichever is more."""
     finding = first(
         run(
@@ -30,7 +30,7 @@ def test_a_window_that_the_kernel_did_not_grant_names_its_sysctl_and_its_value()
     assert finding.remedy == "at the far end: sysctl -w net.core.rmem_max=4194304"
 
 
-def test_a_larger_window_is_asked_for_after_the_kernel_lets_it() -> None:
+def test_the_remedy_raises_the_kernels_limit_before_the_window() -> None:
     """Both steps are in the remedy, in order."""
     finding = first(
         run(
