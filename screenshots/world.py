@@ -21,8 +21,8 @@ from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.terminal_app import StoredSweeps
 from linkgauge.tui.interfaces import ExportFormat
 from linkgauge.tui.rendering.diff_compositor import screen_strips
-from linkgauge.tui.services.exports import export_runs
 from linkgauge.tui.services.run_session import RunSession, open_run_session
+from linkgauge.tui.services.stored_run import export_runs
 from linkgauge.tui.state.instrument_values import Phase
 from textual.pilot import Pilot
 

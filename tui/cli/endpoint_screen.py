@@ -14,8 +14,8 @@ from ...engine.far.status import EndpointStatus, LogEntry, LogSink
 from ...engine.host.event_loop import run
 from ...engine.model.peer import Peer
 from ..endpoint_app import EndpointApp
-from ..services.config import config_dir
 from ..services.preferences import read_preferences, save_preferences
+from ..services.storage import config_dir
 from ..state.endpoint import EndpointInfo, EndpointLog
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
 from .signals import handle_signals

@@ -10,8 +10,8 @@ from ...presets.expectation import check_variant
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..services.config import config_dir
 from ..services.preferences import FILE_NAME, read_preferences
+from ..services.storage import config_dir
 from ..services.user_presets import load_presets, problem_lines
 from ..text.numbers import sanitize
 from .output import print_stderr

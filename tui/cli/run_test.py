@@ -18,8 +18,8 @@ from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..services.run_log_access import open_run_log
 from ..services.run_session import Outcome, RunSession, open_run_session
+from ..services.storage import open_run_log
 from .exit_status import INCOMPLETE, verdict_exit_status
 from .live_line import LiveLine
 from .output import emit_json, emit_rich, print_stderr

@@ -19,8 +19,8 @@ from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
-from ..services.run_log_access import open_run_log
 from ..services.run_session import RunSession, open_run_session
+from ..services.storage import open_run_log
 from ..services.sweeps import load_results, missing_points, run_points, save_sweep
 from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_json

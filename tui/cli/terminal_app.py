@@ -24,13 +24,12 @@ from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..app import LinkgaugeApp
 from ..interfaces import ExportFormat
 from ..report.html import check_report_path
-from ..services.config import config_dir
-from ..services.exports import export_runs, generate_report
 from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import detect_initial_preset, find_initial_preset
-from ..services.run_log_access import open_run_log
 from ..services.run_session import RunSession, open_run_session
+from ..services.storage import config_dir, open_run_log
+from ..services.stored_run import export_runs, generate_report
 from ..services.sweeps import find_sweep, load_results, save_sweep
 from ..services.user_presets import load_presets, problem_lines
 from .output import print_stderr

@@ -13,12 +13,10 @@ from matplotlib.figure import Figure
 
 from ...engine.model.plan import Direction, End
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
-from ..services.run_comparison import rate_points
-from ..services.stored_run import StoredRun
+from ..services.stored_run import StoredRun, rate_points
 from ..state.instrument_values import PlotPeriod
 from ..text import numbers
 from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of
-from .traces import Traces
 
 SweepGrid = tuple[str, Axis, Axis, list[SweepPoint]]
 
@@ -78,11 +76,11 @@ def throughput(run: StoredRun) -> str:
     return _svg(f"{run.row.run_id} throughput", 3.1, draw)
 
 
-def cpu(run: StoredRun, traces: Traces) -> str:
+def cpu(run: StoredRun) -> str:
     """Return the CPU use of both ends over time: the busiest core, and the mean of all cores."""
 
     def draw(axes: Any) -> None:
-        for end, points in traces.cpu.items():
+        for end, points in run.readings.traces.cpu.items():
             if points:
                 at_s = [point.at_s for point in points]
                 busiest = [point.hottest_percent for point in points]
@@ -96,10 +94,11 @@ def cpu(run: StoredRun, traces: Traces) -> str:
     return _svg(f"{run.row.run_id} cpu", 2.1, draw)
 
 
-def latency(run: StoredRun, traces: Traces) -> str:
+def latency(run: StoredRun) -> str:
     """Return the latency of transactions over time, interval by interval."""
 
     def draw(axes: Any) -> None:
+        traces = run.readings.traces
         for direction, points in sorted(traces.latency.items()):
             at_s = [point.at_s for point in points]
             name = f"{direction} " if len(traces.latency) > 1 else ""

@@ -14,8 +14,8 @@ from ...engine.results.summary import Summary, TcpSummary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..interfaces import History
-from ..services.run_comparison import LETTERS, compare_stored_runs
-from ..services.stored_run import StoredRun, load_stored_run
+from ..services.stored_run import LETTERS, StoredRun, compare_stored_runs, load_stored_run
+from ..state.traces import Traces
 from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
 from ..text.plan import core_affinity_text
@@ -34,7 +34,6 @@ from ..text.summary import (
     warmup_text,
 )
 from .html import render
-from .traces import Traces
 
 MAX_RUNS: Final = len(LETTERS)
 _MAX_SESSIONS: Final = 128
@@ -115,26 +114,20 @@ def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None
 
 def render_report(history: History, rows: Sequence[RunRecord]) -> str:
     """Return the page of these runs; raise RunLogError for a damaged run."""
-    runs: list[tuple[StoredRun, Traces]] = []
-    for row in rows:
-        traces = Traces()
-        runs.append((load_stored_run(history, row, [traces]), traces))
+    runs = [load_stored_run(history, row) for row in rows]
     is_single = len(runs) == 1
     title = run_line(rows[0]).label or rows[0].run_id if is_single else numbers.quantity(len(rows), "run")
     return render(
         "runs.html.j2",
         title=title,
-        comparison=None if is_single else _comparison_view([run for run, _ in runs]),
-        runs=[
-            _run_view(run, traces, "" if is_single else letter)
-            for letter, (run, traces) in zip(LETTERS, runs, strict=False)
-        ],
+        comparison=None if is_single else _comparison_view(runs),
+        runs=[_run_view(run, "" if is_single else letter) for letter, run in zip(LETTERS, runs, strict=False)],
         latency_columns=LATENCY_COLUMNS,
         marks=SIGNIFICANCE_MARKS,
     )
 
 
-def _run_view(run: StoredRun, traces: Traces, letter: str) -> _RunView:
+def _run_view(run: StoredRun, letter: str) -> _RunView:
     from . import plots
 
     summary, line = run.outcome.summary, run_line(run.row)
@@ -142,6 +135,7 @@ def _run_view(run: StoredRun, traces: Traces, letter: str) -> _RunView:
     verdict, end = run.outcome.verdict, summary.end
     sentence = verdict_sentence(verdict)
     is_drawn = bool(run.readings.elapsed_ns)
+    traces = run.readings.traces
     sessions = _session_rows(traces)
     return _RunView(
         title=f"{letter}  {name}".strip(),
@@ -156,9 +150,9 @@ def _run_view(run: StoredRun, traces: Traces, letter: str) -> _RunView:
         findings=[_finding_view(finding) for finding in run.outcome.findings],
         throughput_plot=plots.throughput(run) if is_drawn else "",
         latencies=list(_latency_cells(summary)),
-        latency_plot=plots.latency(run, traces) if is_drawn and traces.latency else "",
+        latency_plot=plots.latency(run) if is_drawn and traces.latency else "",
         cpu=[(row.end, row.host, row.hottest_core, row.process, row.cost) for row in cpu_rows(summary)],
-        cpu_plot=plots.cpu(run, traces) if any(traces.cpu.values()) else "",
+        cpu_plot=plots.cpu(run) if any(traces.cpu.values()) else "",
         sessions=sessions[:_MAX_SESSIONS],
         hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
         tcp=_tcp_text(summary.tcp),

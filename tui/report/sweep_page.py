@@ -13,7 +13,7 @@ from ...engine.host.atomic_write import write_atomically
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepResult, find_saturation_points
-from ..services.config import data_dir
+from ..services.storage import data_dir
 from ..services.sweeps import find_sweep, load_results
 from ..text import numbers
 from ..text.summary import margin_cell

@@ -16,7 +16,7 @@ from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.model.access import Access, SharedKey
 from ...engine.model.errors import InvalidKeyError, PlanError
 from ...engine.model.peer import Peer
-from .config import config_dir
+from .storage import config_dir
 
 _log = logging.getLogger(__name__)
 _MAX_FILE_BYTES: Final = 64 * 1024

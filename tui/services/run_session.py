@@ -34,8 +34,8 @@ from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from .config import data_dir
 from .credentials import with_access
+from .storage import data_dir
 
 _log = logging.getLogger(__name__)
 _RANDOM: Final = random.SystemRandom()

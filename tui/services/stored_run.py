@@ -1,30 +1,45 @@
-"""A run of the log, rebuilt from its events: its outcome, and the readings of its instruments.
+"""Runs of the log: rebuilt from their events, compared with each other, and exported to files.
 
-The command line and the reports use this too, so it imports no Textual.
+A report is made by another process, so that the app keeps drawing meanwhile. Neither Textual nor matplotlib is
+imported here.
 """
 
+import json
+import logging
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, get_args
+from pathlib import Path
+from typing import Final, get_args
 
-from ...engine.model.errors import PlanError
-from ...engine.model.events import Event, Expectation
+from ...engine.model.errors import PlanError, RunLogError
+from ...engine.model.events import Expectation
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
+from ...engine.results.comparison import Comparison, compare
+from ...engine.results.csv_export import CsvWriter
 from ...engine.results.meter import Meter
-from ...engine.results.run_log import RunRecord
+from ...engine.results.run_log import RunLog, RunRecord
 from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import findings_json, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge
-from ..interfaces import History
-from ..state.instrument_values import Phase
+from ..interfaces import ExportFormat, History
+from ..state.instrument_values import Phase, PlotPoint
 from ..state.live_readings import CockpitSnapshot, LiveReadings
+from ..text import numbers
+from ..text.comparison import ComparisonRow, figure_rows, plan_rows
+from ..text.run_list import RunLine, run_line
 from .run_session import DIAGNOSABLE_REASONS, Outcome, run_document
 
+LETTERS: Final = "ABCDEFGH"  # the names of compared runs; also the limit of their number
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
+_log = logging.getLogger(__name__)
+_REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +76,14 @@ class StoredRun:
         return Expectation() if preset is None else find_expectation(preset, settings, plan.workload)
 
 
-class EventConsumer(Protocol):
-    """Consumer of a run's events. `feed` is called with each of them, in order."""
-
-    def feed(self, event: Event) -> object:
-        """Handle the next event."""
-        ...
-
-
-def load_stored_run(history: History, row: RunRecord, consumers: Sequence[EventConsumer] = ()) -> StoredRun:
-    """Return a run of the log, and feed its events to `consumers` as well. Raises RunLogError if it is damaged.
+def load_stored_run(history: History, row: RunRecord) -> StoredRun:
+    """Return a run of the log. Raises RunLogError if it is damaged.
 
     The verdict is the one of that time; label and note are the current ones.
     """
     meter, readings, diagnosis = Meter(), LiveReadings(Plan()), LiveDiagnosis()
     for event in history.events(row.run_id):
-        for consumer in (meter, readings, diagnosis, *consumers):
+        for consumer in (meter, readings, diagnosis):
             consumer.feed(event)
     meter.flush()
     summary = meter.summary()
@@ -103,3 +110,82 @@ def _parse_peer(text: str) -> Peer:
         return Peer.parse(text)
     except PlanError:
         return LOOPBACK
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTable:
+    """A run against the first one: the settings that differ, then the figures."""
+
+    line: RunLine
+    plan_rows: tuple[ComparisonRow, ...]
+    figure_rows: tuple[ComparisonRow, ...]
+
+
+def compare_stored_runs(runs: Sequence[StoredRun]) -> list[ComparisonTable]:
+    """Return a table for each run after the first, which it is compared with."""
+    first = runs[0]
+    return [_table(first, other, compare(first.outcome.summary, other.outcome.summary)) for other in runs[1:]]
+
+
+def rate_points(run: StoredRun) -> list[PlotPoint]:
+    """Return a run's rate over time, in the direction of each moment; that of duplex is the sum of both."""
+    points = [
+        point for period in run.readings.periods for point in period.points.get(period.settings.direction, [])
+    ]
+    return sorted(points, key=lambda point: point.at_s)
+
+
+def _table(first: StoredRun, other: StoredRun, comparison: Comparison) -> ComparisonTable:
+    first_line, other_line = run_line(first.row), run_line(other.row)
+    rows = plan_rows(comparison)
+    for name in ("peer", "preset"):
+        before, after = getattr(first_line, name), getattr(other_line, name)
+        if before != after:
+            rows.append(ComparisonRow(name, before or numbers.UNKNOWN, after or numbers.UNKNOWN))
+    return ComparisonTable(other_line, tuple(rows), tuple(figure_rows(comparison)))
+
+
+def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat, path: Path) -> Path:
+    """Write runs to a file and return its path. Raises RunLogError, PlanError or OSError."""
+    match export_format:
+        case "csv":
+            with CsvWriter.create(path) as writer:
+                for run_id in run_ids:
+                    row = log.find(run_id)
+                    writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
+        case "json":
+            documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
+            content = documents[0] if len(documents) == 1 else documents
+            path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        case "html":
+            generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
+    return path
+
+
+def generate_report(log: RunLog, module: Sequence[str]) -> None:
+    """Run a module with arguments that writes a report. Call this in a thread. Raises RunLogError.
+
+    matplotlib holds Python's global lock: in this process it would stop the app's clock.
+    """
+    log.flush()
+    command = [sys.executable, "-m", *module]
+    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent)}
+    _log.debug("report by %s", command)
+    try:
+        process = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment,
+            timeout=_REPORT_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RunLogError(f"the report was not ready after {_REPORT_TIMEOUT_S:.0f} s; try fewer runs") from error
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines()
+        raise RunLogError(
+            lines[-1].removeprefix("linkgauge: ") if lines else f"the report ended with {process.returncode}"
+        )

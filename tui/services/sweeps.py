@@ -27,7 +27,7 @@ from ...presets.preset import DocumentSweep
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..interfaces import RunHandle
 from ..text import parsing
-from .config import data_dir
+from .storage import data_dir
 
 R_contra = TypeVar("R_contra", bound=RunHandle, contravariant=True)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...engine.model.errors import UnknownPreset, UsageError
 from ...presets.catalog import Catalog, load_catalog
 from ..text.numbers import sanitize
-from .config import presets_dir
+from .storage import presets_dir
 
 if TYPE_CHECKING:
     from ...engine.results.run_log import RunRecord
@@ -50,7 +50,7 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
     from ...engine.host.atomic_write import write_atomically
     from ...engine.model.workload import Workload
     from ...presets.baseline import baseline_toml, check_preset_id
-    from .run_log_access import find_run, open_run_list
+    from .storage import find_run, open_run_list
     from .stored_run import load_stored_run
 
     check_preset_id(preset_id)

@@ -1,14 +1,17 @@
-"""The state behind the cockpit: peer, preset, plan and the current run. No screen, worker or clock.
+"""The state behind the cockpit: peer, preset, plan, current run, steps of settings, pace of frames.
 
-The screen's handlers report events and changes to it; `snapshot()` returns the values for the instruments.
+Pure. The screen's handlers report events and changes; `snapshot()` returns the values for the instruments.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from ...engine.model.events import Event
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
-from ...engine.model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
+from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
+from ...engine.model.workload import Workload, all_workloads
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.live import LiveDiagnosis
@@ -16,8 +19,48 @@ from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, judge
 from ..interfaces import RunHandle
+from ..text.numbers import KIB
+from ..text.parsing import DEFAULT_REFRESH_HZ
 from .instrument_values import Phase, RunProblem
 from .live_readings import CockpitSnapshot, LiveReadings
+
+SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
+WINDOW_STEPS: Final = (None, *(k * KIB for k in (16, 32, 56, 64, 128, 256, 512, 1_024, 2_048, 4_096)))
+DURATION_STEPS: Final = (*(s * SECOND_NS for s in (5, 10, 30, 60, 300)), None)
+_BUSY_PERCENT: Final = 90.0
+_BUSY_FACTOR: Final = 4
+
+
+def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | None:
+    """Return the next step above (`by` 1) or below (`by` -1) a value; the value itself at the end.
+
+    None sorts below every number.
+    """
+    at = -1 if value is None else value
+    order = sorted(-1 if step is None else step for step in steps)
+    beyond = [step for step in order if step > at] if by > 0 else [step for step in order[::-1] if step < at]
+    found = beyond[0] if beyond else at
+    return None if found == -1 else found
+
+
+def next_duration(value: int | None) -> int | None:
+    """Return the next longer duration; after `until stopped` the shortest."""
+    if value is None:
+        return DURATION_STEPS[0]
+    longer = next_step(DURATION_STEPS[:-1], value, 1)
+    return None if longer == value else longer
+
+
+def next_direction(value: Direction) -> Direction:
+    """Return the next direction; after the last, the first."""
+    order = list(Direction)
+    return order[(order.index(value) + 1) % len(order)]
+
+
+def next_workload(value: Workload) -> Workload:
+    """Return the next workload; after the last, the first."""
+    order = all_workloads()
+    return order[(order.index(value) + 1) % len(order)]
 
 
 class CockpitState:
@@ -174,3 +217,33 @@ class CockpitState:
         if self.run is not None and self.phase is Phase.RUNNING:
             self.run.change_settings(settings)
         return True
+
+
+class RefreshPacer:
+    """Limits the frame rate. You must call `seconds_until_due` before a frame and `frame_drawn` after it.
+
+    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement: then frames
+    are four times as far apart.
+    """
+
+    def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
+        self.clock = clock
+        self._drawn_ns: int | None = None
+        self.refresh_hz = refresh_hz
+        self._is_busy = False
+
+    @property
+    def frame_ns(self) -> int:
+        """The minimum time between two frames."""
+        return round(SECOND_NS / self.refresh_hz) * (_BUSY_FACTOR if self._is_busy else 1)
+
+    def seconds_until_due(self) -> float:
+        """Return the time until the next frame may be drawn; 0 for now."""
+        if self._drawn_ns is None:
+            return 0.0
+        return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS
+
+    def frame_drawn(self, host_percent: float | None = None) -> None:
+        """Start the wait for the next frame; `host_percent` is the load of all cores together."""
+        self._drawn_ns = self.clock()
+        self._is_busy = host_percent is not None and host_percent >= _BUSY_PERCENT

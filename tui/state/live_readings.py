@@ -4,16 +4,17 @@ Pure. Rates and loads are means over the last second: a single interval of a qua
 too much to be read, and the counters of CPU time move in steps of 10 ms.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
 from ...engine.model.events import Changed, Event, Expectation, Opened, Sampled, Started, Warned
 from ...engine.model.host_info import HostInfo
-from ...engine.model.latency_histogram import merge_counts, summarize_latency
+from ...engine.model.latency_histogram import LatencySummary, merge_counts, summarize_latency
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, sender_of
-from ...engine.model.samples import Sample, SessionSample
+from ...engine.model.samples import ProbeSample, Sample, SessionSample
 from ...engine.results.accumulators import (
     DuplexRates,
     RecentSamples,
@@ -42,11 +43,71 @@ from .instrument_values import (
     SessionRow,
     response_bits_of,
 )
-from .latency_readings import LatencyReading, ProbeReadings
+from .traces import Traces
 
 _RECENT_NS: Final = SECOND_NS
+_PROBE_WINDOW_NS: Final = 10 * SECOND_NS  # a probe makes at most 100 transactions a second, too few for percentiles
 # Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
 _MAX_POINTS: Final = 1_600
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReading:
+    """The latency under load, the latency before the load (`idle`), and TCP's own round trip."""
+
+    title: str
+    latency: LatencySummary | None = None
+    idle: LatencySummary | None = None
+    rtt_us: int | None = None
+    span: str = ""
+
+    @property
+    def load_ratio(self) -> float | None:
+        """The median latency under load divided by the idle one; None if either is unknown."""
+        if self.latency is None or self.idle is None:
+            return None
+        return self.latency.p50_ns / self.idle.p50_ns
+
+
+class ProbeReadings:
+    """The probe's readings of the last ten seconds since the latest change. Feed it every event, in order."""
+
+    def __init__(self) -> None:
+        self._idle: LatencySummary | None = None
+        self._recent: deque[tuple[int, ProbeSample]] = deque()
+
+    def feed(self, event: Event) -> None:
+        """Take the run's next event."""
+        match event:
+            case Started(idle=ProbeSample() as idle):
+                self._idle = summarize_latency(_counts([idle]))
+            case Changed():
+                self._recent.clear()
+            case Sampled(sample=sample) if sample.probe is not None:
+                self._recent.append((sample.elapsed_ns, sample.probe))
+                while self._recent[0][0] <= sample.elapsed_ns - _PROBE_WINDOW_NS:
+                    self._recent.popleft()
+            case _:
+                pass
+
+    @property
+    def reading(self) -> LatencyReading:
+        """The probe's recent latency, and its latency before the load."""
+        samples = [sample for _, sample in self._recent]
+        return LatencyReading(
+            "latency under load",
+            summarize_latency(_counts(samples)),
+            self._idle,
+            samples[-1].rtt_us if samples else None,
+            "last 10 s",
+        )
+
+
+def _counts(samples: list[ProbeSample]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for sample in samples:
+        merge_counts(counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
+    return counts
 
 
 class LiveReadings:
@@ -68,6 +129,7 @@ class LiveReadings:
         self.highest_bit_s: dict[Direction, float] = {}
         self.granted_bytes: dict[End, int] = {}
         self.probe = ProbeReadings()
+        self.traces = Traces()
         self._order = SampleOrder()
         self._recent = RecentSamples(_RECENT_NS)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
@@ -192,6 +254,7 @@ class LiveReadings:
         if not self._order.admits(sample):
             return
         self._sessions.add(sample, self.plan.workload)
+        self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
         if event.settings != self.settings:
             return  # a late sample of the previous period: it counts for that one only
         self.in_warmup = event.warmup

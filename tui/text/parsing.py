@@ -1,11 +1,12 @@
-"""Parsing of typed values: windows, rates, durations, pass marks, peers, and the value ranges of a sweep.
+"""Parsing of typed values: windows, rates, times, pass marks, peers, languages, and the ranges of a sweep.
 
 Pure. Every function raises PlanError with the text and the allowed values. Most limits are those of plan.py.
 A range doubles from its first value to its last, `16K..4M`; `/STEP` adds instead, `512..10240/512`.
 """
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final, TypeVar
 
@@ -20,6 +21,7 @@ T = TypeVar("T")
 DEFAULT_REFRESH_HZ: Final = 4.0
 MIN_REFRESH_HZ: Final = 0.5
 MAX_REFRESH_HZ: Final = 30.0
+LANGUAGES: Final = ("en", "ja")  # of the presets' names
 UNTIL_STOPPED: Final = ("none", "until stopped", "until-stopped")
 # The number of digits is bounded, so that no text makes us compute with huge numbers.
 _SIZE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmg])i?)?b?", re.ASCII | re.IGNORECASE)
@@ -30,6 +32,8 @@ _RATE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([KMGTkmgt])(?:b(?:it)?(?:
 _WHOLE: Final = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _BIT_S: Final = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_LANGUAGE_CODE: Final = re.compile("[a-z]+", re.ASCII)
+_LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set counts, as in POSIX
 _RANGE_SYNTAX: Final = "give values with commas, or ranges: 16K..1M doubles, 1..10/1 adds"
 _NANOSECONDS: Final = {
     **dict.fromkeys(("", "s", "sec"), SECOND_NS),
@@ -239,3 +243,14 @@ def _range(field: str, part: str, ends: tuple[T, T], step: int | None) -> list[T
     while values[-1] < last and len(values) <= MAX_POINTS:
         values.append(min(last, values[-1] * 2 if step is None else values[-1] + step))
     return values
+
+
+def resolve_language(requested: str | None, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the code of the language. Raises PlanError for a requested language without names."""
+    if requested is not None:
+        if requested.lower() not in LANGUAGES:
+            raise PlanError("language", repr(requested), f"give {' or '.join(LANGUAGES)}")
+        return requested.lower()
+    locale = next(filter(None, (environment.get(name) for name in _LOCALE)), "")
+    code = _LANGUAGE_CODE.match(locale)
+    return code[0] if code is not None and code[0] in LANGUAGES else "en"

@@ -1,38 +1,31 @@
 """Runs of the log, rebuilt from their events."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from linkgauge.engine.model.events import Ended, Event, Started
+from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.services.stored_run import load_stored_run
+from linkgauge.tui.services.stored_run import compare_stored_runs, export_runs, load_stored_run, rate_points
 from linkgauge.tui.state.instrument_values import Phase
+
+from ..html_page import Page
 
 SHORT, CHANGED = "20261119-221030-c4d5", "20261120-070000-e6f7"
 
 
-class Recorder:
-    """Consumer that keeps every event."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def feed(self, event: Event) -> None:
-        """Keep it."""
-        self.events.append(event)
-
-
 def test_a_stored_run_has_its_verdict_its_readings_and_why_it_is_not_faster(world: Any, kept: RunLog) -> None:
     """The findings are made from the events if the document has none."""
-    recorder = Recorder()
-    stored = load_stored_run(kept, kept.find(SHORT), [recorder])
+    stored = load_stored_run(kept, kept.find(SHORT))
     assert (stored.outcome.run_id, stored.outcome.verdict.word) == (SHORT, "short")
     assert stored.outcome.findings
     assert stored.readings.elapsed_ns == 15 * SECOND_NS
-    assert isinstance(recorder.events[0], Started)
-    assert isinstance(recorder.events[-1], Ended)
+    assert stored.outcome.started is not None
+    assert stored.outcome.summary.end.reason is Reason.COMPLETED
+    assert stored.readings.traces.sessions
 
 
 def test_the_verdict_of_that_time_stands_although_the_pass_mark_has_changed(world: Any, kept: RunLog) -> None:
@@ -58,3 +51,43 @@ def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, ke
     assert (snapshot.phase, snapshot.preset.id, snapshot.peer) == (Phase.DONE, "loopback", LOOPBACK)
     assert snapshot.peak is not None
     assert snapshot.peak.total is None
+
+
+FIRST, SHORT, CHANGED = "20261118-091200-a2b3", "20261119-221030-c4d5", "20261120-070000-e6f7"
+
+
+def test_each_run_is_compared_with_the_first(world: Any, kept: RunLog) -> None:
+    """Peer and preset are among the settings that differ, and only if they do."""
+    runs = [load_stored_run(kept, kept.find(run_id)) for run_id in (FIRST, SHORT, CHANGED)]
+    short, changed = compare_stored_runs(runs)
+    names = [row.name for row in short.plan_rows]
+    assert "peer" in names
+    assert "preset" not in names
+    assert "preset" in [row.name for row in changed.plan_rows]
+    assert short.figure_rows
+
+
+def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, kept: RunLog) -> None:
+    """Both periods are there, in the order of time."""
+    stored = load_stored_run(kept, kept.find(CHANGED))
+    points = rate_points(stored)
+    assert len(points) == sum(len(part) for period in stored.readings.periods for part in period.points.values())
+    assert [point.at_s for point in points] == sorted(point.at_s for point in points)
+
+
+FIRST, SHORT, CHANGED, LOST = (
+    "20261118-091200-a2b3",
+    "20261119-221030-c4d5",
+    "20261120-070000-e6f7",
+    "20261121-014629-g8h9",
+)
+
+
+def test_the_app_makes_reports_in_another_process(world: Any, kept: RunLog, tmp_path: Path) -> None:
+    """From the same log; beside it, CSV and JSON of several runs in one file."""
+    written = export_runs(kept, [CHANGED], "html", tmp_path / "report.html")
+    assert "after the new cable" in Page(written.read_text(encoding="utf-8")).text
+    rows = export_runs(kept, [FIRST, SHORT], "csv", tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
+    assert {row.split(",")[0] for row in rows[1:]} == {FIRST, SHORT}
+    json = export_runs(kept, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
+    assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]

@@ -6,7 +6,15 @@ import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
-from linkgauge.tui.state.cockpit import CockpitState
+from linkgauge.tui.state.cockpit import (
+    DURATION_STEPS,
+    SESSION_STEPS,
+    WINDOW_STEPS,
+    CockpitState,
+    RefreshPacer,
+    next_duration,
+    next_step,
+)
 from linkgauge.tui.state.instrument_values import Phase, RunProblem
 
 from ..scripted_run import NEAR, ScriptedRun
@@ -87,3 +95,39 @@ def test_another_peer_is_unknown_until_it_has_answered(state: CockpitState) -> N
     state.set_peer(Peer("db-02"))
     snapshot = state.snapshot()
     assert (snapshot.far, snapshot.problem, snapshot.phase) == (None, None, Phase.IDLE)
+
+
+@pytest.mark.parametrize(
+    ("steps", "value", "up", "down"),
+    [
+        (SESSION_STEPS, 1, 2, 1),
+        (SESSION_STEPS, 7, 8, 5),
+        (SESSION_STEPS, 128, 128, 64),
+        (WINDOW_STEPS, None, 16_384, None),
+        (WINDOW_STEPS, 16_384, 32_768, None),
+        (WINDOW_STEPS, 100_000, 131_072, 65_536),
+        (WINDOW_STEPS, 1 << 30, 1 << 30, 4_194_304),
+    ],
+)
+def test_steps_go_to_the_next_value_and_stop_at_the_ends(steps: Any, value: Any, up: Any, down: Any) -> None:
+    """Also from a value that is no step."""
+    assert next_step(steps, value, 1) == up
+    assert next_step(steps, value, -1) == down
+
+
+def test_durations_go_around() -> None:
+    """From any value every duration can be reached."""
+    seen = [DURATION_STEPS[0]]
+    for _ in range(len(DURATION_STEPS) - 1):
+        seen.append(next_duration(seen[-1]))
+    assert tuple(seen) == DURATION_STEPS
+    assert next_duration(None) == DURATION_STEPS[0]
+
+
+def test_frames_are_four_times_as_far_apart_where_the_host_has_no_time_for_them() -> None:
+    """And near again once it has; where nobody knows how busy it is, they are as asked for."""
+    pace = RefreshPacer(lambda: 5 * SECOND_NS, refresh_hz=4)
+    assert pace.seconds_until_due() == 0
+    for host_percent, due_s in ((None, 0.25), (50.0, 0.25), (97.0, 1.0), (0.0, 0.25)):
+        pace.frame_drawn(host_percent)
+        assert pace.seconds_until_due() == due_s

@@ -7,7 +7,7 @@ from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.tui.text import parsing
-from linkgauge.tui.text.parsing import line_rate_bit_s
+from linkgauge.tui.text.parsing import line_rate_bit_s, resolve_language
 
 ABSURD = ["", " ", "-1", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "½", "٣", "9" * 5_000, "1\n2", "ten"]
 
@@ -190,3 +190,34 @@ def test_an_invalid_line_rate_is_refused_with_an_example(text: str) -> None:
     """A bare number is refused as well: 10 would be ten bits a second."""
     with pytest.raises(PlanError, match=r"line rate: .* 2\.5G"):
         line_rate_bit_s(text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "named_in"),
+    [
+        ({}, "en"),
+        ({"LANG": "ja_JP.UTF-8"}, "ja"),
+        ({"LANG": "ja"}, "ja"),
+        ({"LC_MESSAGES": "ja_JP.eucJP", "LANG": "de_DE.UTF-8"}, "ja"),
+        ({"LC_ALL": "C.UTF-8", "LC_MESSAGES": "ja_JP.UTF-8", "LANG": "ja_JP.UTF-8"}, "en"),
+        ({"LC_ALL": "", "LC_MESSAGES": "ja_JP.UTF-8"}, "ja"),
+        ({"LANG": "jam_JM.UTF-8"}, "en"),
+        ({"LC_CTYPE": "ja_JP.UTF-8"}, "en"),
+    ],
+)
+def test_the_locale_says_which_language_presets_are_named_in(environment: dict[str, str], named_in: str) -> None:
+    """The first of LC_ALL, LC_MESSAGES and LANG that is set counts; an empty one is not set."""
+    assert resolve_language(None, environment) == named_in
+
+
+@pytest.mark.parametrize(("asked", "named_in"), [("en", "en"), ("ja", "ja"), ("JA", "ja")])
+def test_a_requested_language_takes_precedence_over_the_locale(asked: str, named_in: str) -> None:
+    """In letters of any size."""
+    assert resolve_language(asked, {"LC_ALL": "ja_JP.UTF-8"}) == named_in
+
+
+@pytest.mark.parametrize("asked", ["", "de", "ja_JP"])
+def test_a_language_without_names_is_refused(asked: str) -> None:
+    """With those that there are."""
+    with pytest.raises(PlanError, match="en or ja"):
+        resolve_language(asked, {})

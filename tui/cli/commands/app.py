@@ -7,7 +7,7 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
-from ...text.language import resolve_language
+from ...text.parsing import resolve_language
 from ..options import AccessOptions, JsonOption, LangOption, PlanOptions, SshOptions
 from ..output import keep_log_off_screen
 

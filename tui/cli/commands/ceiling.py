@@ -30,7 +30,7 @@ def ceiling(
     Measured once and kept, until the kernel or the cores are others. Both ends run on this machine.
     """
     from ....engine.results.ceiling import load_ceiling, save_ceiling
-    from ...services.config import data_dir
+    from ...services.storage import data_dir
 
     duration_ns = parsing.duration_ns(seconds)
     result = None if again else load_ceiling(data_dir())

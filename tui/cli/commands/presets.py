@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...text.language import resolve_language
+from ...text.parsing import resolve_language
 from ..command_groups import DefaultGroup
 from ..options import JsonOption, LangOption, LinkOptions, with_options
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ....engine.model.errors import UsageError
-from ...services.run_log_access import find_run, open_run_list
+from ...services.storage import find_run, open_run_list
 from ..command_groups import DefaultGroup
 from ..options import JsonOption
 from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr

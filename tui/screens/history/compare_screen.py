@@ -18,8 +18,14 @@ from ....engine.results.run_log import RunRecord
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
 from ...rendering.styles import KEY, MUTED, SERIES_STYLES
-from ...services.run_comparison import LETTERS, ComparisonTable, compare_stored_runs, rate_points
-from ...services.stored_run import StoredRun, load_stored_run
+from ...services.stored_run import (
+    LETTERS,
+    ComparisonTable,
+    StoredRun,
+    compare_stored_runs,
+    load_stored_run,
+    rate_points,
+)
 from ...text import numbers
 from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
 from ...text.run_list import RunLine, run_line

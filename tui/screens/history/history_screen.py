@@ -22,7 +22,7 @@ from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History, Sweeps
 from ...rendering.styles import KEY
-from ...services.run_comparison import LETTERS
+from ...services.stored_run import LETTERS
 from ...services.sweeps import GROUP_PREFIX
 from ...text import numbers
 from ...text.run_list import SearchableRun

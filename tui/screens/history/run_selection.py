@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ....engine.results.run_log import RunRecord
-from ...services.run_comparison import LETTERS
+from ...services.stored_run import LETTERS
 from ...text.run_list import SORT_KEYS, RunLine, SearchableRun, sort_lines
 
 _DESCENDING_FIRST: Final = frozenset({"when", "rate", "%"})

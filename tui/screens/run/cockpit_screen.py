@@ -24,10 +24,9 @@ from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
 from ...interfaces import AppServices
 from ...services.preferences import Preferences
-from ...state.cockpit import CockpitState
+from ...state.cockpit import CockpitState, RefreshPacer
 from ...state.instrument_values import Phase
 from ...state.live_readings import LiveReadings
-from ...state.refresh_pacer import RefreshPacer
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
 from ..base_screen import app_of

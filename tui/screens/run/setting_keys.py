@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from ...state.cockpit import CockpitState
-from ...state.instrument_values import Phase
-from ...state.setting_steps import (
+from ...state.cockpit import (
     SESSION_STEPS,
     WINDOW_STEPS,
+    CockpitState,
     next_direction,
     next_duration,
     next_step,
     next_workload,
 )
+from ...state.instrument_values import Phase
 from ..base_screen import InstrumentScreen
 
 

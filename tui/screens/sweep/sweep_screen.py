@@ -32,7 +32,7 @@ from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportFormat, ExportRuns, RunHandle, Sweeps
 from ...rendering.styles import MUTED, SERIES_STYLES
-from ...services.run_comparison import LETTERS
+from ...services.stored_run import LETTERS
 from ...services.sweeps import missing_points, run_points
 from ...state.cockpit import CockpitState
 from ...text import numbers

@@ -15,9 +15,8 @@ from ....engine.model.plan import SECOND_NS, Direction
 from ...rendering.canvas import EIGHTHS, GUTTER, Canvas, base_axis, ticks, to_eighths, value_axis
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import DIRECTION_STYLES, EXPECTED
-from ...state.instrument_values import PlotPeriod, period_averages, response_bits_of
+from ...state.instrument_values import PlotColumn, PlotPeriod, period_averages, plot_columns, response_bits_of
 from ...state.live_readings import CockpitSnapshot
-from ...state.plot_columns import PlotColumn, plot_columns
 from ...text import numbers
 
 _HEADROOM: Final = 1.15

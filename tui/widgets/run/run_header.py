@@ -10,9 +10,9 @@ from ....engine.model.plan import Direction, End, Plan, Settings
 from ....engine.model.workload import Workload
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
+from ...state.cockpit import SESSION_STEPS, WINDOW_STEPS, next_step
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
-from ...state.setting_steps import SESSION_STEPS, WINDOW_STEPS, next_step
 from ...text import numbers
 
 _WIDE: Final = 140

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.report.traces import CpuPoint, LatencyPoint, Traces
+from linkgauge.tui.state.live_readings import LiveReadings
+from linkgauge.tui.state.traces import CpuPoint, LatencyPoint, TcpPoint, Traces
 
 
 def traces_of(world: Any, plan: Plan, intervals: int, *took_ns: int) -> Traces:
@@ -14,10 +15,10 @@ def traces_of(world: Any, plan: Plan, intervals: int, *took_ns: int) -> Traces:
     script.took_ns = took_ns
     script.run_for(intervals, 8e9, near_busy=0.9, far_busy=0.5)
     script.end()
-    traces = Traces()
+    readings = LiveReadings(plan)
     while not script.queue.empty():
-        traces.feed(script.queue.get_nowait())
-    return traces
+        readings.feed(script.queue.get_nowait())
+    return readings.traces
 
 
 def test_each_end_has_its_busiest_core_and_the_mean_of_all(world: Any) -> None:
@@ -30,6 +31,17 @@ def test_each_end_has_its_busiest_core_and_the_mean_of_all(world: Any) -> None:
     assert far[-1].hottest_percent == pytest.approx(50, rel=0.1)
     assert near[-1].host_percent < near[-1].hottest_percent
     assert traces.latency == {}
+
+
+def test_tcp_is_the_senders_and_sums_up_its_sessions(world: Any) -> None:
+    """Congestion windows and retransmits add up, and round trips have their median."""
+    tcp = traces_of(world, Plan(Settings(sessions=3)), 40).tcp
+    assert set(tcp) == {Direction.OUT}
+    points = tcp[Direction.OUT]
+    assert len(points) == 40
+    assert points[-1].cwnd_bytes == 3 * 1_448 * 422
+    assert points[-1].rtt_us is not None
+    assert sum(point.retransmits or 0 for point in points) == 3
 
 
 def test_the_totals_of_sessions_leave_the_warm_up_out(world: Any) -> None:
@@ -56,6 +68,7 @@ def test_the_latency_of_transactions_is_in_milliseconds(world: Any) -> None:
 def test_two_merged_points_keep_the_peak() -> None:
     """Means are averaged; the busiest core and the slowest transactions stay."""
     assert CpuPoint(1, 20, 80).merge(CpuPoint(2, 40, 60)) == CpuPoint(2, 30, 80)
+    assert TcpPoint(1, 20, 1, None).merge(TcpPoint(2, 40, 2, 8)) == TcpPoint(2, 30, 3, 8)
     assert LatencyPoint(1, 2, 9).merge(LatencyPoint(2, 4, 5)) == LatencyPoint(2, 3, 9)
 
 

@@ -1,17 +1,18 @@
-"""CPU and latency of a run over time, and each session's totals, for the report. Pure."""
+"""CPU, TCP and latency of a run over time, and each session's totals, for plots and tables. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Final, TypeVar
 
-from ...engine.model.events import Event, Sampled, Started
 from ...engine.model.latency_histogram import summarize_latency
-from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, sender_of
+from ...engine.model.plan import MIB, SECOND_NS, Direction, End, sender_of
 from ...engine.model.samples import Sample, SessionSample
+from ...engine.model.workload import Workload
 from ...engine.results.accumulators import (
     Histogram,
-    SampleOrder,
     SessionSum,
+    add_known,
     host_percent,
     hottest_core_percent,
     latency_counts,
@@ -49,6 +50,25 @@ class LatencyPoint:
         return LatencyPoint(later.at_s, (self.p50_ms + later.p50_ms) / 2, max(self.p99_ms, later.p99_ms))
 
 
+@dataclass(frozen=True, slots=True)
+class TcpPoint:
+    """The senders' TCP values in an interval: median RTT and sums of all sessions; None where unknown."""
+
+    at_s: float
+    rtt_us: int | None
+    retransmits: int | None
+    cwnd_bytes: int | None
+
+    def merge(self, later: "TcpPoint") -> "TcpPoint":
+        """Return one point for this one and the next."""
+        return TcpPoint(
+            later.at_s,
+            _mean(self.rtt_us, later.rtt_us),
+            add_known(self.retransmits, later.retransmits),
+            _mean(self.cwnd_bytes, later.cwnd_bytes),
+        )
+
+
 @dataclass(slots=True)
 class SessionTotal(SessionSum):
     """A session's payload outside the warm-up, and its sender's TCP counters; None where the kernel has none."""
@@ -73,24 +93,21 @@ class SessionTotal(SessionSum):
 
 
 class Traces:
-    """Collects the traces of a run in a bounded amount of memory. Feed it every event, in order."""
+    """Collects the traces of a run in a bounded amount of memory. Add every admitted sample, in order."""
 
     def __init__(self) -> None:
         self.cpu: dict[End, list[CpuPoint]] = {End.NEAR: [], End.FAR: []}
         self.latency: dict[Direction, list[LatencyPoint]] = {}
+        self.tcp: dict[Direction, list[TcpPoint]] = {}
         self.sessions: dict[tuple[Direction, int], SessionTotal] = {}
-        self._plan = Plan()
-        self._order = SampleOrder()
 
-    def feed(self, event: Event) -> None:
-        """Take the run's next event."""
-        if isinstance(event, Started):
-            self._plan = event.plan
-        elif isinstance(event, Sampled) and self._order.admits(event.sample):
-            self._add_cpu(event.sample)
-            self._add_latency(event.sample)
-            if not event.warmup:
-                self._add_sessions(event.sample)
+    def add(self, sample: Sample, workload: Workload, *, is_warmup: bool) -> None:
+        """Add a sample; sessions' totals leave the warm-up out."""
+        self._add_cpu(sample)
+        self._add_latency(sample)
+        self._add_tcp(sample, workload)
+        if not is_warmup:
+            self._add_sessions(sample, workload)
 
     def _add_cpu(self, sample: Sample) -> None:
         mean, hottest = host_percent(sample.cores or ()), hottest_core_percent(sample.cores or ())
@@ -105,11 +122,31 @@ class Traces:
                 point = LatencyPoint(sample.elapsed_ns / SECOND_NS, summary.p50_ns / 1e6, summary.p99_ns / 1e6)
                 _append(self.latency.setdefault(direction, []), point, LatencyPoint.merge)
 
-    def _add_sessions(self, sample: Sample) -> None:
+    def _add_tcp(self, sample: Sample, workload: Workload) -> None:
+        for direction in Direction.DUPLEX.flows:
+            parts = [part for part in sample.sessions if part.direction is direction]
+            if not parts or sender_of(direction, workload) is not sample.end:
+                continue
+            rtts = [part.rtt_us for part in parts if part.rtt_us is not None]
+            retransmits = cwnd_bytes = None
+            for part in parts:
+                retransmits = add_known(retransmits, part.retransmits)
+                cwnd_bytes = add_known(cwnd_bytes, part.cwnd_bytes)
+            point = TcpPoint(
+                sample.elapsed_ns / SECOND_NS, round(median(rtts)) if rtts else None, retransmits, cwnd_bytes
+            )
+            _append(self.tcp.setdefault(direction, []), point, TcpPoint.merge)
+
+    def _add_sessions(self, sample: Sample, workload: Workload) -> None:
         for part in sample.sessions:
             total = self.sessions.setdefault((part.direction, part.session), SessionTotal())
-            is_sender = sender_of(part.direction, self._plan.workload) is sample.end
+            is_sender = sender_of(part.direction, workload) is sample.end
             total.add(part, sample.interval_ns, is_sender=is_sender)
+
+
+def _mean(first: int | None, second: int | None) -> int | None:
+    known = [value for value in (first, second) if value is not None]
+    return sum(known) // len(known) if known else None
 
 
 def _append(points: list[_Point], point: _Point, merge: Callable[[_Point, _Point], _Point]) -> None:

@@ -1,20 +1,57 @@
-"""Access to the run log of this machine, for a new run or for reading.
+"""The directories of linkgauge's data and configuration, and access to the run log.
 
 The log itself is imported late, so that the command line starts fast.
 """
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.errors import RunLogError, UsageError
-from .config import data_dir
 
 if TYPE_CHECKING:
     from ...engine.results.run_log import RunLog, RunRecord
 
+
 _log = logging.getLogger(__name__)
+DATA_DIR_VARIABLE: Final = "LINKGAUGE_DATA_DIR"
+CONFIG_DIR_VARIABLE: Final = "LINKGAUGE_CONFIG_DIR"
+
+
+def data_dir() -> Path:
+    """Return the directory of the run log: that of LINKGAUGE_DATA_DIR, else the platform's usual one.
+
+    It is not created here: a command that only reads must leave no trace.
+    """
+    directory = _from_environment(DATA_DIR_VARIABLE)
+    if directory is not None:
+        return directory
+    from platformdirs import user_data_path
+
+    return user_data_path("linkgauge", appauthor=False)
+
+
+def config_dir() -> Path:
+    """Return the directory of preferences, keys and presets: that of LINKGAUGE_CONFIG_DIR, else the usual one."""
+    directory = _from_environment(CONFIG_DIR_VARIABLE)
+    if directory is not None:
+        return directory
+    from platformdirs import user_config_path
+
+    return user_config_path("linkgauge", appauthor=False)
+
+
+def presets_dir() -> Path:
+    """Return the directory of the user's presets, `presets` in the configuration directory. It may not exist."""
+    return config_dir() / "presets"
+
+
+def _from_environment(variable: str) -> Path | None:
+    path = os.environ.get(variable)
+    return Path(path).expanduser().absolute() if path else None
 
 
 def open_run_log(report: Callable[[str], None]) -> "RunLog | None":
