@@ -19,7 +19,7 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
 from linkgauge.tui.cli.terminal_app import StoredSweeps
-from linkgauge.tui.interfaces import ExportFormat
+from linkgauge.tui.interfaces import AppServices, ExportFormat
 from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.services.run_session import RunSession, open_run_session
 from linkgauge.tui.services.stored_run import export_runs
@@ -59,13 +59,15 @@ class World:
         app = LinkgaugeApp(
             catalog,
             self.peer,
-            start_run=self.start_run,
-            query_host_info=self.probe,
-            export=self.export,
-            history=self.log,
-            sweeps=StoredSweeps(self.log, self.start_run, PresetSelection(catalog.find(self.preset_id), "")),
-            initial_plan=plan,
-            initial_preset=catalog.find(self.preset_id),
+            AppServices(
+                self.start_run,
+                self.probe,
+                self.export,
+                history=self.log,
+                sweeps=StoredSweeps(self.log, self.start_run, PresetSelection(catalog.find(self.preset_id), "")),
+            ),
+            plan=plan,
+            preset=catalog.find(self.preset_id),
         )
         async with app.run_test(size=size) as pilot:
             await pilot.pause(0.5)

@@ -10,8 +10,6 @@ PACKAGES = ("engine", "presets", "tui")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
-    "tui/base_app": "the app's base needs a running app: tests/tui/screens/dialogs, tests/tui/services/test_preferences.py, tests/tui/rendering",
-    "tui/endpoint_app": "two lines of wiring: tests/tui/screens/endpoint/test_endpoint_status.py",
     "tui/interfaces": "protocols without code",
     "tui/report/plots": "matplotlib figures: tests/tui/report/test_run_page.py and test_sweep_page.py check them in their pages",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",

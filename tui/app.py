@@ -1,20 +1,131 @@
-"""The main app: the cockpit against one peer, and the prompts of ssh."""
+"""The two apps, the cockpit's and the endpoint's, and what they share: preferences, palette, plain terminals."""
 
 import asyncio
+import os
 import time
-from collections.abc import Callable
+from asyncio import to_thread
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from textual.app import SystemCommand
+from textual.filter import LineFilter
+from textual.screen import Screen
+
+from ..engine.model.errors import PreferencesNotSaved
 from ..engine.model.peer import Peer
 from ..engine.model.plan import Plan
 from ..presets.catalog import Catalog
 from ..presets.preset import Preset
-from .actions import ScreenKind
-from .base_app import BaseApp, SavePreferences, discard_preferences
-from .interfaces import AppServices, ExportRuns, History, QueryHostInfo, StartRun, Sweeps
-from .screens.dialogs.text_prompt import SecretPrompt
-from .screens.run.cockpit_screen import CockpitScreen
+from .actions import actions_of
+from .interfaces import AppServices
+from .rendering.charset import CharacterFilter, translation_table
+from .rendering.diff_compositor import DiffApp
+from .rendering.styles import MONOCHROME
+from .screens.base_screen import ActionScreen
+from .screens.dialogs.prompts import SecretPrompt
+from .screens.dialogs.settings import SettingsScreen
 from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 from .services.user_presets import problem_lines
+from .text.numbers import sanitize
+
+if TYPE_CHECKING:
+    from .screens.endpoint.endpoint_status import EndpointHandle
+
+_PROBLEM_TIMEOUT_S: Final = 15.0
+# Breakpoint classes that app.tcss lays screens out by.
+_WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
+_HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering")]
+_TEXTUAL_COMMANDS: Final = frozenset({"Screenshot"})
+
+# Saves preferences, in a thread; returns the new path of an invalid file that it has moved out of the way.
+SavePreferences = Callable[[Preferences], Path | None]
+
+
+def discard_preferences(_preferences: Preferences) -> Path | None:
+    """Save nothing."""
+
+
+class BaseApp(DiffApp):
+    """An app with actions from the registry; `home` is its bottom screen.
+
+    Args:
+        loaded: The preferences saved before, with the problems of their file.
+        save: Saves changed preferences.
+    """
+
+    TITLE = "linkgauge"
+    CSS_PATH = "app.tcss"
+    HORIZONTAL_BREAKPOINTS = _WIDTHS
+    VERTICAL_BREAKPOINTS = _HEIGHTS
+
+    home: ActionScreen
+
+    def __init__(self, loaded: LoadedPreferences, save: SavePreferences) -> None:
+        super().__init__()
+        table = translation_table(os.environ)
+        self._character_filter = None if table is None else CharacterFilter(table)
+        self._save = save
+        self._problems = loaded.problems
+        self._saved = self.preferences = loaded.preferences
+        self.register_theme(MONOCHROME)
+        self.theme = self.preferences.theme
+
+    def on_mount(self) -> None:
+        """Notify of problems in the saved preferences."""
+        self.notify_problems("your settings", self._problems, "the settings list them")
+
+    def notify_problems(self, title: str, problems: Sequence[str], where: str) -> None:
+        """Notify of the first problem, and of where to find the others."""
+        if problems:
+            more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
+            text = f"{sanitize(problems[0])}{more}"
+            self.notify(text, title=title, severity="warning", timeout=_PROBLEM_TIMEOUT_S, markup=False)
+
+    def apply(self, preferences: Preferences) -> None:
+        """Apply preferences to the app and its bottom screen."""
+        self.preferences = preferences
+        self.theme = preferences.theme
+        self.home.apply(preferences)
+
+    def action_settings(self) -> None:
+        """Edit the preferences; they apply at once and are saved when the dialog closes."""
+        self.push_screen(SettingsScreen(self.preferences, self.apply, self._problems), self._save_if_changed)
+
+    def _save_if_changed(self, _answer: None) -> None:
+        if self.preferences != self._saved:
+            self.run_worker(self._save_in_thread(self.preferences), group="preferences", exit_on_error=False)
+
+    async def _save_in_thread(self, preferences: Preferences) -> None:
+        try:
+            moved_file = await to_thread(self._save, preferences)
+        except PreferencesNotSaved as error:
+            self.notify(sanitize(str(error)), title="settings", severity="error", markup=False)
+            return
+        self._saved, self._problems = preferences, ()
+        if moved_file is not None:
+            text = f"The file that had something wrong in it is now {moved_file}"
+            self.notify(text, title="settings", markup=False)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return Textual's filters, then the one for a terminal that cannot show every character."""
+        filters = super().get_line_filters()
+        return filters if self._character_filter is None else [*filters, self._character_filter]
+
+    def get_default_screen(self) -> Screen[Any]:
+        """Return the bottom screen."""
+        return self.home
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield the actions of the screen, for a dialog those of the bottom screen, then some of Textual's."""
+        target = screen if isinstance(screen, ActionScreen) else self.home
+        for action in actions_of(target.SCREEN_KIND):
+            yield SystemCommand(action.title, action.help, partial(self.run_action, action.id, target))
+        commands = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
+        for command in commands:
+            if command.title in _TEXTUAL_COMMANDS:
+                yield command
 
 
 class LinkgaugeApp(BaseApp):
@@ -23,46 +134,38 @@ class LinkgaugeApp(BaseApp):
     Args:
         catalog: The presets.
         peer: The far end.
-        start_run: Opens a run.
-        query_host_info: Asks a far end for its description.
-        export: Writes runs to a file.
-        history: The run log; None if runs are not stored.
-        sweeps: Stores and carries out sweeps; None if runs are not stored.
-        initial_plan: The plan of the first run.
-        initial_preset: The preset of the first run.
+        services: Opens runs, queries far ends, exports and stores.
+        plan: The plan of the first run.
+        preset: The preset of the first run.
         clock: Counts nanoseconds; it only bounds how often the gauges are drawn.
         language: The language of preset names.
         loaded: The preferences saved before, with the problems of their file.
         save: Saves changed preferences.
     """
 
-    home_screen_kind = ScreenKind.COCKPIT
-
     def __init__(
         self,
         catalog: Catalog,
         peer: Peer,
+        services: AppServices,
         *,
-        start_run: StartRun,
-        query_host_info: QueryHostInfo,
-        export: ExportRuns,
-        history: History | None = None,
-        sweeps: Sweeps | None = None,
-        initial_plan: Plan,
-        initial_preset: Preset,
+        plan: Plan,
+        preset: Preset,
         clock: Callable[[], int] = time.monotonic_ns,
         language: str = "en",
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
+        from .screens.run.cockpit_screen import CockpitScreen
+
         super().__init__(loaded, save)
         self._preset_problems = problem_lines(catalog)
         self.home = self.cockpit = CockpitScreen(
             catalog,
             peer,
-            AppServices(start_run, query_host_info, export, history, sweeps),
-            plan=initial_plan,
-            preset=initial_preset,
+            services,
+            plan=plan,
+            preset=preset,
             clock=clock,
             preferences=self.preferences,
             language=language,
@@ -71,11 +174,6 @@ class LinkgaugeApp(BaseApp):
     def on_mount(self) -> None:
         """Notify of problems in the person's own presets; the preset picker lists them."""
         self.notify_problems("your own presets", self._preset_problems, "n lists them")
-
-    def apply(self, preferences: Preferences) -> None:
-        """Apply preferences to the app and the cockpit."""
-        super().apply(preferences)
-        self.cockpit.apply(preferences)
 
     async def ask(self, question: str) -> str | None:
         """Show a question of ssh and return the answer; None if the person gives none."""
@@ -92,3 +190,23 @@ class LinkgaugeApp(BaseApp):
         finally:
             if prompt.is_current:  # the caller was cancelled
                 prompt.dismiss(None)
+
+
+class EndpointApp(BaseApp):
+    """One screen with an endpoint's clients, limits and log, until the endpoint has ended."""
+
+    def __init__(
+        self,
+        endpoint: "EndpointHandle",
+        *,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from .screens.endpoint.endpoint_status import EndpointScreen
+
+        super().__init__(loaded, save)
+        self.home = self.endpoint = EndpointScreen(endpoint, self.preferences)
+
+    async def action_quit(self) -> None:
+        """Shut the endpoint down in order, also when one of Textual's own keys asks to quit."""
+        self.endpoint.action_finish()

@@ -17,6 +17,7 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.interfaces import AppServices
 from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, save_preferences
 from linkgauge.tui.widgets.common.typed_input import Debounce
@@ -131,12 +132,9 @@ class ScriptedServices:
         return LinkgaugeApp(
             self.catalog,
             peer,
-            start_run=self.start_run,
-            query_host_info=self.query_host_info,
-            export=self.export,
-            history=self.history,
-            initial_plan=plan or Plan(duration_ns=30 * SECOND_NS),
-            initial_preset=self.catalog.find(preset),
+            AppServices(self.start_run, self.query_host_info, self.export, history=self.history),
+            plan=plan or Plan(duration_ns=30 * SECOND_NS),
+            preset=self.catalog.find(preset),
             clock=self._advance,
             loaded=self.loaded,
             save=self.save,

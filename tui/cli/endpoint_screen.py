@@ -13,7 +13,7 @@ from ...engine.far.endpoint import Endpoint
 from ...engine.far.status import EndpointStatus, LogEntry, LogSink
 from ...engine.host.event_loop import run
 from ...engine.model.peer import Peer
-from ..endpoint_app import EndpointApp
+from ..app import EndpointApp
 from ..services.preferences import read_preferences, save_preferences
 from ..services.storage import config_dir
 from ..state.endpoint import EndpointInfo, EndpointLog

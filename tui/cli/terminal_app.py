@@ -22,7 +22,7 @@ from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..app import LinkgaugeApp
-from ..interfaces import ExportFormat
+from ..interfaces import AppServices, ExportFormat
 from ..report.html import check_report_path
 from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
@@ -222,13 +222,15 @@ async def _run_app(
         app = LinkgaugeApp(
             catalog,
             peer,
-            start_run=backend.start_run,
-            query_host_info=backend.query_host_info,
-            export=backend.export,
-            history=log,
-            sweeps=None if log is None else StoredSweeps(log, backend.start_run, selection),
-            initial_plan=plan,
-            initial_preset=selection.preset,
+            AppServices(
+                backend.start_run,
+                backend.query_host_info,
+                backend.export,
+                history=log,
+                sweeps=None if log is None else StoredSweeps(log, backend.start_run, selection),
+            ),
+            plan=plan,
+            preset=selection.preset,
             language=language,
             loaded=read_preferences(config_dir()),
             save=partial(save_preferences, config_dir()),

@@ -29,6 +29,9 @@ class ActionScreen(DiffScreen):
 
     SCREEN_KIND: ClassVar[ScreenKind]
 
+    def apply(self, preferences: Preferences) -> None:
+        """Apply changed preferences; the bottom screen of an app extends this."""
+
     def action_help(self) -> None:
         """Explain every key."""
         app_of(self).push_screen(HelpScreen())

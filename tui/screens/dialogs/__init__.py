@@ -1,4 +1,4 @@
-"""Modal dialogs: `text_prompt`, `confirm`, `export`, `help`, `peer_picker`, `preset_picker` and `settings`.
+"""Modal dialogs: `prompts`, `export`, `help`, `peer_picker`, `preset_picker` and `settings`.
 
 They import widgets, services and text, and answer by `dismiss`; every screen may open them.
 """

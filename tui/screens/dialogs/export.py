@@ -19,7 +19,7 @@ from ...interfaces import ExportFormat, ExportRuns
 from ...rendering.styles import KEY, MUTED
 from ...text import numbers
 from ..base_screen import Dialog, app_of
-from .text_prompt import TextPrompt, validate_new_path
+from .prompts import TextPrompt, validate_new_path
 
 PICTURE: Final = "svg"
 

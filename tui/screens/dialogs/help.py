@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 
 from ...actions import ScreenKind, actions_by_topic
 from ...rendering.styles import KEY
-from ...widgets.common.text_page import TextPage
+from ...widgets.common.scroll_views import TextPage
 
 _KEY_COLUMNS: Final = 9
 

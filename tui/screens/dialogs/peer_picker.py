@@ -20,7 +20,7 @@ from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.known_peers import KnownPeer, known_peers, read_ssh_config
 from ...text import numbers
 from ...widgets.common.typed_input import TextField
-from .text_prompt import TextPrompt, validate_peer
+from .prompts import TextPrompt, validate_peer
 
 _QUERY_TIMEOUT_S: Final = 3.0
 _HINT: Final = (

@@ -20,7 +20,7 @@ from ....presets.sheet import build_sheet
 from ...rendering.preset_sheet import sheet_parts
 from ...text import numbers
 from ...widgets.common.preset_list import PresetList, preset_sections
-from ...widgets.common.text_page import TextPage
+from ...widgets.common.scroll_views import TextPage
 from ...widgets.common.typed_input import Debounce, TextField
 
 # Typing and cursor moves are drawn first; the list and the sheet follow once the person pauses.

@@ -24,16 +24,25 @@ from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
 from ...interfaces import AppServices
 from ...services.preferences import Preferences
-from ...state.cockpit import CockpitState, RefreshPacer
+from ...state.cockpit import (
+    SESSION_STEPS,
+    WINDOW_STEPS,
+    CockpitState,
+    RefreshPacer,
+    next_direction,
+    next_duration,
+    next_step,
+    next_workload,
+)
 from ...state.instrument_values import Phase
 from ...state.live_readings import LiveReadings
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
-from ..base_screen import app_of
+from ..base_screen import InstrumentScreen, app_of
 from ..dialogs.export import prompt_export
 from ..dialogs.peer_picker import PeerPicker
 from ..dialogs.preset_picker import PresetPicker
-from ..dialogs.text_prompt import TextPrompt, validate_key
+from ..dialogs.prompts import TextPrompt, validate_key
 from ..history.history_screen import HistoryScreen
 from ..sweep.sweep_screen import open_new_sweep
 from .background_tasks import (
@@ -46,7 +55,6 @@ from .background_tasks import (
     follow_run,
     query_far_end,
 )
-from .setting_keys import SettingKeysScreen
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +62,7 @@ _log = logging.getLogger(__name__)
 _QUIT_TIMEOUT_S: Final = 3.0
 
 
-class CockpitScreen(SettingKeysScreen):
+class CockpitScreen(InstrumentScreen):
     """The instruments of a run and every action on it.
 
     Args:
@@ -216,7 +224,7 @@ class CockpitScreen(SettingKeysScreen):
         if not snapshot.is_paused:
             self.query_one(Instruments).show(snapshot)
 
-    # Actions of the registry.
+    # Actions of the registry: the run.
 
     def action_toggle_run(self) -> None:
         """Start a run, or stop the current one."""
@@ -225,6 +233,67 @@ class CockpitScreen(SettingKeysScreen):
         elif self.phase is not Phase.STOPPING:
             self.state.stop_run()
             self.paint()
+
+    def action_pause(self) -> None:
+        """Freeze the instruments or release them; the run and its log continue either way."""
+        if not self.state.is_busy:
+            self.notify("There is nothing to hold still: no run goes on.", markup=False)
+            return
+        self.state.is_paused = not self.state.is_paused
+        self.paint()
+
+    # Actions of the registry: the settings of the current run and of the next one.
+
+    def action_more_sessions(self) -> None:
+        """Go one step up in sessions."""
+        self._step_sessions(1)
+
+    def action_fewer_sessions(self) -> None:
+        """Go one step down in sessions."""
+        self._step_sessions(-1)
+
+    def action_larger_window(self) -> None:
+        """Go one step up in the window; `auto` is the lowest step."""
+        self._step_window(1)
+
+    def action_smaller_window(self) -> None:
+        """Go one step down in the window."""
+        self._step_window(-1)
+
+    def action_direction(self) -> None:
+        """Go to the next direction."""
+        if self.state.change_settings(direction=next_direction(self.state.plan.settings.direction)):
+            self.paint()
+
+    def action_workload(self) -> None:
+        """Go to the next workload, with its default sizes, for the next run."""
+        workload = next_workload(self.state.plan.workload)
+        probe = self.state.plan.probe and not workload.is_transactional
+        self.state.plan = replace(
+            self.state.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1, probe=probe
+        )
+        if self.state.phase is Phase.RUNNING:
+            self.notify("It is carried from the next run on.", title=str(workload), markup=False)
+        self.paint()
+
+    def action_probe(self) -> None:
+        """Turn the latency probe of the next run on or off: it starts before the payload does."""
+        plan = self.state.plan
+        if plan.workload.is_transactional:
+            self.notify("A probe goes beside a stream; transactions tell their own latency.", markup=False)
+            return
+        self.state.plan = replace(plan, probe=not plan.probe)
+        if self.state.phase is Phase.RUNNING:
+            state = "off" if plan.probe else "on"
+            self.notify("That is in force from the next run on.", title=f"latency probe {state}", markup=False)
+        self.paint()
+
+    def action_duration(self) -> None:
+        """Go to the next duration, for the next run."""
+        self.state.plan = replace(self.state.plan, duration_ns=next_duration(self.state.plan.duration_ns))
+        self.paint()
+
+    # Actions of the registry: dialogs and other screens.
 
     def action_presets(self) -> None:
         """Choose another preset."""
@@ -310,3 +379,11 @@ class CockpitScreen(SettingKeysScreen):
         if self.state.is_busy:
             self.notify(reason, severity="warning", markup=False)
         return self.state.is_busy
+
+    def _step_sessions(self, by: int) -> None:
+        if self.state.change_settings(sessions=next_step(SESSION_STEPS, self.state.plan.settings.sessions, by)):
+            self.paint()
+
+    def _step_window(self, by: int) -> None:
+        if self.state.change_settings(window=(next_step(WINDOW_STEPS, self.state.plan.settings.window_bytes, by),)):
+            self.paint()

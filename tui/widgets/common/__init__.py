@@ -1,5 +1,5 @@
 """Widgets of several screens: lists with a cursor, pages of text, typed input.
 
 May import tui.rendering, tui.state and tui.text.
-Public: cursor_list (CursorList), preset_list (PresetList), text_page (TextPage), typed_input (TextField, Debounce).
+Public: scroll_views (CursorList, TextPage), preset_list (PresetList), typed_input (TextField, Debounce).
 """

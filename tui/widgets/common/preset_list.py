@@ -16,7 +16,7 @@ from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
 from ...rendering.styles import MUTED, SHORT
 from ...text import numbers
-from .cursor_list import CursorList
+from .scroll_views import CursorList
 
 _RATE_WIDTH: Final = 12  # a mark, a space, and 1 600 000 Mb/s with its digits in groups
 _NARROWEST_NAME: Final = 20

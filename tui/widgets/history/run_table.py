@@ -14,7 +14,7 @@ from textual.message import Message
 from ...rendering.styles import MUTED, VERDICT_STYLES
 from ...text import numbers
 from ...text.run_list import RunLine
-from ..common.cursor_list import CursorList
+from ..common.scroll_views import CursorList
 
 MARK: Final = "◆"
 _ROOMY: Final = 110

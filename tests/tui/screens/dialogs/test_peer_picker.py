@@ -5,7 +5,7 @@ from typing import Any
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.results.run_log import RunRecord
-from linkgauge.tui.screens.dialogs.text_prompt import TextPrompt
+from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from textual.widgets import Input, OptionList
 

@@ -11,7 +11,7 @@ from linkgauge.tui.widgets.common.preset_list import (
     PresetList,
     by_family,
 )
-from linkgauge.tui.widgets.common.text_page import TextPage
+from linkgauge.tui.widgets.common.scroll_views import TextPage
 from textual.widgets import Input
 
 both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])

@@ -14,7 +14,7 @@ from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, 
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.endpoint_app import EndpointApp
+from linkgauge.tui.app import EndpointApp
 from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog
 from textual.pilot import Pilot

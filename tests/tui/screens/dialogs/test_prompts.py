@@ -1,4 +1,4 @@
-"""The prompts of the app: ssh's questions, the key of a far end, and the address of a peer."""
+"""The prompts of the app: ssh's questions, a key, the address of a peer, and yes or no before runs are deleted."""
 
 import asyncio
 from typing import Any
@@ -8,8 +8,10 @@ from linkgauge.engine.model.errors import (
     PeerKeyRequired,
 )
 from linkgauge.engine.model.peer import Peer
-from linkgauge.tui.screens.dialogs.text_prompt import TextPrompt
+from linkgauge.tui.screens.dialogs.prompts import ConfirmScreen, TextPrompt
 from textual.widgets import Input
+
+from ...stored_runs import FIRST, LOST, SHORT, open_history, run_ids, until
 
 UNKNOWN_HOST = (
     "The authenticity of host 'db-02 (192.0.2.7)' can't be established.\n"
@@ -93,3 +95,16 @@ async def test_a_far_end_with_a_key_makes_the_app_prompt_for_it(world: Any) -> N
         assert access.key.reveal() == "tiny-and-then-some"
         assert "key of" not in cockpit.text()
         assert "READY" in cockpit.line(0)
+
+
+async def test_deleting_asks_first(world: Any, kept: Any) -> None:
+    """Anything but yes keeps the runs; yes deletes all that are marked."""
+    async with world.cockpit() as cockpit:
+        await open_history(cockpit, "x")
+        assert isinstance(cockpit.app.screen, ConfirmScreen)
+        assert LOST in cockpit.text()
+        await cockpit.press("enter")
+        assert len(run_ids(cockpit)) == 4
+        await cockpit.press("space", "space", "delete", "y")
+        await until(cockpit, lambda: len(run_ids(cockpit)) == 2)
+        assert [row.run_id for row in kept.list_runs()] == [SHORT, FIRST]
