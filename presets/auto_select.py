@@ -1,8 +1,8 @@
-"""The preset that picks itself: from what the interfaces at both ends say of themselves.
+"""Select the preset that fits the interfaces of both ends.
 
-Pure. The slower end limits a link, so its rate counts, and likewise the smaller MTU and the lesser duplex. A preset
-that a document has numbers for goes before one that is computed; where none is for exactly this link, the
-nearest one is had with this link's own numbers, and that is told.
+Pure. The slower interface limits a link, so its line rate counts, as do the smaller MTU and half duplex. A
+documented preset comes before a computed one. If no preset is for exactly this link, the nearest one is computed
+for this link's line rate and MTU, with a warning.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,19 +18,19 @@ from .preset import Preset, Tunnel
 from .wire import DEFAULT_VARIANT, Variant
 
 AUTO: Final = "auto"
-"""What stands for a preset that picks itself."""
+"""The name that a person gives instead of a preset, to have it selected."""
 
 _EXAMPLE: Final = "--line-rate 2.5G"
 _LOOPBACK: Final = "loopback"
 _TUNNELS: Final[dict[str, Tunnel]] = {"vxlan": "vxlan", "wireguard": "wireguard", "gre": "gre"}
 _USUAL_MTU: Final = 1_500
-# Tables of other documents are about machines and networks that an interface on Linux cannot be told to be.
+# The other documents are about machines and networks that cannot be recognised by an interface of Linux.
 _DOCUMENT: Final = "aix"
 
 
 @dataclass(frozen=True, slots=True)
 class PresetSelection:
-    """A preset, the options to have it with, why it is this one, and what a person should know of that."""
+    """The selected preset with its options, the reason, and warnings for the user."""
 
     preset: Preset
     reason: str
@@ -40,7 +40,7 @@ class PresetSelection:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """The link that both ends' interfaces make, and the end that each fact comes from."""
+    """The link between both interfaces; `words` names the end that decides each value."""
 
     rate_bit_s: int
     mtu_bytes: int
@@ -52,10 +52,10 @@ class _Link:
 def select_preset(
     catalog: Catalog, near: NicInfo | None, far: NicInfo | None, *, line_rate_bit_s: int | None
 ) -> PresetSelection:
-    """Return the preset for the link between two interfaces, and why it is that one.
+    """Return the preset for the link between two interfaces, with the reason.
 
-    `line_rate_bit_s` is what a person says that the line carries; without it both ends must report a rate. Raises
-    PlanError, with the end and interface that does not, and LinkgaugeError where no preset comes near.
+    `line_rate_bit_s` is the user's own line rate; without it both ends must report one. Raises PlanError with the
+    end and interface that reports none, and LinkgaugeError if no preset is similar.
     """
     known = [(end, nic) for end, nic in ((End.NEAR, near), (End.FAR, far)) if nic is not None]
     if known and all(nic.sort == "loopback" for _, nic in known):
@@ -81,7 +81,7 @@ def select_preset(
 
 
 def _check_rates(nics: dict[End, NicInfo | None]) -> None:
-    """Raise PlanError where an end reports no line rate."""
+    """Raise PlanError if an end reports no line rate."""
     silent = [
         f"the {end} end does not tell which interface carries the connection"
         if nic is None
@@ -121,7 +121,7 @@ def _rate_warnings(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None
 
 
 def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
-    """Return the preset whose link is most like this one, had with this one's rate and MTU."""
+    """Return the preset with the most similar link, computed for this link's rate and MTU."""
     if not candidates:
         raise LinkgaugeError(f"no preset is for a link such as this: {link.words}")
 
@@ -138,7 +138,7 @@ def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...
     facts = preset.link
     differs = list(_differences(preset, link))
     if link.duplex == "half" or facts.duplex == "half":
-        # The model says nothing of half duplex: the document's own number is the nearest thing to it.
+        # The wire model has no half duplex, so the document's own number is the nearest one.
         text = f"no preset is for exactly this link: {preset.id} is nearest, for {' and '.join(differs)}"
         return PresetSelection(preset, link.words, (*warnings, text))
     variant = Variant(

@@ -1,4 +1,4 @@
-"""A preset made from a run, as a baseline for later runs.
+"""A preset from a run, as a baseline for later runs.
 
 Pure. The result is a file in the schema of the catalogue, which the user can edit.
 """
@@ -30,19 +30,19 @@ def baseline_toml(
     link: LinkSpec = NO_WIRE,
     suggested_window_bytes: int | None = None,
 ) -> str:
-    """Return a file of one preset that expects what the run measured.
+    """Return a preset file whose expected rates are those of the run.
 
-    Every period of the run gives the rate of its direction and sessions; of two with equal settings the later
+    Each period of the run gives the rate of its direction and sessions; of two with equal settings the later one
     counts. For rr and crr the rates are transactions a second, whichever end is the client.
 
     Args:
-        summary: What the run measured.
+        summary: The results of the run.
         preset_id: The id of the new preset.
         name: Its name, for people.
         run_id: The run, named as the source of each rate.
         started_utc: When the run began.
-        link: The link's facts; without them the wire model computes nothing.
-        suggested_window_bytes: The window that the preset suggests.
+        link: The link; without one the wire model computes nothing.
+        suggested_window_bytes: The window to suggest.
 
     Raises:
         PlanError: The id is invalid.
@@ -89,7 +89,7 @@ def baseline_toml(
 
 
 def check_preset_id(preset_id: str) -> None:
-    """Raise PlanError where this cannot be the id of a preset."""
+    """Raise PlanError if this cannot be the id of a preset."""
     try:
         check_id(preset_id)
     except DecodeError as error:
@@ -97,7 +97,7 @@ def check_preset_id(preset_id: str) -> None:
 
 
 def _check_comparable(plan: Plan, run_id: str) -> None:
-    """Raise LinkgaugeError where transactions had sizes that no later run is expected to have."""
+    """Raise LinkgaugeError if transactions had unusual sizes, which later runs are not compared by."""
     if not plan.has_documented_transactions:
         raise LinkgaugeError(
             f"run {run_id} asked with sizes or a burst of its own: a preset is made of a {plan.workload} "

@@ -1,7 +1,7 @@
-"""What to expect of a run: the preset's rates, chosen by direction, sessions and workload.
+"""The expected rates of a run: those of its preset for the direction, the sessions and the workload.
 
-A rate that a document prints goes before one that the wire model computes. A link that is had with options
-(IPv6, VLAN tags, another line rate) is not the one that the document measured: it is judged by the model.
+A documented rate comes before a computed one. A link with options (IPv6, VLAN tags, another line rate) is not the
+one that the document measured, so its rate is computed.
 """
 
 from typing import Any, Final
@@ -17,7 +17,7 @@ from .wire import DEFAULT_VARIANT, Variant, derive
 WIRE_MODEL: Final = "the wire model"
 _COMPUTABLE: Final[tuple[Flow, ...]] = ("simplex", "duplex")
 _EXCHANGED: Final = ("rr", "crr")
-# A document's stream that asks with 20 bytes and is answered with 20 MB is a stream but for its first round trip.
+# A document's stream is a request of 20 bytes and a response of 20 MB: a fetch with one round trip more.
 _HELD_AS: Final = {"stream": ("stream", "fetch")}
 
 
@@ -30,10 +30,10 @@ def find_expectation(
 ) -> Expectation:
     """Return the rates to expect under these settings.
 
-    One direction has the simplex rate, both at once the duplex total; nothing is expected of each half of
-    a duplex run, for the documents do not say how a total is shared. More than one session has the peak
-    rate where the document prints one. Nothing is expected of a workload that no rate is for. Raises
-    PlanError where the link cannot be had with the variant's options.
+    One direction has the simplex rate, both together the duplex total. The halves of a duplex run have none, since
+    the documents do not divide the total. Several sessions have the peak rate if the document prints one. A
+    workload without a rate in the preset has no expected rate. Raises PlanError if the link cannot have the
+    variant's options.
     """
     if settings.direction is Direction.DUPLEX:
         return Expectation(total=_expected(preset, "duplex", settings.sessions, workload, variant))
@@ -52,7 +52,7 @@ def check_variant(preset: Preset, variant: Variant) -> None:
 
 
 def check_wire_model(preset: Preset, variant: Variant) -> None:
-    """Raise PlanError where the wire model has nothing to say of a preset's link with these options."""
+    """Raise PlanError if the wire model cannot compute a preset's link with these options."""
     if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
         raise PlanError("link options", variant.description, f"{preset.id} is a link without a line")
 
@@ -80,7 +80,7 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
 
 
 def _exchanged(preset: Preset, sessions: int, workload: Workload) -> ExpectedRate | None:
-    """Return the transactions a second that a document prints: of one end that asks and one that answers."""
+    """Return the documented transactions a second, with one end as the client."""
     rate = _documented(preset, ("exchange",), sessions, workload)
     transactions_s = None if rate is None else as_transactions_s(preset.value_of(rate))
     if rate is None or transactions_s is None:
@@ -100,7 +100,7 @@ def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload
 
 
 def _computed(preset: Preset, flow: Flow, variant: Variant) -> ExpectedRate | None:
-    """Return the model's rate; none for half duplex, where waiting for the wire costs what no model counts."""
+    """Return the model's rate; None for half duplex, since the model leaves out the wait for the line."""
     derived = None if preset.link.duplex == "half" else derive(preset.link, flow, variant)
     if derived is None:
         return None
@@ -110,15 +110,15 @@ def _computed(preset: Preset, flow: Flow, variant: Variant) -> ExpectedRate | No
 
 
 def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
-    """Return how far a documented rate stands above the computed one (below: negative), if both exist."""
+    """Return the percent by which a documented rate exceeds the computed one, if both exist."""
     bit_s, derived = preset.rate_bit_s(rate), derive(preset.link, rate.flow)
     return None if bit_s is None or derived is None else (bit_s / derived.bit_s - 1) * 100
 
 
 def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str, Any]:
-    """Return a preset as JSON values, for programs; the names of the keys stay as they are.
+    """Return a preset as JSON values, for programs. The keys must not change.
 
-    Had with options, its link is not the documents' own: what is expected then is computed.
+    With options its expected rates are computed, since its link is not that of the document.
     """
     options = variant.description if variant.changes(preset.link) else None
     rates, computed = ((), _COMPUTABLE) if options else (preset.rates, preset.computed)

@@ -1,4 +1,4 @@
-"""The link to build between two namespaces for a preset, and how to make it bad on purpose. Pure."""
+"""The emulated link of a preset between two network namespaces, with deliberate faults. Pure."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,19 +9,19 @@ from ..engine.model.errors import PlanError
 from .preset import LinkSpec, Preset
 from .wire import SONET_SHARE, derive
 
-# A queue of 30 ms keeps a line busy while TCP takes its window back after a loss, and adds no more delay than
-# that; the packets on their way through a delay must fit as well.
+# A queue of 30 ms keeps a line busy while TCP recovers its window after a loss, and adds no more delay than that.
+# The packets in flight must fit in addition.
 _BUFFER_NS: Final = 30_000_000
 _MIN_BUFFER_FRAMES: Final = 16
-# What may leave at once after a pause: the kernel's timers are that late on a busy machine, and what a queue's
-# bucket cannot hold meanwhile is lost to the line. A real line has none of it.
+# A token bucket of 5 ms, since the kernel's timers are that late on a busy machine: with a smaller one the line
+# would stay idle meanwhile. A real line has no such bursts.
 _BURST_NS: Final = 5_000_000
 _MIN_BURST_BYTES: Final = 16_384
 _ATM_AROUND_BYTES: Final = 16  # AAL5 trailer; LLC and SNAP headers, RFC 2684
 _LANE_AROUND_BYTES: Final = 24  # AAL5 trailer; LAN emulation and Ethernet headers
 _SMALLEST_ETHERNET_BYTES: Final = 84  # 64, preamble and gap
-# One packet at a time through all of TCP is what two busy cores can do up to some 600 Mb/s, and without offloads at
-# all a few Gb/s; above that NICs have them too.
+# Two busy cores can handle single packets through all of TCP up to some 600 Mb/s, and a few Gb/s without offloads.
+# Faster NICs have offloads, too.
 _PACKET_MAX_BIT_S: Final = 200_000_000
 _BATCH_MAX_BIT_S: Final = 1_000_000_000
 _SECOND_NS: Final = 1_000_000_000
@@ -32,8 +32,9 @@ _MS_NS: Final = 1_000_000
 class Faults:
     """Faults to build into an emulated link.
 
-    `wrong_mtu_bytes` is the MTU of the far end's interface instead of the link's. `delay_ms` holds each frame
-    back, so that a round trip takes twice as long; `loss_percent` of the frames are lost in each direction.
+    `wrong_mtu_bytes` is the MTU of the far end's interface. `slow_percent` is taken off the line rate. `delay_ms`
+    is the delay of each direction, so that a round trip takes twice as long. `loss_percent` of the frames are lost
+    in each direction, at random from `seed`.
     """
 
     wrong_mtu_bytes: int | None = None
@@ -43,7 +44,7 @@ class Faults:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what no link can have."""
+        """Raise PlanError if no link can have these faults."""
         mtu = self.wrong_mtu_bytes
         if mtu is not None and not 576 <= mtu <= 65_535:
             raise PlanError("wrong MTU", mtu, "give 576 to 65535 bytes")
@@ -59,7 +60,7 @@ NO_FAULTS: Final = Faults()
 
 
 def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
-    """Return the link to build for a preset; raise PlanError where it has no wire, or none that can be built."""
+    """Return the link to build for a preset; raise PlanError if it has no line, or one too fast to build."""
     facts = preset.link
     line, mtu = facts.line_rate_bit_s, facts.mtu_bytes
     if facts.framing == "none" or line is None or mtu is None:
@@ -107,13 +108,13 @@ def _is_atm(facts: LinkSpec) -> bool:
 
 
 def _around_bytes(facts: LinkSpec) -> int:
-    """Return what the wire puts around a full-sized packet, before it is cut into cells."""
+    """Return the bytes that framing adds to a full-sized packet, before it is cut into cells."""
     if facts.framing == "atm":
         return _ATM_AROUND_BYTES
     if facts.framing == "atm-lane":
         return _LANE_AROUND_BYTES
     derived = derive(facts, "out")
-    assert derived is not None  # noqa: S101 - link_plan has seen to it
+    assert derived is not None  # noqa: S101 - plan_lab_link has checked the framing
     return derived.wire_bytes - derived.mtu_bytes
 
 

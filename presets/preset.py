@@ -1,8 +1,7 @@
-"""What a preset is: a kind of link, the numbers its document prints, and which of them to judge by.
+"""A preset: a kind of link, the numbers of its document, and the rates to judge by.
 
-Pure data, read from TOML by catalog.py. A document's number is kept as it is printed; a number that cannot
-be right is marked with the reason, and no rate may be taken from it. What the wire itself allows is not
-here: wire.py computes it from the link facts.
+Pure data, read from TOML by catalog.py. A document's number stays as printed. An impossible number is marked with
+the reason, and no rate refers to it. wire.py computes the capacity of the link from its line rate and MTU.
 """
 
 from collections.abc import Iterator
@@ -15,27 +14,27 @@ DocumentWorkload = Literal["stream", "rr", "crr", "fetch"]
 """The documents' workloads by name; the engine's plan may not know all of them."""
 
 Flow = Literal["simplex", "out", "in", "duplex", "exchange"]
-"""What a rate is for: one direction (either), one certain direction, both at once, or asking and answering."""
+"""The directions of a rate: either one, `out`, `in`, both together, or `exchange` for transactions."""
 
 Framing = Literal["ethernet", "atm", "atm-lane", "fddi", "none"]
-"""What a packet is wrapped in: `atm` is Classical IP, `atm-lane` LAN emulation, `none` a link without a wire."""
+"""The framing of packets: `atm` is Classical IP, `atm-lane` LAN emulation, `none` a link without a line."""
 
 Tunnel = Literal["vxlan", "wireguard", "gre", "pppoe"]
-"""What carries the packets of a link inside those of another."""
+"""The protocol that carries the packets of a link inside those of another."""
 
 TUNNELS: Final[tuple[Tunnel, ...]] = get_args(Tunnel)
 MIN_MTU_BYTES: Final = 68  # RFC 791
 MAX_MTU_BYTES: Final = 65_536
 
-# How many bit/s one unit of a column is, by the end of the column's name. MB is 1,048,576 bytes in the
-# documents, and a number of theirs is at times sound in MB where it is not in Mb.
+# A column's unit in bit/s, by the end of the column's name. MB is 1,048,576 bytes in the documents, and some of
+# their numbers are right in MB and wrong in Mb.
 _UNITS_BIT_S: Final = {"mbit_s": 1e6, "gbit_s": 1e9, "mib_s": 8.0 * MIB, "MB/sec": 8.0 * MIB}
 _UNITS_TRANSACTIONS: Final = ("trans/sec", "transactions_s")
 
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table of a document: the name that facts use, and how a sentence calls it (`AIX table 1`)."""
+    """A table of a document: its name in the catalog, and its name in sentences (`AIX table 1`)."""
 
     table: str
     name: str
@@ -43,14 +42,14 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The document that a file of presets comes from, and what its tables are called."""
+    """The document of a preset file, with the names of its tables."""
 
     id: str
     title: str
     tables: tuple[TableName, ...] = ()
 
     def name_of(self, table: str) -> str:
-        """Return what a sentence calls a table."""
+        """Return the name of a table in a sentence."""
         return next((t.name for t in self.tables if t.table == table), f"{self.title}, table {table}")
 
 
@@ -58,8 +57,8 @@ class Source:
 class LinkSpec:
     """The kind of link that a preset describes, as the sending host sees it.
 
-    `mtu_bytes` is the largest IP packet; in a `tunnel` it is the tunnel's own. `duplex` `half` means that
-    the medium carries one direction at a time.
+    `mtu_bytes` is the largest IP packet; of a `tunnel` it is the MTU inside. With `half` duplex the medium carries
+    one direction at a time.
     """
 
     framing: Framing
@@ -100,9 +99,9 @@ class DocumentValue:
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """A slip of the document: the number stays as printed, `reason` says what is wrong with it.
+    """A slip of the document: the number stays as printed, and `reason` explains the error.
 
-    `row` may be left out where the preset has one row of that table; so it may in a Rate.
+    `row` may be omitted if the preset has one row of that table, here and in a Rate.
     """
 
     table: str
@@ -113,12 +112,12 @@ class Erratum:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate to judge by, and the fact it is taken from.
+    """A rate to judge by: a reference to a number of the document.
 
-    It holds from `sessions` up, until another rate of the same flow holds from a larger number. `note` goes
-    with the table's name wherever the rate is shown; `why` says why it stands off the wire model.
-    `baseline_row` is the row that the document compares with. `cpu_column` is the host's CPU in percent at
-    that rate, `cost_column` the CPU milliseconds for each MiB or transaction.
+    It applies from `sessions` up, until another rate of the same flow applies from a larger number. `note` follows
+    the table's name wherever the rate is shown; `why` explains a difference from the wire model. `baseline_row` is
+    the row for comparison in the document. `cpu_column` is the host's CPU in percent at that rate, `cost_column`
+    the CPU milliseconds for each MiB or transaction.
     """
 
     flow: Flow
@@ -136,9 +135,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A network type and MTU, with its link facts and what its document says to expect.
+    """A network type and MTU, with its link and its documented rates.
 
-    `computed` names the flows that are judged by the wire model, for want of a sound number.
+    `computed` names the flows without a sound number in the document; the wire model gives their rates.
     """
 
     id: str
@@ -155,12 +154,12 @@ class Preset:
     suggested_window_bytes: int | None = None
 
     def name_in(self, language: str) -> str:
-        """Return the name in a language, by code or locale (`ja`, `ja_JP.UTF-8`); English where there is none."""
+        """Return the name in a language or locale (`ja`, `ja_JP.UTF-8`), else in English."""
         return self.name_ja if self.name_ja and language.lower().startswith("ja") else self.name
 
     @property
     def document_values(self) -> tuple[DocumentValue, ...]:
-        """Every number of the document that is about this preset, in the document's order."""
+        """All numbers of the document about this preset, in the document's order."""
         return tuple(fact for table in self.tables for fact in self._facts_of(table))
 
     def _facts_of(self, table: DocumentTable) -> Iterator[DocumentValue]:
@@ -169,7 +168,7 @@ class Preset:
                 yield DocumentValue(self.source.id, table.table, row.row, column, value)
 
     def find_value(self, table: str, row: str | None, column: str | None) -> DocumentValue | None:
-        """Return the one fact of that name; None where there is none, or several for want of a row."""
+        """Return the number with this name; None if there is none, or several because `row` is None."""
         found = [
             fact
             for each in self.tables
@@ -180,19 +179,19 @@ class Preset:
         return found[0] if len(found) == 1 else None
 
     def value_of(self, reference: Rate | Erratum) -> DocumentValue | None:
-        """Return the fact that a rate or a mark names; None where there is no such fact, or more than one."""
+        """Return the number that a rate or an erratum refers to; None if there is none, or more than one."""
         return self.find_value(reference.table, reference.row, reference.column)
 
     def erratum_of(self, fact: DocumentValue) -> Erratum | None:
-        """Return the mark on a fact, if it is a slip."""
+        """Return the erratum of a number, if it is a slip."""
         return next((mark for mark in self.marks if self.value_of(mark) == fact), None)
 
     def rate_bit_s(self, rate: Rate) -> int | None:
-        """Return a rate in bit/s; None where its column counts something else."""
+        """Return a rate in bit/s; None if its column has another unit."""
         return as_bit_s(self.value_of(rate))
 
     def source_of(self, rate: Rate) -> str:
-        """Return where a rate comes from, as it stands in a sentence."""
+        """Return the source of a rate, for a sentence."""
         name = self.source.name_of(rate.table)
         return f"{name} ({rate.note})" if rate.note else name
 
@@ -211,16 +210,16 @@ class DocumentSweep:
 
 
 def unit_bit_s(column: str) -> float | None:
-    """Return how many bit/s one unit of a column is; None where it is no rate of bits."""
+    """Return the unit of a column in bit/s; None if it is no bit rate."""
     return next((unit for end, unit in _UNITS_BIT_S.items() if column.endswith(end)), None)
 
 
 def as_bit_s(fact: DocumentValue | None) -> int | None:
-    """Return a fact in bit/s; None where it counts something else."""
+    """Return a number in bit/s; None if it has another unit."""
     unit = None if fact is None else unit_bit_s(fact.column)
     return None if fact is None or unit is None else round(fact.value * unit)
 
 
 def as_transactions_s(fact: DocumentValue | None) -> float | None:
-    """Return a fact in transactions a second; None where it counts something else."""
+    """Return a number in transactions a second; None if it has another unit."""
     return None if fact is None or not fact.column.endswith(_UNITS_TRANSACTIONS) else fact.value

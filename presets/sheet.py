@@ -1,7 +1,7 @@
-"""A preset's sheet: all that is known of it, as sections of lines, for whatever draws them.
+"""A preset's sheet: its link, rates, derivations and source tables, as sections of lines.
 
-The command line and the app's details pane print the same sheet. A line is a label and cells; cells of one
-section line up. What kind of line it is goes with it as a word, so that colour never has to speak alone.
+The command line and the app print the same sheet. A line is a label and cells; the cells of a section are aligned.
+Each line has its kind as a word, so that colour never speaks alone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ _FLOWS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SheetLine:
-    """A label and its cells. `head` names the cells below, `result` is what the lines above come to."""
+    """A label and its cells. A `head` names the cells below it, a `result` follows from the lines above."""
 
     label: str
     cells: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class SheetLine:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines that belong together, under a title."""
+    """A title and its lines."""
 
     title: str
     lines: tuple[SheetLine, ...]
@@ -66,7 +66,7 @@ class Sheet:
 
 
 def build_sheet(preset: Preset, variant: Variant = DEFAULT_VARIANT, language: str = "en") -> Sheet:
-    """Return the sheet of a preset, had with these options; raise PlanError where it cannot be had so."""
+    """Return the sheet of a preset with these options; raise PlanError if its link cannot have them."""
     sections = [
         Section("link", tuple(_link(preset, variant))),
         Section("to expect", tuple(_expected(preset, variant))),
@@ -113,7 +113,7 @@ def _expected(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
 
 
 def _expected_with_options(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
-    """Yield the expected rates with link options: the wire model's, as no document has them."""
+    """Yield the expected rates with link options, all from the wire model."""
     half = preset.link.duplex == "half"
     flows: tuple[Flow, ...] = () if half else ("simplex", "duplex")
     for flow in flows:
@@ -182,7 +182,7 @@ def _computed(link: LinkSpec, variant: Variant) -> Iterator[Section]:
 
 
 def _with_and_without_timestamps(link: LinkSpec, variant: Variant, simplex: Derivation) -> Iterator[SheetLine]:
-    """Yield the steps, and the last ones with TCP timestamps the other way, as hosts differ in that."""
+    """Yield the steps, and the result with TCP timestamps the other way, since hosts differ in them."""
     on = link.timestamps if variant.timestamps is None else variant.timestamps
     this, that = ("with", "without") if on else ("without", "with")
     yield from _derivation_lines(simplex, f"{this} TCP timestamps: ")
@@ -194,7 +194,7 @@ def _with_and_without_timestamps(link: LinkSpec, variant: Variant, simplex: Deri
 def _derivation_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
     """Yield a derivation step by step: a packet's payload, its size on the wire, its share of the line.
 
-    `prefix` stands before the last step, which is the result.
+    The last step is the result, with `prefix` as the beginning of its label.
     """
     if derived.usable_bit_s != derived.line_bit_s:
         yield SheetLine("line rate", (format_rate(derived.line_bit_s, 2),))
@@ -216,7 +216,7 @@ def _derivation_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLi
 
 
 def _rate_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
-    """Yield the last steps of a derivation: the cost of acknowledgements, and the rate."""
+    """Yield the last steps of a derivation: the size of acknowledgements, and the rate."""
     if derived.ack_parts:
         yield SheetLine(f"an acknowledgement for every {SEGMENTS_PER_ACK} packets shares the wire")
         yield from _parts("+", derived.ack_parts)
@@ -225,7 +225,7 @@ def _rate_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
 
 
 def _result_line(derived: Derivation, prefix: str = "") -> SheetLine:
-    """Return the last step of a derivation: the share of the line that payload has."""
+    """Return the last step of a derivation: the rate, as the payload's share of the line."""
     return SheetLine(prefix + _product(derived), (format_rate(derived.bit_s, DERIVATION_DIGITS),), "result")
 
 
@@ -245,7 +245,7 @@ def _product(derived: Derivation) -> str:
 
 
 def _source_table(preset: Preset, table: DocumentTable) -> Section:
-    """Return a document's table as printed, its columns downwards, for they are the many."""
+    """Return a document's table as printed, with its columns as lines, since it has few rows."""
     title = f"{preset.source.name_of(table.table)}, as printed"
     slips = {preset.value_of(mark) for mark in preset.marks}
     rows = {row.row: row.values for row in table.rows}

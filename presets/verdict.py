@@ -1,6 +1,6 @@
-"""The verdict: the measured rates against the expected ones, as a word and as a text.
+"""The verdict: the measured rates compared with the expected ones, as a word and a text.
 
-Pure. A run that did not reach its end is not judged: its text only states what was measured.
+Pure. An incomplete run is not judged; its text only states the measured rates.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One word for programs, a sentence or two for people."""
+    """A word for programs, and a sentence or two for people."""
 
     word: VerdictCode
     text: str
@@ -42,11 +42,11 @@ def check_pass_percent(percent: float) -> float:
 
 
 def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
-    """Judge a run by each rate that was expected of it; the worst one gives the word.
+    """Return the verdict of a run. The worst of its directions decides.
 
-    `fail` is under half of the expected rate, or no payload at all; `short` is under the pass mark; `none`
-    is nothing to expect, nothing measured, a run that did not run to its end, or more than such a link can carry:
-    then it is another link, of which nothing was expected.
+    `fail` is under half of the expected rate, or no payload at all; `short` is under the pass mark. `none` is a run
+    without an expected or a measured rate, an incomplete run, or a rate beyond the capacity of the preset's link,
+    which is then not the link of this run.
     """
     check_pass_percent(pass_percent)
     if not summary.end.reason.is_regular:
@@ -85,7 +85,7 @@ def _judge_direction(
 
 
 def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str, float]:
-    """Return what was, what was wanted, and the percentage: of transactions where these are what is expected."""
+    """Return the measured and the expected rate as text, and the percentage."""
     transactions_s = measured.transactions_s
     if expected.transactions_s is None or transactions_s is None:
         percent = measured.bit_s * 100 / expected.bit_s
@@ -120,7 +120,7 @@ def _measured_text(summary: Summary) -> str:
 
 
 def _percent(percent: float, pass_percent: float) -> str:
-    """Return a percentage as text; just below the pass mark it is cut, not rounded up to the mark."""
+    """Return a percentage as text, never one below the pass mark that reads as the mark."""
     rounded = round(percent, 1)
     if percent < pass_percent <= rounded:
         rounded = floor(percent * 10) / 10

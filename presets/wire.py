@@ -1,9 +1,8 @@
-"""The wire model: which payload rate a line allows, from what every packet costs on it.
+"""The wire model: the payload rate of a line, computed from the overhead of each packet.
 
-Pure arithmetic on whole bytes. A packet of the link's MTU carries IP and TCP headers inside itself and is
-wrapped, on the line, in the parts that its framing and tunnel add; the payload's share of all that is the
-payload's share of the line. Nothing is known here of processors, windows or loss: what the model says is
-what no run can exceed.
+Pure arithmetic on whole bytes. A packet of the link's MTU contains IP and TCP headers, and its framing and tunnel
+add more on the line. The payload's share of all these bytes is its share of the line rate. The model leaves out
+processors, windows and loss, so its rate is an upper bound for any run.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -14,8 +13,8 @@ from ..engine.model.errors import PlanError
 from .preset import Flow, Framing, LinkSpec, Tunnel
 
 SEGMENTS_PER_ACK: Final = 2  # RFC 1122, 4.2.3.2: an acknowledgement for at least every second full-sized segment
-# SONET keeps 9 of 270 columns for section and line overhead and one for the path; OC-12c, with four times
-# as many and three stuffed, comes to the same share (ITU-T G.707): 149.76 of 155.52, 599.04 of 622.08.
+# SONET uses 9 of 270 columns for section and line overhead and one for the path. OC-12c, with four times as many
+# and three stuffed, has the same share (ITU-T G.707): 149.76 of 155.52, 599.04 of 622.08.
 SONET_SHARE: Final = Fraction(26, 27)
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323: 10, and two of padding
 _MAX_TCP_OPTION_BYTES: Final = 40
@@ -32,7 +31,7 @@ TUNNEL_NAMES: Final[dict[Tunnel, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Some of the bytes of a packet or around it, and what they are for."""
+    """A named part of the bytes in a packet or around it."""
 
     name: str
     bytes: int
@@ -40,11 +39,10 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Options that any link can be had with; None leaves what the link's own facts say.
+    """Options that change the link of a preset; None leaves the link's own value.
 
-    `tunnel` puts a tunnel into the link: its packets then shrink by what the tunnel adds, so that they still
-    fit the link's MTU. `outer_ip` is the IP version that carries a tunnel. `tcp_option_bytes` counts options
-    beyond timestamps.
+    `tunnel` adds a tunnel inside the link: its packets shrink by the tunnel's overhead, so that they still fit the
+    link's MTU. `outer_ip` is the IP version under a tunnel. `tcp_option_bytes` counts options beyond timestamps.
     """
 
     ip: Literal[4, 6] = 4
@@ -57,7 +55,7 @@ class Variant:
     mtu_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no packet can have."""
+        """Raise PlanError if no packet can have these options."""
         options = self.tcp_option_bytes
         most = _MAX_TCP_OPTION_BYTES - (_TIMESTAMPS_BYTES if self.timestamps else 0)
         if options % 4 or not 0 <= options <= most:
@@ -68,7 +66,7 @@ class Variant:
             raise PlanError("line rate", f"{self.line_rate_bit_s} bit/s", "give a rate above 0")
 
     def changes(self, link: LinkSpec) -> bool:
-        """Whether a link had with these options differs from the link itself."""
+        """Return whether these options make a link differ from itself."""
         return bool(
             self.ip != 4
             or self.timestamps not in {None, link.timestamps}
@@ -85,7 +83,7 @@ class Variant:
         return replace(self, timestamps=on)
 
     def with_defaults(self, defaults: "Variant") -> "Variant":
-        """Return these options, with `defaults` in place of those that are not set."""
+        """Return these options, with those of `defaults` where none is set."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         changes = {field.name: values[field.name] for field in fields(self) if values[field.name] != field.default}
         return replace(defaults, **changes)
@@ -111,12 +109,12 @@ DEFAULT_VARIANT: Final = Variant()
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How a payload rate follows from a line rate, with every number on the way.
+    """The steps from a line rate to a payload rate, with every number.
 
-    `squeezed` is what a tunnel that was put into the link takes off its MTU, to leave `mtu_bytes`. `headers`
-    are taken off that to leave `payload_bytes`; `framing` is put around it to make `wire_bytes`. `ack` is
-    all that one acknowledgement costs where acknowledgements share the wire with data, and is empty where
-    they do not. `directions` is 2 where the rate is a total of both.
+    The link's MTU minus `tunnel_overhead`, that of a tunnel from the options, is `mtu_bytes`. That minus `headers`
+    is `payload_bytes`; that plus `framing_overhead` is `wire_bytes`. `ack_parts` are the bytes of an
+    acknowledgement if acknowledgements share the line with data, and else empty. `directions` is 2 if the rate is a
+    total of both.
     """
 
     flow: Flow
@@ -138,7 +136,7 @@ class Derivation:
 
     @property
     def segments(self) -> int:
-        """How many data packets go with one acknowledgement; 1 where it is not counted."""
+        """The number of data packets for each acknowledgement; 1 if acknowledgements are not counted."""
         return SEGMENTS_PER_ACK if self.ack_parts else 1
 
     @property
@@ -149,9 +147,9 @@ class Derivation:
 
 
 def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> Derivation | None:
-    """Return the payload rate of a link with its arithmetic; None where the link has no wire to compute.
+    """Return the payload rate of a link with its arithmetic; None if the link has no line to compute.
 
-    Raises PlanError where the link cannot be had with these options.
+    Raises PlanError if the link cannot have these options.
     """
     line = variant.line_rate_bit_s or link.line_rate_bit_s
     mtu = variant.mtu_bytes or link.mtu_bytes
@@ -208,7 +206,7 @@ def _headers(link: LinkSpec, variant: Variant) -> tuple[Overhead, ...]:
 def _around(
     framing: Framing, tunnel: Tunnel | None, variant: Variant, packet_bytes: int, mtu_bytes: int
 ) -> tuple[Overhead, ...]:
-    """Return everything that the wire puts around one packet."""
+    """Return all overhead around one packet on the line."""
     parts: list[Overhead] = []
     if tunnel == "wireguard":  # pads to 16 bytes, but not beyond the tunnel's MTU
         parts.append(Overhead("WireGuard padding", min(-packet_bytes % 16, mtu_bytes - packet_bytes)))

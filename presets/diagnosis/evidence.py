@@ -20,7 +20,7 @@ from ..preset import Framing, Preset
 from ..wire import Variant, derive
 
 MIN_SHARE: Final = 0.05
-"""A smaller share of the gap is no reason for a finding."""
+"""The smallest share of the gap that is worth a finding."""
 
 _MICRO: Final = 1e-6
 # Interrupts, delayed acknowledgements and a busy host make round trips this much longer without any queue.
@@ -54,7 +54,7 @@ class CoreLoad:
 
     @property
     def busy(self) -> float:
-        """The share of time that was not idle."""
+        """The share of time not idle."""
         return self.user + self.system + self.softirq + self.steal
 
 
@@ -138,7 +138,7 @@ class Evidence:
 
     @property
     def gap_bit_s(self) -> float | None:
-        """The rate that is missing to the expected rate; None without an expectation."""
+        """The difference between expected and measured rate; None without an expected rate."""
         return None if self.expected_bit_s is None else max(0.0, self.expected_bit_s - self.bit_s)
 
     @property
@@ -169,10 +169,10 @@ def link_evidence(preset: Preset, variant: Variant) -> LinkEvidence:
 
 @dataclass(slots=True)
 class GapBudget:
-    """Shares of the gap that no rule has explained yet, by the state of the sender; they begin with a sum of 1.
+    """Shares of the gap that no rule has explained yet, by the state of the sender.
 
-    `starved`: nothing to send; `receiver`: limited by the peer's window; `buffer`: limited by the send buffer;
-    `network`: everything else. Each rule takes the shares that it explains.
+    They begin with a sum of 1. `starved`: nothing to send; `receiver`: limited by the peer's window; `buffer`:
+    limited by the send buffer; `network`: everything else. Each rule takes the shares that it explains.
     """
 
     starved: float
@@ -181,7 +181,7 @@ class GapBudget:
     network: float
 
     def take(self, *names: str, limit: float = 1.0) -> float:
-        """Take what is left under these names, up to `limit`, and return it."""
+        """Take the remaining shares with these names, up to `limit`, and return their sum."""
         taken = 0.0
         for name in names:
             part = min(getattr(self, name), max(0.0, limit - taken))
@@ -190,13 +190,13 @@ class GapBudget:
         return taken
 
     def remaining(self, *names: str) -> float:
-        """Return what is left under these names."""
+        """Return the sum of the remaining shares with these names."""
         return sum(getattr(self, name) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class FlowView:
-    """One direction with its sender and receiver, and the budget that is still to be explained."""
+    """One direction with its sender, its receiver, and the budget of its gap."""
 
     evidence: Evidence
     flow: FlowEvidence
@@ -206,7 +206,7 @@ class FlowView:
 
     @property
     def target_bit_s(self) -> float:
-        """The expected rate; if nothing is expected, the measured one."""
+        """The expected rate, or the measured one if there is no expected rate."""
         return self.flow.expected_bit_s or self.flow.bit_s
 
     @property
@@ -228,7 +228,7 @@ class FlowView:
 
     @property
     def has_queue(self) -> bool:
-        """Whether packets wait on the way: the round trip is twice the shortest one, and clearly longer."""
+        """Whether packets queue on the path: the round trip is at least twice the shortest one."""
         rtt, shortest = self.flow.rtt_us, self.flow.min_rtt_us
         return rtt is not None and shortest is not None and rtt >= 2 * shortest and rtt - shortest >= _MIN_QUEUE_US
 

@@ -43,17 +43,17 @@ FindingCode = Literal[
 ]
 """The stable name of a finding, for programs."""
 
-# A finding of a lower rank is no answer.
+# A finding of a lower rank explains too little.
 _MIN_RANK: Final = 0.08
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The limit in one sentence (`text`), the numbers that show it, and the command or the place to change.
+    """A limit in one sentence, the numbers that show it, and a remedy: the command or the place to change.
 
     `share` is the part of the gap that it explains, 0 to 1; None if nothing is expected or nothing is missing.
     `confidence` is 0 to 1. `end` is set if the limit is at one end. `weight` replaces the share in the order of
-    findings if nothing is expected: it is the share of time for which the sender was held up.
+    findings if there is no expected rate: it is the share of time for which the limit stopped the sender.
     """
 
     code: FindingCode
@@ -67,7 +67,7 @@ class Finding:
 
     @property
     def rank(self) -> float:
-        """The share that it explains, times the confidence."""
+        """The explained share, times the confidence."""
         return (self.weight if self.share is None else self.share) * self.confidence
 
 
@@ -94,7 +94,7 @@ def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
 
 
 def read_findings(value: object) -> tuple[Finding, ...]:
-    """Return findings from a document; none if it is damaged, since they can be made again from the events."""
+    """Return findings from a document; none if it is damaged, since the events can give them again."""
     if not isinstance(value, list):
         return ()
     try:

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from ...engine.model.plan import MIB
 from .evidence import EndEvidence
 
 _MIN_WINDOW_BYTES: Final = 65_536
 _KIB: Final = 1_024
-_MIB: Final = 1_048_576
 
 
 def is_linux(end: EndEvidence) -> bool:
@@ -20,7 +20,7 @@ def is_bsd(end: EndEvidence) -> bool:
 
 
 def round_window(needed_bytes: float) -> int:
-    """Return the power of two of at least 1.5 times a window: TCP's rate is never quite even."""
+    """Return the power of two of at least 1.5 times a window, a margin for the variation of TCP's rate."""
     size = _MIN_WINDOW_BYTES
     while size < 1.5 * needed_bytes:
         size *= 2
@@ -29,7 +29,7 @@ def round_window(needed_bytes: float) -> int:
 
 def format_window(size_bytes: int) -> str:
     """Return a size as the command line takes it: `512K`, `4M`."""
-    return f"{size_bytes // _MIB}M" if size_bytes % _MIB == 0 else f"{size_bytes // _KIB}K"
+    return f"{size_bytes // MIB}M" if size_bytes % MIB == 0 else f"{size_bytes // _KIB}K"
 
 
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
@@ -42,7 +42,10 @@ def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) ->
 
 
 def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
-    """Return the command that raises the limit of autotuned buffers. On Linux a window is about half a buffer."""
+    """Return the command that raises the limit of autotuned buffers.
+
+    On Linux a window is about half a buffer.
+    """
     if is_linux(end):
         name, default = ("tcp_wmem", 16_384) if is_sender else ("tcp_rmem", 131_072)
         most = 2 * size_bytes

@@ -1,4 +1,4 @@
-"""The rules of the diagnosis: what is measured, what it means, and which findings it gives, one field each.
+"""The rules of the diagnosis, a module for each field: its measurements, their meaning, its findings.
 
 Each rule yields findings for a `FlowView` and takes the shares that it explains out of its budget. Rules may import
 the modules of presets.diagnosis above them but not each other. Public names: link `find_link_limits`, window

@@ -58,7 +58,7 @@ def _options_bytes(view: FlowView) -> int:
 
 
 def _segments(view: FlowView) -> Iterator[Finding]:
-    """Yield the cost of segments smaller than the preset's, by an interface's MTU or by a clamp on the way."""
+    """Yield the cost of segments smaller than the preset's, by an interface's MTU or a clamp on the path."""
     link, mss = view.evidence.link, view.flow.mss_bytes
     if link is None or link.payload_bytes is None or link.mtu_bytes is None or mss is None:
         return

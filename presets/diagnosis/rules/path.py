@@ -1,10 +1,10 @@
-"""The path between the ends: pacing, a congestion window that still grows, and what is left, a slow path.
+"""The path between the ends: pacing, a congestion window that still grows, or a slow path.
 
 Measured, at the sender (tcp_info of linux/tcp.h): the pacing rate (tcpi_pacing_rate), the congestion window
 (tcpi_snd_cwnd times tcpi_snd_mss), the rate at which the path delivered while data was sent (tcpi_delivery_rate),
-and the smoothed round trip beside the shortest one (tcpi_rtt, tcpi_min_rtt): a difference is a queue on the way.
+and the smoothed and the shortest round trip (tcpi_rtt, tcpi_min_rtt): their difference is a queue on the path.
 
-Meaning: where the sender had data and no window held it, only congestion control or the path can be the limit. A
+Meaning: if the sender had data and no window stopped it, only congestion control or the path can be the limit. A
 queue, or a delivery rate below the expected one, points to the path. Without a queue, BBR may pace too slowly, or a
 congestion window below bandwidth x delay (RFC 5681) may not have grown yet.
 
@@ -21,12 +21,12 @@ from ..evidence import MIN_SHARE, FlowView
 from ..finding import Finding
 
 _PACING_GAIN: Final = 1.3  # BBR paces at up to 1.25 times the rate at which data arrives
-_DELIVERS: Final = 0.97  # a path that delivers this share of the expected rate while data is sent is not slow
+_DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
 _ALIKE: Final = 0.1
 
 
 def find_path_limits(view: FlowView) -> Iterator[Finding]:
-    """Yield the findings about the path, which gets all that other rules left of the gap."""
+    """Yield the findings about the path, which explains the rest of the gap."""
     if view.budget.remaining("network") < MIN_SHARE:
         return
     yield from _pacing(view)
@@ -54,7 +54,7 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
 
 
 def _congestion_window(view: FlowView) -> Iterator[Finding]:
-    """Yield a finding if the congestion window is below bandwidth x delay and nothing was lost: it still grows."""
+    """Yield a finding if the congestion window is below bandwidth x delay without loss: it still grows."""
     cwnd, needed = view.flow.cwnd_bytes, view.needed_window_bytes
     if cwnd is None or needed is None or cwnd >= needed or view.has_queue:
         return
@@ -102,7 +102,7 @@ def _path_confidence(view: FlowView) -> float:
 
 
 def _other_direction(view: FlowView) -> str:
-    """Return whether the other direction is slow too; if it did not run, how to test it."""
+    """Return a text about the other direction: its rate, or the option that tests it."""
     others = [flow for flow in view.evidence.flows if flow is not view.flow]
     if not others:
         back = Direction.IN if view.flow.direction is Direction.OUT else Direction.OUT

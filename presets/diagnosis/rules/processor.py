@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.host_info import lacks_offloads
+from ....engine.model.plan import MIB
 from .. import remedies
 from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, FlowView, end_name
 from ..finding import Finding
@@ -32,14 +33,13 @@ _MIN_OTHERS: Final = 0.25
 _IDLE: Final = 0.5
 # At a microsecond for each packet, this many fill a tenth of a core.
 _MANY_PACKETS_S: Final = 100_000
-_MIB: Final = 1_048_576
 # A slow path keeps the send buffer full. If it is empty for this share of the gap, the sender's core causes the
-# rest, too. On a crowded machine, a path that was slow on purpose had up to 0.18.
+# rest, too. On a crowded machine, a deliberately slow path had up to 0.18.
 _STARVED: Final = 0.25
 
 
 def find_processor_limits(view: FlowView) -> Iterator[Finding]:
-    """Yield the findings about cores: the sender's that did not send, the receiver's that did not read."""
+    """Yield the findings about the cores of a sender without data and of a receiver that reads too slowly."""
     yield from find_core_limits(view)
     if (share := view.budget.take("starved")) >= MIN_SHARE:
         yield Finding(
@@ -56,7 +56,7 @@ def find_processor_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def find_core_limits(view: FlowView) -> Iterator[Finding]:
-    """Yield the findings about full cores of either end, without the sender that has nothing to send."""
+    """Yield the findings about full cores of either end."""
     yield from _steal(view)
     yield from _at(view, view.sender, ("starved",), ("network",))
     yield from _at(view, view.receiver, ("receiver",), ("network",))
@@ -217,7 +217,7 @@ def _cost(view: FlowView, end: EndEvidence) -> str:
     """Return linkgauge's CPU cost of a MiB in words; empty if it is unknown."""
     if end.process is None or view.evidence.bit_s <= 0:
         return ""
-    return f", and each MiB costs linkgauge there {end.process * 1e3 * _MIB * 8 / view.evidence.bit_s:.2g} ms"
+    return f", and each MiB costs linkgauge there {end.process * 1e3 * MIB * 8 / view.evidence.bit_s:.2g} ms"
 
 
 def _steal(view: FlowView) -> Iterator[Finding]:

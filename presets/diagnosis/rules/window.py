@@ -9,7 +9,7 @@ Meaning: a session carries at most one window for each round trip, so it needs a
 Without window scaling (RFC 7323) no window exceeds 65,535 bytes.
 
 Findings: `window-scaling-off`; `window-below-bdp` for a requested window; `window-clamped` for a kernel's limit.
-What no other rule explains afterwards is `receive-window` or `send-buffer`.
+`receive-window` and `send-buffer` come last: time that no other rule explains.
 """
 
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ def _requested_window(view: FlowView, needed: float) -> Finding:
     sends = granted == view.flow.send_window_bytes
     end = view.sender if sends else view.receiver
     share = view.budget.take("receiver", "buffer")
-    share += view.budget.take("network")  # a sender that waits for a window may be accounted as waiting for this
+    share += view.budget.take("network")  # the kernel may account a wait for the window as one for the network
     size = remedies.round_window(needed)
     evidence = f"{_carries(view, _WINDOW_PER_REQUESTED * granted)}; {_needs(view, needed)}; {_limited(view)}"
     if granted < requested:
