@@ -21,7 +21,7 @@ from .commands.app import open_app
 from .commands.endpoint import endpoint
 from .commands.run import check, run
 from .exit_status import error_exit_status
-from .options import with_options
+from .option_groups import with_options
 from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, print_stderr
 
 EPILOG: Final = (

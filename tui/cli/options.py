@@ -1,33 +1,31 @@
 """The options of the commands: each is declared once and reads the same in every command.
 
-A group of options is a dataclass with one field for each option, as typed. A command takes the groups it needs as
-parameters, and `with_options` turns their fields into options of the command.
+A group of options is a dataclass with one field for each option, as typed; see `option_groups`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from inspect import Parameter, Signature, signature
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ...engine.model.errors import PlanError
+from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer, check_port
 from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
+from .option_groups import option
 
 if TYPE_CHECKING:
     from ...presets.wire import Variant
 
-# Panels of the help.
-_TEST: Final = "What is tested"
-_SOCKETS: Final = "How it is carried"
-_LINK: Final = "The link, where it is not quite the preset's: what to expect is then computed"
-_ACCESS: Final = "What the far end is shown, and asked for"
-_SSH: Final = "Where PEER is ssh://[USER@]HOST[:PORT]"
-_OUTPUT: Final = "What comes out"
+# Sections of the help.
+_TEST: Final = "Test"
+_SOCKETS: Final = "Sockets and processes"
+_LINK: Final = "Link, where it differs from the preset's"
+_ACCESS: Final = "Access to the remote host"
+_SSH: Final = "Peers by ssh"
+OUTPUT: Final = "Output"
 
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
 _INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
@@ -38,157 +36,152 @@ PeerArgument = Annotated[
 ]
 LangOption = Annotated[
     str | None,
-    typer.Option(
-        "--lang", metavar="en|ja", show_default="the locale's", help="The language that presets are named in."
-    ),
+    typer.Option("--lang", metavar="en|ja", show_default=False, help="Language of the presets' names."),
 ]
-PassMarkOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PERCENT",
-        show_default="the one in the app's settings, else 95",
-        help="Share of the expected rate that is a pass.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
-CsvOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--csv",
-        metavar="FILE",
-        show_default=False,
-        help="Write a row for each interval, direction and session as it comes; "
-        "a file of earlier runs is continued.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
-LabelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--label", metavar="TEXT", show_default=False, help="A name for the run, to find it by.",
-        rich_help_panel=_OUTPUT,
-    ),
-]  # fmt: skip
-JsonOption = Annotated[
-    bool, typer.Option("--json", metavar="", help="Print JSON, for programs.", rich_help_panel=_OUTPUT)
-]
-
-
-def _option(
-    panel: str,
-    kind: Any,
-    help_: str,
-    *names: str,
-    default: Any = None,
-    metavar: str | None = None,
-    shown: str | bool = False,
-    parser: Callable[[str], Any] | None = None,
-) -> Any:
-    """Return a dataclass field that `with_options` turns into an option.
-
-    Args:
-        panel: the panel of the help that lists the option.
-        kind: the type of the value.
-        help_: the help text.
-        names: the names, such as `--mtu`; without any, Typer derives one from the field's name.
-        default: the value where the option is absent.
-        metavar: the placeholder of the value in the help; "" for none, None for Typer's own.
-        shown: the default as help shows it; True for `default` itself, False for nothing.
-        parser: converts the text, where Typer cannot.
-    """
-    option = typer.Option(
-        *names, metavar=metavar, show_default=shown, help=help_, rich_help_panel=panel, parser=parser
-    )
-    return field(default=default, metadata={"option": Annotated[kind, option]})
+JsonOption = Annotated[bool, typer.Option("--json", "-J", metavar="", help="Print JSON.", rich_help_panel=OUTPUT)]
 
 
 def _parse_workload(name: str) -> Workload:
     try:
         return workload_named(name)
     except ValueError:
-        names = ", ".join(f"'{workload}'" for workload in all_workloads())
-        raise typer.BadParameter(f"'{name}' is not one of {names}.") from None
+        raise typer.BadParameter(f"'{name}' is not a workload; give {' or '.join(all_workloads())}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """The options that make up a plan."""
 
-    direction: Direction = _option(
+    seconds: str | None = option(
         _TEST,
-        Direction,
-        "Who sends, or asks: out this end, in the far end, duplex both at once.",
-        default=Direction.OUT,
+        str | None,
+        "Duration: 10, 1.5, 2m, or none to test until Ctrl-C.",
+        "--seconds",
+        "-t",
+        metavar="TIME",
+        shown="10; in the app 30",
+    )
+    direction: Direction | None = option(
+        _TEST,
+        Direction | None,
+        "Who sends: out this host, in the remote host, duplex both at once.",
+        shown="out",
+    )
+    reverse: bool = option(_TEST, bool, "Same as --direction in.", "--reverse", "-R", default=False, metavar="")
+    bidir: bool = option(_TEST, bool, "Same as --direction duplex.", "--bidir", default=False, metavar="")
+    sessions: str = option(
+        _TEST,
+        str,
+        "TCP connections in each direction, 1 to 128.",
+        "--sessions",
+        "-P",
+        default="1",
+        metavar="N",
         shown=True,
     )
-    sessions: str = _option(
-        _TEST, str, "TCP connections in each direction, 1 to 128.", default="1", metavar="N", shown=True
+    window: str = option(
+        _TEST,
+        str,
+        "Socket buffers: auto, or a size such as 56K or 1M.",
+        "--window",
+        "-w",
+        default="auto",
+        metavar="SIZE",
+        shown=True,
     )
-    window: str = _option(
-        _TEST, str, "Socket buffers: auto, 56K, 1M, 65536.", default="auto", metavar="SIZE", shown=True
-    )
-    seconds: str | None = _option(
+    rate: str | None = option(
         _TEST,
         str | None,
-        "How long: 10, 1.5, 2m, or none for until Ctrl-C.",
+        "Limit each direction to this TCP rate, over all sessions: 100M, 2.5G.",
+        "--rate",
+        "-b",
+        metavar="RATE",
+    )
+    bytes_: str | None = option(
+        _TEST,
+        str | None,
+        "End after so many bytes in each direction: 100M, 10G.",
+        "--bytes",
+        "-n",
+        metavar="SIZE",
+    )
+    warmup: str | None = option(
+        _TEST,
+        str | None,
+        "Time at the start that does not count; auto waits until the rate is steady.",
         metavar="TIME",
-        shown="10, in the app 30",
-    )
-    warmup: str | None = _option(
-        _TEST,
-        str | None,
-        "The part at the start that is left out of the result; auto leaves out all until the rate has settled.",
-        metavar="TIME|auto",
         shown="a fifth of the test, at most 1 s",
     )
-    interval: str = _option(
-        _TEST, str, "Time between samples, 50ms to 10.", default="0.25", metavar="TIME", shown=True
+    interval: str = option(
+        _TEST,
+        str,
+        "Time between samples, 50ms to 10.",
+        "--interval",
+        "-i",
+        default="0.25",
+        metavar="TIME",
+        shown=True,
     )
-    workload: Workload = _option(
+    workload: Workload = option(
         _TEST,
         Workload,
-        "What the sessions carry: a stream; rr requests and answers, crr each on a new connection, "
-        "fetch with large answers.",
+        "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses.",
         default=Workload.STREAM,
-        metavar=f"<{'|'.join(all_workloads())}>",
+        metavar="|".join(all_workloads()),
         shown=True,
         parser=_parse_workload,
     )
-    probe: bool = _option(
-        _TEST, bool, "Measure latency before the stream and under its load.", default=False, metavar=""
+    probe: bool = option(
+        _TEST,
+        bool,
+        "Measure latency before the stream and under its load.",
+        "--probe",
+        default=False,
+        metavar="",
     )
-    block: str = _option(_TEST, str, "What a session sends at once.", default="1M", metavar="SIZE", shown=True)
-    congestion: str | None = _option(
-        _TEST, str | None, "Congestion control: cubic, reno, bbr, …", metavar="NAME", shown="the machine's own"
+    block: str = option(_TEST, str, "Size of one send call.", default="1M", metavar="SIZE", shown=True)
+    congestion: str | None = option(
+        _TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", shown="the kernel's"
     )
-    mode: Mode | None = _option(
+    mode: Mode | None = option(
         _SOCKETS,
         Mode | None,
-        "How payload moves: copy, sendfile, or discard, which the receiving kernel drops unread.",
+        "How payload moves: copy, sendfile, or discard, where the receiving kernel drops it unread.",
     )
-    request: str | None = _option(
-        _SOCKETS, str | None, "Size of a request (rr 200, crr 64, fetch 20 bytes).", metavar="SIZE"
+    request: str | None = option(
+        _SOCKETS, str | None, "Size of a request.", metavar="SIZE", shown="rr 200, crr 64, fetch 20 bytes"
     )
-    response: str | None = _option(
-        _SOCKETS, str | None, "Size of an answer (rr 1000, crr 8192, fetch 20000000 bytes).", metavar="SIZE"
+    response: str | None = option(
+        _SOCKETS, str | None, "Size of a response.", metavar="SIZE", shown="rr 1000, crr 8192, fetch 20000000 bytes"
     )
-    burst: str | None = _option(_SOCKETS, str | None, "Requests in flight on each connection (rr).", metavar="N")
-    workers: str | None = _option(_SOCKETS, str | None, "Worker processes at each end, 1 to 64.", metavar="N")
-    cores: str | None = _option(
-        _SOCKETS, str | None, "Cores the near end's workers stay on: 0,2 or 0-3.", metavar="LIST"
+    burst: str | None = option(
+        _SOCKETS, str | None, "Requests in flight on each connection, with rr.", metavar="N", shown="1"
     )
-    far_cores: str | None = _option(_SOCKETS, str | None, "Cores the far end's workers stay on.", metavar="LIST")
-    mss: str | None = _option(_SOCKETS, str | None, "Maximum segment size, bytes.", metavar="N")
-    dscp: str | None = _option(_SOCKETS, str | None, "Differentiated services code point, 0 to 63.", metavar="N")
-    nodelay: bool = _option(_SOCKETS, bool, "Send small segments at once (TCP_NODELAY).", default=False, metavar="")
-    source: str | None = _option(_SOCKETS, str | None, "The near end's address.", metavar="ADDRESS")
-    device: str | None = _option(_SOCKETS, str | None, "The near end's interface.", metavar="NAME")
+    workers: str | None = option(_SOCKETS, str | None, "Worker processes at each end, 1 to 64.", metavar="N")
+    cores: str | None = option(
+        _SOCKETS, str | None, "Run the local workers on these CPU cores: 0,2 or 0-3.", metavar="LIST"
+    )
+    far_cores: str | None = option(
+        _SOCKETS, str | None, "Run the remote workers on these CPU cores.", metavar="LIST"
+    )
+    mss: str | None = option(_SOCKETS, str | None, "Maximum segment size in bytes.", metavar="N")
+    dscp: str | None = option(_SOCKETS, str | None, "Differentiated services code point, 0 to 63.", metavar="N")
+    nodelay: bool = option(
+        _SOCKETS, bool, "Send small segments at once (TCP_NODELAY).", "--nodelay", default=False, metavar=""
+    )
+    source: str | None = option(_SOCKETS, str | None, "Local address to connect from.", metavar="ADDRESS")
+    device: str | None = option(_SOCKETS, str | None, "Local interface to connect from.", metavar="NAME")
+    cport: str | None = option(
+        _SOCKETS, str | None, "Local port of the first data connection; others take the next.", metavar="N"
+    )
 
     def to_plan(self, default_seconds: str = "10") -> Plan:
         """Return the plan; `default_seconds` applies without --seconds. Raise PlanError for the first bad value."""
         warmup_auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
         return Plan(
-            settings=Settings(self.direction, parsing.sessions(self.sessions), parsing.window_bytes(self.window)),
+            settings=Settings(
+                self._direction(), parsing.sessions(self.sessions), parsing.window_bytes(self.window)
+            ),
             workload=self.workload,
             duration_ns=self.duration_ns(default_seconds),
             warmup_ns=None
@@ -198,14 +191,7 @@ class PlanOptions:
             interval_ns=parsing.time_ns(self.interval, "interval", _INTERVAL_REMEDY),
             block_bytes=parsing.block_bytes(self.block),
             mode=self.mode,
-            socket=SocketOptions(
-                congestion=self.congestion,
-                mss_bytes=_optional_integer(self.mss, "MSS", "give bytes, such as 1448"),
-                dscp=_optional_integer(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
-                nodelay=self.nodelay,
-                source=self.source,
-                device=self.device,
-            ),
+            socket=self._socket_options(),
             request_bytes=None if self.request is None else parsing.message_bytes(self.request, "request"),
             response_bytes=None if self.response is None else parsing.message_bytes(self.response, "response"),
             probe=self.probe,
@@ -213,10 +199,37 @@ class PlanOptions:
             workers=_optional_integer(self.workers, "workers", "give 1 to 64"),
             near_cores=None if self.cores is None else parsing.cores(self.cores),
             far_cores=None if self.far_cores is None else parsing.cores(self.far_cores),
+            rate_bit_s=None if self.rate is None else parsing.rate_bit_s(self.rate),
+            bytes_limit=None if self.bytes_ is None else parsing.bytes_limit(self.bytes_),
+            client_port=_optional_integer(self.cport, "client port", "give a port number, 1 to 65535"),
+        )
+
+    def _direction(self) -> Direction:
+        """Return the direction of --direction, -R and --bidir; raise UsageError where they differ."""
+        typed = {
+            f"--direction {self.direction}": self.direction,
+            "-R (--reverse)": Direction.IN if self.reverse else None,
+            "--bidir": Direction.DUPLEX if self.bidir else None,
+        }
+        given = {name: direction for name, direction in typed.items() if direction is not None}
+        if len(set(given.values())) > 1:
+            raise UsageError(f"{' and '.join(given)} contradict each other; give one of them")
+        return next(iter(given.values()), Direction.OUT)
+
+    def _socket_options(self) -> SocketOptions:
+        return SocketOptions(
+            congestion=self.congestion,
+            mss_bytes=_optional_integer(self.mss, "MSS", "give bytes, such as 1448"),
+            dscp=_optional_integer(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
+            nodelay=self.nodelay,
+            source=self.source,
+            device=self.device,
         )
 
     def duration_ns(self, default_seconds: str) -> int | None:
         """Return the duration of the test, None without a limit; raise PlanError for a bad one."""
+        if self.seconds is None and self.bytes_ is not None:
+            return None
         return parsing.duration_ns(default_seconds if self.seconds is None else self.seconds)
 
 
@@ -228,14 +241,14 @@ def _optional_integer(text: str | None, name: str, remedy: str) -> int | None:
 class TestOptions(PlanOptions):
     """The options of a plan for a test that may end once its result is precise enough."""
 
-    until_ci: str | None = _option(
+    until_ci: str | None = option(
         _TEST,
         str | None,
-        "Go on until the mean is known within this: its 95 % confidence interval reaches no further to each side.",
+        "End the test once the mean is this precise: 95 % confidence, plus or minus PERCENT.",
         metavar="PERCENT",
     )
-    max_seconds: str | None = _option(
-        _TEST, str | None, "How long at most, with --until-ci.", metavar="TIME", shown="60"
+    max_seconds: str | None = option(
+        _TEST, str | None, "Longest duration with --until-ci.", metavar="TIME", shown="60"
     )
 
     def target_ci_percent(self) -> float | None:
@@ -246,11 +259,11 @@ class TestOptions(PlanOptions):
         """Return the maximum duration of the test; raise PlanError for a bad one."""
         if self.until_ci is None:
             if self.max_seconds is not None:
-                raise PlanError("--max-seconds", repr(self.max_seconds), "it goes with --until-ci")
+                raise UsageError("--max-seconds needs --until-ci; without it give --seconds")
             # With slots the decorator makes a second class, which super() without arguments does not know.
             return super(TestOptions, self).duration_ns(default_seconds)
         if self.seconds is not None:
-            raise PlanError("--seconds", repr(self.seconds), "with --until-ci give --max-seconds")
+            raise UsageError("--seconds and --until-ci exclude each other; with --until-ci give --max-seconds")
         return parsing.duration_ns("60" if self.max_seconds is None else self.max_seconds)
 
 
@@ -258,33 +271,33 @@ class TestOptions(PlanOptions):
 class LinkOptions:
     """The differences of a link from its preset's."""
 
-    line_rate: str | None = _option(
+    line_rate: str | None = option(
         _LINK,
         str | None,
-        "What the line carries: 100M, 2.5G, 10Gb.",
+        "Line rate: 100M, 2.5G, 10Gb.",
         "--line-rate",
         metavar="RATE",
-        shown="the preset's; with auto what the NICs report",
+        shown="the preset's, or what the NICs report",
     )
-    mtu: str | None = _option(
-        _LINK, str | None, "The largest IP packet, bytes.", "--mtu", metavar="N", shown="the preset's"
+    mtu: str | None = option(
+        _LINK, str | None, "Largest IP packet in bytes.", "--mtu", metavar="N", shown="the preset's"
     )
-    ipv6: bool = _option(_LINK, bool, "IPv6 carries TCP.", "--ipv6", default=False, metavar="", shown="IPv4")
-    vlan: str = _option(
-        _LINK, str, "VLAN tags of a frame: 1, or 2 for QinQ.", "--vlan", default="0", metavar="N", shown="0"
+    ipv6: bool = option(_LINK, bool, "TCP over IPv6 instead of IPv4.", "--ipv6", default=False, metavar="")
+    vlan: str = option(
+        _LINK, str, "VLAN tags of a frame: 0, 1, or 2 for QinQ.", "--vlan", default="0", metavar="N", shown="0"
     )
-    tunnel: str | None = _option(
+    tunnel: str | None = option(
         _LINK,
         str | None,
-        "A tunnel in the link: vxlan, wireguard, gre or pppoe.",
+        "Tunnel in the link: vxlan, wireguard, gre or pppoe.",
         "--tunnel",
         metavar="NAME",
         shown="the preset's, if any",
     )
-    timestamps: bool | None = _option(
+    timestamps: bool | None = option(
         _LINK,
         bool | None,
-        "TCP timestamps (RFC 7323).",
+        "TCP timestamps (RFC 7323) in use, or not.",
         "--timestamps/--no-timestamps",
         metavar="",
         shown="the preset's",
@@ -308,25 +321,25 @@ class LinkOptions:
 class AccessOptions:
     """The credentials for a far end, and the demands on it."""
 
-    key_file: Path | None = _option(
+    key_file: Path | None = option(
         _ACCESS,
         Path | None,
-        "A file with the far end's key, which only you can read; without it LINKGAUGE_KEY, or the keys file.",
+        "File with the key of the remote host; only you may read it. Without it: LINKGAUGE_KEY, or your keys file.",
         "--key-file",
         metavar="FILE",
     )
-    open_: bool = _option(
+    open_: bool = option(
         _ACCESS,
         bool,
-        "Take a far end that asks for no key, though there is one.",
+        "Connect even if the remote end does not ask for your key.",
         "--open",
         default=False,
         metavar="",
     )
-    tls_fingerprint: str | None = _option(
+    tls_fingerprint: str | None = option(
         _ACCESS,
         str | None,
-        "The SHA-256 of the far end's certificate, as it says it at its start: the control connection is then TLS.",
+        "Use TLS, and accept only the certificate with this fingerprint, as the endpoint prints it.",
         "--tls-fingerprint",
         metavar="SHA256",
     )
@@ -345,40 +358,40 @@ class AccessOptions:
 class SshOptions:
     """The way ssh starts a far end."""
 
-    ssh_command: str | None = _option(
+    ssh_command: str | None = option(
         _SSH,
         str | None,
-        "The ssh to use: 'ssh -i key'; or LINKGAUGE_SSH_COMMAND.",
+        "Command instead of ssh, such as 'ssh -i key'; also LINKGAUGE_SSH_COMMAND.",
         "--ssh-command",
         metavar="TEXT",
     )
-    data_port: str | None = _option(
+    data_port: str | None = option(
         _SSH,
         str | None,
-        "The TCP port for data there, where a firewall lets only some through.",
+        "Remote TCP port for data, where a firewall blocks others.",
         "--data-port",
         metavar="N",
     )
-    via_ssh: bool = _option(
+    via_ssh: bool = option(
         _SSH,
         bool,
-        "Have ssh carry the data too: measures what ssh lets through.",
+        "Send the data through ssh too: measures ssh, not the link alone.",
         "--via-ssh",
         default=False,
         metavar="",
     )
 
     def apply_to(self, peer: Peer) -> Peer:
-        """Return the peer with these options; raise PlanError where ssh does not start it."""
+        """Return the peer with these options; raise UsageError for options that it has no use for."""
         if peer.ssh is None:
             options = {
-                "ssh command": self.ssh_command,
-                "data port": self.data_port,
-                "via ssh": self.via_ssh or None,
+                "--ssh-command": self.ssh_command is not None,
+                "--data-port": self.data_port is not None,
+                "--via-ssh": self.via_ssh,
             }
-            for name, value in options.items():
-                if value is not None:
-                    raise PlanError(name, value, f"it is for a peer such as ssh://{peer.host}")
+            for name, is_given in options.items():
+                if is_given:
+                    raise UsageError(f"{name} needs a peer by ssh, such as ssh://{peer.host}")
             return peer
         ssh = replace(
             peer.ssh,
@@ -393,43 +406,23 @@ def _parse_port(text: str) -> int:
     return check_port(parsing.integer(text, "data port", "give a number from 1 to 65535"))
 
 
-_GROUPS: Final = (PlanOptions, TestOptions, LinkOptions, AccessOptions, SshOptions)
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """The results of a test: what is a pass, and where they go."""
 
-
-def with_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Return the command with an option for every field of its groups of options.
-
-    The options take the place of the parameter that has the group as its annotation. Typer reads the signature of a
-    function, so the returned function has one that is built here.
-    """
-    groups: dict[str, Any] = {}
-    parameters: list[Parameter] = []
-    for parameter in signature(command, eval_str=True).parameters.values():
-        group = parameter.annotation
-        if group in _GROUPS:
-            groups[parameter.name] = group
-            parameters += [
-                Parameter(
-                    option.name,
-                    Parameter.KEYWORD_ONLY,
-                    default=option.default,
-                    annotation=option.metadata["option"],
-                )
-                for option in fields(group)
-            ]
-        else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
-
-    def with_groups(**values: Any) -> int:
-        options = {
-            name: group(**{option.name: values.pop(option.name) for option in fields(group)})
-            for name, group in groups.items()
-        }
-        return command(**options, **values)
-
-    # Typer reads these as well. Without annotations, the function has only its signature.
-    with_groups.__signature__ = Signature(parameters, return_annotation=int)  # pyright: ignore[reportFunctionMemberAccess]
-    with_groups.__annotations__ = {}
-    with_groups.__doc__ = command.__doc__
-    with_groups.__name__ = command.__name__
-    return with_groups
+    pass_mark: str | None = option(
+        OUTPUT,
+        str | None,
+        "Percent of the expected rate that is a pass.",
+        metavar="PERCENT",
+        shown="the one in your settings, else 95",
+    )
+    label: str | None = option(OUTPUT, str | None, "Name of the run, to find it again.", metavar="TEXT")
+    csv: Path | None = option(
+        OUTPUT,
+        Path | None,
+        "Append a row for each interval, direction and session to this file.",
+        "--csv",
+        metavar="FILE",
+    )
+    as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")

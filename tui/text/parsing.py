@@ -71,18 +71,30 @@ def _size(text: str, field: str, allowed: str) -> int:
 
 
 def line_rate_bit_s(text: str) -> int:
-    """Parse a line rate: `2.5G`, `100M`, `10Gb`, `622.08 Mbit/s`; K, M, G and T are powers of 1,000.
+    """Parse a line rate: `2.5G`, `100M`, `10Gb`, `622.08 Mbit/s`; K, M, G and T are powers of 1,000."""
+    return _bit_s(text, "line rate")
 
-    A number without a letter is refused, since nobody means bits per second; so is a B for bytes.
-    """
+
+def rate_bit_s(text: str) -> int:
+    """Parse the rate that a test is limited to, written like a line rate."""
+    return _bit_s(text, "rate")
+
+
+def _bit_s(text: str, field: str) -> int:
+    """Parse bits a second. A number without a letter is refused, since nobody means it; so is a B for bytes."""
     allowed = "give bits a second such as 100M, 2.5G or 10Gb (1K to 10T)"
     match = _RATE.fullmatch(text.strip())
     if match is None:
-        raise PlanError("line rate", repr(text), allowed)
+        raise PlanError(field, repr(text), allowed)
     value = Decimal(match[1]) * _BIT_S[match[2].lower()]
     if value != int(value) or not _BIT_S["k"] <= value <= 10 * _BIT_S["t"]:
-        raise PlanError("line rate", repr(text), allowed)
+        raise PlanError(field, repr(text), allowed)
     return int(value)
+
+
+def bytes_limit(text: str) -> int:
+    """Parse the number of bytes that end a test: `100M`, `10G`."""
+    return _size(text, "bytes", "give a number of bytes such as 100M or 10G")
 
 
 def mtu_bytes(text: str) -> int:

@@ -1,96 +1,117 @@
 """`linkgauge endpoint`: the far end."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import DEFAULT_PORT
 from ...text import parsing
+from ..option_groups import option, with_options
 from ..options import JsonOption
 
-_LIMITS: Final = "What it allows"
+if TYPE_CHECKING:
+    from ..endpoint_service import EndpointConfig, LimitSources
+
+_ENDPOINT: Final = "Endpoint"
+_LIMITS: Final = "Limits"
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointOptions:
+    """The options of an endpoint: where it listens, its key and its certificate."""
+
+    bind: str | None = option(
+        _ENDPOINT, str | None, "Address to listen on.", metavar="ADDRESS", shown="every address"
+    )
+    port: str = option(
+        _ENDPOINT,
+        str,
+        "TCP port to listen on; 0 takes a free one.",
+        default=str(DEFAULT_PORT),
+        metavar="N",
+        shown=True,
+    )
+    key_file: Path | None = option(
+        _ENDPOINT,
+        Path | None,
+        "File with the key that clients need; only you may read it. SIGHUP reads it again. "
+        "Without it: LINKGAUGE_KEY, or a new key, which is printed.",
+        "--key-file",
+        metavar="FILE",
+    )
+    open_: bool = option(_ENDPOINT, bool, "Ask for no key: serve everybody.", "--open", default=False, metavar="")
+    tls_cert: Path | None = option(
+        _ENDPOINT,
+        Path | None,
+        "Certificate (PEM): control connections use TLS.",
+        "--tls-cert",
+        metavar="FILE",
+    )
+    tls_key: Path | None = option(
+        _ENDPOINT, Path | None, "Private key of the certificate (PEM).", "--tls-key", metavar="FILE"
+    )
+    ui: bool = option(
+        _ENDPOINT, bool, "Show clients, rates and the log on a screen.", "--ui", default=False, metavar=""
+    )
+    log_json: bool = option(
+        _ENDPOINT, bool, "Log one JSON object a line, on stderr.", "--log-json", default=False, metavar=""
+    )
+
+    def to_config(self, limits: "LimitSources", *, as_json: bool) -> "EndpointConfig":
+        """Return the configuration; raise UsageError for options that exclude each other."""
+        from ..endpoint_service import EndpointConfig
+
+        if self.open_ and self.key_file is not None:
+            raise UsageError("--key-file and --open exclude each other; give one of them")
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise UsageError("--tls-cert and --tls-key need each other; give both")
+        return EndpointConfig(
+            self.bind,
+            parsing.listening_port(self.port),
+            None if self.key_file is None else str(self.key_file),
+            is_open=self.open_,
+            tls=None if self.tls_cert is None or self.tls_key is None else (str(self.tls_cert), str(self.tls_key)),
+            limits=limits,
+            as_json=as_json,
+            log_as_json=self.log_json,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LimitOptions:
+    """The options that limit what an endpoint does for its clients."""
+
+    limits: Path | None = option(
+        _LIMITS, Path | None, "TOML file of limits, NAME = VALUE each. SIGHUP reads it again.", metavar="FILE"
+    )
+    limit: list[str] | None = option(_LIMITS, list[str] | None, "One limit; may be repeated.", metavar="NAME=VALUE")
+    allow: list[str] | None = option(
+        _LIMITS, list[str] | None, "Serve only this network; may be repeated.", metavar="NETWORK", shown="all"
+    )
+    deny: list[str] | None = option(
+        _LIMITS, list[str] | None, "Refuse this network, even if allowed; may be repeated.", metavar="NETWORK"
+    )
+    show_limits: bool = option(
+        _LIMITS, bool, "Print all limits and exit.", "--show-limits", default=False, metavar=""
+    )
+
+    def to_sources(self) -> "LimitSources":
+        """Return the file and the limits as typed."""
+        from ..endpoint_service import LimitSources
+
+        file = None if self.limits is None else str(self.limits)
+        return LimitSources(file, *(tuple(texts or ()) for texts in (self.limit, self.allow, self.deny)))
+
+
+@with_options
 def endpoint(
-    bind: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", show_default="every address", help="Where to listen."),
-    ] = None,
-    port: Annotated[str, typer.Option(metavar="N", help="The TCP port to listen on; 0 takes a free one.")] = str(
-        DEFAULT_PORT
-    ),
-    key_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--key-file",
-            metavar="FILE",
-            show_default="LINKGAUGE_KEY, or a new key that is printed",
-            help="A file with the key that clients must have, which only you can read; SIGHUP has it read again.",
-        ),
-    ] = None,
-    open_: Annotated[
-        bool, typer.Option("--open", metavar="", show_default=False, help="Ask for no key: serve everybody.")
-    ] = False,
-    tls_cert: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls-cert",
-            metavar="FILE",
-            show_default=False,
-            help="A certificate (PEM): control connections are TLS.",
-        ),
-    ] = None,
-    tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", show_default=False, help="Its private key (PEM).")
-    ] = None,
-    limits: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-            help="A TOML file of limits, NAME = VALUE each; SIGHUP has it read again.",
-        ),
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", show_default=False, rich_help_panel=_LIMITS, help="One limit; may be repeated."
-        ),
-    ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NETWORK",
-            show_default="all",
-            rich_help_panel=_LIMITS,
-            help="Serve this network; may be repeated.",
-        ),
-    ] = None,
-    deny: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NETWORK",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-            help="Do not serve this network, whatever is allowed; may be repeated.",
-        ),
-    ] = None,
-    show_limits: Annotated[
-        bool,
-        typer.Option(
-            "--show-limits", metavar="", rich_help_panel=_LIMITS, help="Print all limits, and serve nobody."
-        ),
-    ] = False,
-    ui: Annotated[
-        bool, typer.Option("--ui", metavar="", help="Show on a screen who is served, what they carry, and the log.")
-    ] = False,
-    log_json: Annotated[
-        bool, typer.Option("--log-json", metavar="", help="Log one JSON object a line, on stderr.")
-    ] = False,
+    *,
+    options: EndpointOptions,
+    limits: LimitOptions,
     stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -100,35 +121,19 @@ def endpoint(
     """
     if stdio is not None:
         return _serve_ssh(stdio)
-    from ..endpoint_service import EndpointConfig, LimitSources
-
-    if open_ and key_file is not None:
-        raise UsageError("give --key-file or --open, not both")
-    if (tls_cert is None) != (tls_key is None):
-        raise UsageError("give --tls-cert and --tls-key together")
-    limit_sources = LimitSources(
-        None if limits is None else str(limits), tuple(limit or ()), tuple(allow or ()), tuple(deny or ())
-    )
-    if show_limits:
+    config = options.to_config(limits.to_sources(), as_json=as_json)
+    if limits.show_limits:
         from ..endpoint_service import print_limits
 
-        return print_limits(limit_sources, as_json=as_json)
-    config = EndpointConfig(
-        bind,
-        parsing.listening_port(port),
-        None if key_file is None else str(key_file),
-        is_open=open_,
-        tls=None if tls_cert is None or tls_key is None else (str(tls_cert), str(tls_key)),
-        limits=limit_sources,
-        as_json=as_json,
-        log_as_json=log_json,
-    )
-    if not ui:
-        return config.exec_endpoint()
-    if as_json or log_json:
-        raise UsageError("--ui has the terminal for itself: it goes with neither --json nor --log-json")
+        return print_limits(config.limits, as_json=as_json)
+    return _serve_on_screen(config) if options.ui else config.exec_endpoint()
+
+
+def _serve_on_screen(config: "EndpointConfig") -> int:
+    if config.as_json or config.log_as_json:
+        raise UsageError("--ui needs the whole terminal; give neither --json nor --log-json with it")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise UsageError("--ui needs a terminal for its screen; without one: linkgauge endpoint")
+        raise UsageError("--ui needs a terminal; without one: linkgauge endpoint")
     from ..endpoint_screen import serve_on_screen
     from ..output import keep_log_off_screen
 

@@ -2,11 +2,13 @@
 
 import os
 import sys
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ....engine.model.errors import UsageError
+from ..option_groups import option, with_options
 from ..options import JsonOption
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
 
@@ -15,17 +17,39 @@ if TYPE_CHECKING:
     from ....engine.model.peer import Peer
 
 _CLEAN: Final = "clean"
-_FAULTS: Final = "What is wrong with the link, on purpose"
+_FAULTS: Final = "Faults of the link"
 
 
 def add_commands(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("lab")(lab)
+    app.command("lab")(with_options(lab))
+
+
+@dataclass(frozen=True, slots=True)
+class FaultOptions:
+    """The faults that a lab's link has on purpose."""
+
+    wrong_mtu: int | None = option(_FAULTS, int | None, "MTU of the remote end.", metavar="N")
+    slow: float = option(_FAULTS, float, "Reduce the line rate by this.", default=0.0, metavar="PERCENT", shown="0")
+    delay: float = option(
+        _FAULTS, float, "Delay each frame, in each direction.", default=0.0, metavar="MS", shown="0"
+    )
+    loss: float = option(
+        _FAULTS, float, "Lose frames, in each direction.", default=0.0, metavar="PERCENT", shown="0"
+    )
+    seed: int = option(
+        _FAULTS,
+        int,
+        "Choose the frames that are lost; the same seed, the same frames.",
+        default=1,
+        metavar="N",
+        shown=True,
+    )
 
 
 def lab(
     preset: Annotated[
-        str, typer.Argument(metavar="PRESET|clean", show_default=False, help="The link to build: a preset's id.")
+        str, typer.Argument(metavar="PRESET|clean", show_default=False, help="The preset of the link to build.")
     ],
     more: Annotated[
         list[str] | None,
@@ -36,25 +60,9 @@ def lab(
         ),
     ] = None,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Run the quick check instead of the app.")] = False,
-    shell: Annotated[bool, typer.Option("--shell", help="Open a shell at the near end instead.")] = False,
-    wrong_mtu: Annotated[
-        int | None,
-        typer.Option(metavar="N", show_default=False, rich_help_panel=_FAULTS, help="The far end's MTU."),
-    ] = None,
-    slow: Annotated[
-        float, typer.Option(metavar="PERCENT", rich_help_panel=_FAULTS, help="So much less of the line rate.")
-    ] = 0.0,
-    delay: Annotated[
-        float, typer.Option(metavar="MS", rich_help_panel=_FAULTS, help="Hold each frame back, in each direction.")
-    ] = 0.0,
-    loss: Annotated[
-        float, typer.Option(metavar="PERCENT", rich_help_panel=_FAULTS, help="Lose frames, in each direction.")
-    ] = 0.0,
-    seed: Annotated[
-        int,
-        typer.Option(metavar="N", rich_help_panel=_FAULTS, help="Which frames are lost: the same for the same."),
-    ] = 1,
+    check: Annotated[bool, typer.Option("--check", help="Run a check instead of the app.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="Open a shell at the local end instead.")] = False,
+    faults: FaultOptions,
     as_json: JsonOption = False,
 ) -> int:
     """Build a preset's link between two network namespaces of this machine, and open the app on it.
@@ -69,24 +77,21 @@ def lab(
     from ....presets.lab_link import Faults, plan_lab_link
     from ..preset_option import load_catalog_with_warnings
 
-    link = plan_lab_link(load_catalog_with_warnings().find(preset), Faults(wrong_mtu, slow, delay, loss, seed))
+    link = plan_lab_link(load_catalog_with_warnings().find(preset), Faults(*astuple(faults)))
     _check_options(check=check, shell=shell, as_json=as_json, preset=preset)
     with open_lab(link) as opened_lab:
         print_stderr(_link_text(link, opened_lab.peer))
         for note in opened_lab.notes:
             print_stderr(note)
+        peer = str(opened_lab.peer)
         if shell:
             command = more or [os.environ.get("SHELL") or "/bin/sh"]
         else:
-            subcommand = (
-                ["check", preset, str(opened_lab.peer)]
-                if check
-                else ["app", str(opened_lab.peer), "--preset", preset]
-            )
-            subcommand.append("--open")  # nobody else can reach the lab's link, so its far end asks for no key
-            json_option = ["--json"] if as_json else []
-            command = [sys.executable, "-P", "-m", PROGRAM, *subcommand, *json_option, *(more or [])]
-        return opened_lab.run(command, {"LINKGAUGE_PEER": str(opened_lab.peer), KEY_VARIABLE: ""})
+            subcommand = ["check", preset, peer] if check else ["app", peer, "--preset", preset]
+            # Nobody else can reach the lab's link, so its far end asks for no key.
+            options = ["--open", *(["--json"] if as_json else []), *(more or [])]
+            command = [sys.executable, "-P", "-m", PROGRAM, *subcommand, *options]
+        return opened_lab.run(command, {"LINKGAUGE_PEER": peer, KEY_VARIABLE: ""})
 
 
 def _check_options(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:

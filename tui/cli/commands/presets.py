@@ -6,7 +6,8 @@ import typer
 
 from ...text.parsing import resolve_language
 from ..command_groups import DefaultGroup
-from ..options import JsonOption, LangOption, LinkOptions, with_options
+from ..option_groups import with_options
+from ..options import JsonOption, LangOption, LinkOptions
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """`linkgauge check` and `linkgauge run`: one test of a link, with or without a preset."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,17 +7,7 @@ import typer
 from ....engine.model.labels import validate_label
 from ....engine.model.peer import Peer
 from ...text import parsing
-from ..options import (
-    AccessOptions,
-    CsvOption,
-    JsonOption,
-    LabelOption,
-    LinkOptions,
-    PassMarkOption,
-    PeerArgument,
-    SshOptions,
-    TestOptions,
-)
+from ..options import AccessOptions, LinkOptions, OutputOptions, PeerArgument, SshOptions, TestOptions
 
 
 def check(
@@ -29,22 +18,10 @@ def check(
     link: LinkOptions,
     access: AccessOptions,
     ssh: SshOptions,
-    pass_mark: PassMarkOption = None,
-    csv: CsvOption = None,
-    label: LabelOption = None,
-    as_json: JsonOption = False,
+    output: OutputOptions,
 ) -> int:
     """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
-    return _test(
-        test_options,
-        preset,
-        link,
-        ssh.apply_to(access.parse_peer(peer)),
-        pass_mark,
-        csv,
-        label=label,
-        as_json=as_json,
-    )
+    return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output)
 
 
 def run(
@@ -52,42 +29,20 @@ def run(
     *,
     preset: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID", show_default="nothing to expect", help="The preset to hold it against, or auto."
-        ),
+        typer.Option(metavar="ID", show_default=False, help="Compare with this preset, or with auto."),
     ] = None,
     test_options: TestOptions,
     link: LinkOptions,
     access: AccessOptions,
     ssh: SshOptions,
-    pass_mark: PassMarkOption = None,
-    csv: CsvOption = None,
-    label: LabelOption = None,
-    as_json: JsonOption = False,
+    output: OutputOptions,
 ) -> int:
     """Test a link without a preset, or with one."""
-    return _test(
-        test_options,
-        preset,
-        link,
-        ssh.apply_to(access.parse_peer(peer)),
-        pass_mark,
-        csv,
-        label=label,
-        as_json=as_json,
-    )
+    return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output)
 
 
 def _test(
-    test_options: TestOptions,
-    preset_id: str | None,
-    link: LinkOptions,
-    peer: Peer,
-    pass_mark: str | None,
-    csv: Path | None,
-    *,
-    label: str | None,
-    as_json: bool,
+    test_options: TestOptions, preset_id: str | None, link: LinkOptions, peer: Peer, output: OutputOptions
 ) -> int:
     """Check every option before anything starts, then run the test; return the exit status.
 
@@ -96,25 +51,22 @@ def _test(
         preset_id: the preset's id, `auto`, or None for a test without one.
         link: the differences of the link from the preset's.
         peer: the far end, with its credentials.
-        pass_mark: the pass mark as typed; None for the one in the preferences.
-        csv: the file for a row per interval, direction and session, if any.
-        label: the label of the run, if any.
-        as_json: print a JSON document instead of tables.
+        output: the pass mark, the label and the files of the results.
     """
     from ..preset_option import find_preset, read_pass_mark
     from ..run_test import TestJob, run_test
 
-    plan, variant = test_options.to_plan(), link.to_variant()
+    plan, variant, pass_mark = test_options.to_plan(), link.to_variant(), output.pass_mark
     return run_test(
         TestJob(
             plan,
             find_preset(preset_id),
             peer,
             read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
-            csv=csv,
-            as_json=as_json,
+            csv=output.csv,
+            as_json=output.as_json,
             variant=variant,
-            label=validate_label(label),
+            label=validate_label(output.label),
             target_ci_percent=test_options.target_ci_percent(),
         )
     )

@@ -1,24 +1,24 @@
 """`linkgauge sweep`: a run for each combination of settings, and the best of them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from ..options import AccessOptions, JsonOption, LinkOptions, SshOptions, with_options
+from ..option_groups import option, with_options
+from ..options import OUTPUT, AccessOptions, LinkOptions, SshOptions
 
 if TYPE_CHECKING:
     from ....engine.results.sweep import Sweep
     from ....presets.catalog import Catalog
     from ....presets.preset import Preset
     from ....presets.wire import Variant
-    from ...services.sweeps import SweepRequest
 
-_SECONDS: Final = "3"
-_AXES: Final = "What is tried"
+_AXES: Final = "Settings to try"
+_RUNS: Final = "Each run"
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -26,84 +26,124 @@ def add_commands(app: typer.Typer) -> None:
     app.command("sweep")(with_options(sweep))
 
 
-def _axis(name: str, metavar: str, help_: str, shown: str) -> Any:
-    return typer.Option(name, metavar=metavar, show_default=shown, help=help_, rich_help_panel=_AXES)
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """The settings that a sweep tries, and those that all its runs have."""
+
+    window: str | None = option(
+        _AXES,
+        str | None,
+        "Windows: 16K..4M doubles, auto,64K,1M is a list.",
+        "--window",
+        "-w",
+        metavar="SIZES",
+        shown="auto",
+    )
+    sessions: str | None = option(
+        _AXES,
+        str | None,
+        "Sessions in each direction: 1,2,5,10 or 1..16.",
+        "--sessions",
+        "-P",
+        metavar="NUMBERS",
+        shown="1",
+    )
+    message_size: str | None = option(
+        _AXES,
+        str | None,
+        "Sizes of one send call: 512..10240/512 adds 512 each time.",
+        metavar="SIZES",
+        shown="1M",
+    )
+    direction: str | None = option(
+        _AXES, str | None, "Directions: out, in, duplex, with commas.", metavar="WORDS", shown="out"
+    )
+    figure: str | None = option(_AXES, str | None, "Repeat a published test: hp-1.", metavar="ID")
+    seconds: str = option(
+        _RUNS, str, "Duration of each run.", "--seconds", "-t", default="3", metavar="TIME", shown=True
+    )
+    preset: str | None = option(_RUNS, str | None, "Compare with this preset, or with auto.", metavar="ID")
+    congestion: str | None = option(
+        _RUNS, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", shown="the kernel's"
+    )
+    mode: Mode | None = option(_RUNS, Mode | None, "How payload moves.")
+    resume: str | None = option(
+        _RUNS, str | None, "Resume an interrupted sweep, or show a complete one.", metavar="GROUP"
+    )
+
+    @property
+    def has_axes(self) -> bool:
+        """Whether anything is given that a stored sweep has already."""
+        axes = (self.window, self.sessions, self.message_size, self.direction, self.figure, self.preset)
+        return any(value is not None for value in axes)
+
+    def define(self, catalog: "Catalog", peer: str) -> "tuple[Sweep, Preset | Catalog | None]":
+        """Return the definition of a new sweep and its preset; for `auto` the catalog to choose from."""
+        from ...services.sweeps import SweepRequest
+        from ..preset_option import find_preset
+
+        request = SweepRequest(
+            self.window,
+            self.sessions,
+            self.message_size,
+            self.direction,
+            self.figure,
+            self.seconds,
+            self.congestion,
+            self.mode,
+        )
+        is_auto = find_preset(self.preset, catalog) is catalog
+        definition = request.build_sweep(catalog, peer, None if is_auto else self.preset)
+        return definition, catalog if is_auto else find_preset(definition.preset, catalog)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOutputOptions:
+    """The files of a sweep's result."""
+
+    csv: Path | None = option(OUTPUT, Path | None, "Write a row for each run.", "--csv", metavar="FILE")
+    report: Path | None = option(OUTPUT, Path | None, "Write an HTML page with plots.", metavar="FILE")
+    as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
 
 
 def sweep(
     peer: Annotated[
         str | None,
-        typer.Argument(metavar="PEER", show_default=False, help="HOST[:PORT], [IPv6]:PORT, or loopback."),
+        typer.Argument(
+            metavar="PEER", show_default=False, help="HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."
+        ),
     ] = None,
     *,
-    window: Annotated[
-        str | None, _axis("--window", "SIZES", "Windows: 16K..4M doubles, auto,64K,1M names them.", "auto")
-    ] = None,
-    sessions: Annotated[
-        str | None, _axis("--sessions", "NUMBERS", "Sessions in each direction: 1,2,5,10 or 1..16.", "1")
-    ] = None,
-    message_size: Annotated[
-        str | None,
-        _axis("--message-size", "SIZES", "What a session sends at once: 512..10240/512 adds 512 each time.", "1M"),
-    ] = None,
-    direction: Annotated[str | None, _axis("--direction", "WORDS", "out, in, duplex, with commas.", "out")] = None,
-    figure: Annotated[
-        str | None,
-        _axis("--figure", "ID", "Repeat an experiment of a document: hp-1.", "none"),
-    ] = None,
-    seconds: Annotated[str, typer.Option(metavar="TIME", help="How long each run lasts.")] = _SECONDS,
-    preset: Annotated[
-        str | None,
-        typer.Option(metavar="ID", show_default="nothing to expect", help="The preset of the link, or auto."),
-    ] = None,
-    congestion: Annotated[
-        str | None, typer.Option(metavar="NAME", show_default="the machine's own", help="Congestion control.")
-    ] = None,
-    mode: Annotated[Mode | None, typer.Option(show_default=False, help="How payload moves.")] = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(metavar="GROUP", show_default=False, help="Go on with a sweep that was cut off, or show one."),
-    ] = None,
+    options: SweepOptions,
     link: LinkOptions,
     access: AccessOptions,
     ssh: SshOptions,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", show_default=False, help="Write a row for each run.")
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", show_default=False, help="Write a page with plots, .html, that needs nothing else."
-        ),
-    ] = None,
-    as_json: JsonOption = False,
+    output: SweepOutputOptions,
 ) -> int:
     """Try all combinations of windows, sessions, message sizes and directions, in an order that is shuffled.
 
     Tells the fastest settings, the most modest that are as fast, and from where on more brings nothing: by the
     intervals of the rates, not by their noise. Ctrl-C keeps what was measured.
     """
-    from ...services.sweeps import SweepRequest
     from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings
     from ..sweep_runner import SweepJob, run_sweep
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
-    page = None if report is None else _report_path(report)
-    choices = (window, sessions, message_size, direction, figure, preset)
-    if resume is not None:
-        if any(value is not None for value in choices) or link != LinkOptions():
-            raise UsageError("a sweep that is gone on with has its axes already: leave them away with --resume")
-        definition, variant = _find_stored(resume, peer)
-        link_preset = find_preset(definition.preset, catalog)
+    page = None if output.report is None else _report_path(output.report)
+    if options.resume is not None:
+        if options.has_axes or link != LinkOptions():
+            raise UsageError("--resume continues a sweep with its own settings; give no others with it")
+        definition, variant = _find_stored(options.resume, peer)
+        preset = find_preset(definition.preset, catalog)
     else:
         if peer is None:
-            raise UsageError("name the PEER to sweep against, or --resume GROUP")
-        definition, link_preset = _define(
-            catalog, peer, preset, SweepRequest(*choices[:-1], seconds, congestion, mode)
-        )
-        check_link_options(link_preset, variant)
+            raise UsageError("PEER is missing; give a host, or --resume GROUP")
+        definition, preset = options.define(catalog, peer)
+        check_link_options(preset, variant)
     far_peer = ssh.apply_to(access.parse_peer(definition.peer))
-    return run_sweep(SweepJob(definition, link_preset, far_peer, variant, csv=csv, report=page, as_json=as_json))
+    return run_sweep(
+        SweepJob(definition, preset, far_peer, variant, csv=output.csv, report=page, as_json=output.as_json)
+    )
 
 
 def _report_path(path: Path) -> Path:
@@ -118,14 +158,3 @@ def _find_stored(group: str, peer: str | None) -> "tuple[Sweep, Variant]":
 
     definition, variant = find_sweep(group)
     return (definition if peer is None else replace(definition, peer=peer)), variant
-
-
-def _define(
-    catalog: "Catalog", peer: str, preset: str | None, request: "SweepRequest"
-) -> "tuple[Sweep, Preset | Catalog | None]":
-    """Return the definition of a new sweep and its preset; for `auto` the catalog to choose from."""
-    from ..preset_option import find_preset
-
-    is_auto = find_preset(preset, catalog) is catalog
-    definition = request.build_sweep(catalog, peer, None if is_auto else preset)
-    return definition, catalog if is_auto else find_preset(definition.preset, catalog)

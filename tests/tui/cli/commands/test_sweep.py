@@ -26,7 +26,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
         (["loopback", "--window", "4M..1K"], "doubles"),
         (["loopback", "--figure", "aix-9"], "hp-1"),
         (["--resume", "nothing"], "none is"),
-        (["loopback", "--resume", "x", "--window", "16K"], "axes"),
+        (["loopback", "--resume", "x", "--window", "16K"], "its own settings"),
         (["loopback", "--preset", "nope"], "presets list"),
         (["loopback", "--ipv6"], "they go with a preset"),
         (["loopback", "--preset", "lpar-1500", "--ipv6"], "without a line"),
