@@ -10,7 +10,7 @@ from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, Mode
 from ...engine.results.run_log import RunLog, RunRecord
-from ...engine.results.summary import Summary, TcpSummary
+from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..interfaces import History
@@ -24,13 +24,13 @@ from ..text.summary import (
     LATENCY_COLUMNS,
     ROW_NAMES,
     cpu_rows,
+    headline,
     period_rows,
     plan_text,
     probe_rows,
     rate_rows,
-    tcp_facts,
+    tcp_text,
     transaction_rows,
-    verdict_sentence,
     warmup_text,
 )
 from .html import render
@@ -132,19 +132,16 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
 
     summary, line = run.outcome.summary, run_line(run.row)
     name = line.label or f"{line.preset or 'no preset'} to {line.peer}"
-    verdict, end = run.outcome.verdict, summary.end
-    sentence = verdict_sentence(verdict)
+    first = headline(summary, run.outcome.verdict)
     is_drawn = bool(run.readings.elapsed_ns)
     traces = run.readings.traces
     sessions = _session_rows(traces)
     return _RunView(
         title=f"{letter}  {name}".strip(),
         subtitle=f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
-        verdict=numbers.verdict(verdict.word)
-        if end.reason.is_regular
-        else f"✗ {numbers.reason(end.reason).upper()}",
-        verdict_word=verdict.word,
-        verdict_text=sentence[:1].upper() + sentence[1:],
+        verdict=first.mark,
+        verdict_word=first.word,
+        verdict_text=first.text[:1].upper() + first.text[1:],
         rates=_rate_cells(summary),
         periods=_period_cells(summary) if len(summary.periods) > 1 else (),
         findings=[_finding_view(finding) for finding in run.outcome.findings],
@@ -155,7 +152,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         cpu_plot=plots.cpu(run) if any(traces.cpu.values()) else "",
         sessions=sessions[:_MAX_SESSIONS],
         hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
-        tcp=_tcp_text(summary.tcp),
+        tcp=tcp_text(summary.tcp),
         warnings=[numbers.sanitize(warning) for warning in summary.warnings],
         details=_details(run),
         method=list(_method(summary)),
@@ -184,7 +181,10 @@ def _rate_cells(summary: Summary) -> _Rows:
 
 def _period_cells(summary: Summary) -> _Rows:
     rows = period_rows(summary, DEFAULT_PASS_PERCENT)
-    return [(row.settings, row.out, row.in_, row.expected, row.share) for row in rows]
+    return [
+        (f"{number}. {row.settings}", row.out, row.in_, row.expected, row.share)
+        for number, row in enumerate(rows, start=1)
+    ]
 
 
 def _latency_cells(summary: Summary) -> Iterator[tuple[str, ...]]:
@@ -220,18 +220,6 @@ def _session_rows(traces: Traces) -> _Rows:
             traces.sessions.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
         )
     ]
-
-
-def _tcp_text(tcp: TcpSummary) -> str:
-    facts = tcp_facts(tcp)
-    parts = (
-        facts.retransmits,
-        facts.rtt and f"median RTT {facts.rtt}",
-        facts.mss and f"MSS {facts.mss} bytes",
-        facts.congestion and f"congestion control {facts.congestion}",
-        facts.granted_windows,
-    )
-    return ", ".join(filter(None, parts))
 
 
 def _details(run: StoredRun) -> list[tuple[str, str]]:

@@ -10,10 +10,11 @@ from enum import Enum, auto
 
 from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import Direction, End, Plan, Settings
-from ...engine.results.summary import Period, Summary
+from ...engine.model.plan import Direction, End, Settings
+from ...engine.results.summary import Summary
 from ..text import numbers
 from ..text.numbers import RateUnit
+from ..text.summary import period_bit_s
 
 
 class Phase(Enum):
@@ -131,11 +132,6 @@ class PlotPeriod:
         return self.expectation[self.settings.direction]
 
 
-def response_bits_of(plan: Plan) -> int | None:
-    """Return the payload bits of a transaction; None if the gauge shows a bit rate."""
-    return None if plan.workload.is_bulk else plan.transaction_sizes[1] * 8
-
-
 def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
     """Return the mean rate of each period without warm-up, as the run is judged by; None without samples.
 
@@ -149,13 +145,6 @@ def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> l
         is_known = at < len(summarized) and summarized[at].settings == period.settings
         averages.append(period_bit_s(summarized[at]) if is_known else None)
     return averages
-
-
-def period_bit_s(period: Period) -> float | None:
-    """Return the rate of a period, both directions together; None while nothing is measured."""
-    directions = (period.measured.out, period.measured.in_)
-    rates = [measured.bit_s for measured in directions if measured is not None and measured.span_ns > 0]
-    return sum(rates) if rates else None
 
 
 @dataclass(frozen=True, slots=True)

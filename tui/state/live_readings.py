@@ -32,6 +32,7 @@ from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ..text import numbers
 from ..text.numbers import RateUnit
+from ..text.summary import response_bits_of
 from .instrument_values import (
     ChangeMark,
     CpuReading,
@@ -41,7 +42,6 @@ from .instrument_values import (
     PlotPoint,
     RunProblem,
     SessionRow,
-    response_bits_of,
 )
 from .traces import Traces
 

@@ -9,10 +9,18 @@ from typing import Final
 
 from ...engine.model.events import ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import SECOND_NS, Direction, End
+from ...engine.model.plan import SECOND_NS, Direction, End, Plan
 from ...engine.results.confidence import Estimate
-from ...engine.results.summary import CpuSummary, Measurement, ProbeResult, ProbeSummary, Summary, TcpSummary
-from ...presets.verdict import Verdict
+from ...engine.results.summary import (
+    CpuSummary,
+    Measurement,
+    Period,
+    ProbeResult,
+    ProbeSummary,
+    Summary,
+    TcpSummary,
+)
+from ...presets.verdict import Verdict, VerdictCode
 from . import numbers
 
 LATENCY_COLUMNS: Final = ("min", "p50", "p90", "p99", "p99.9", "max")
@@ -56,9 +64,16 @@ class ProbeRow:
 
 @dataclass(frozen=True, slots=True)
 class PeriodRow:
-    """A period of constant settings: its rates, and the share of what is expected under these settings."""
+    """A period of constant settings: its rates, and the share of what is expected under these settings.
 
+    `rate` is that of both directions together, in `unit`: Mb/s, or transactions a second. A period that was no
+    longer than its warm-up has nothing measured.
+    """
+
+    is_measured: bool
     settings: str
+    rate: str
+    unit: str
     out: str
     out_margin: str
     in_: str
@@ -79,15 +94,20 @@ class CpuRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TcpFacts:
-    """Values of TCP for a summary's line; None where a value is unknown and the line leaves it out."""
+class Headline:
+    """The first line of a result: the verdict with its mark, or the reason for an early end, and a sentence."""
 
-    retransmits: str
-    rtt: str | None
-    mss: str | None
-    congestion: str | None
-    mode: str | None
-    granted_windows: str | None
+    word: VerdictCode
+    mark: str
+    text: str
+    is_regular: bool
+
+
+def headline(summary: Summary, verdict: Verdict) -> Headline:
+    """Return the verdict; for a run that broke off, the reason in its place."""
+    reason = summary.end.reason
+    mark = numbers.verdict(verdict.word) if reason.is_regular else f"✗ {numbers.reason(reason).upper()}"
+    return Headline(verdict.word, mark, verdict_sentence(verdict), reason.is_regular)
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -146,14 +166,16 @@ def probe_rows(probe: ProbeSummary) -> tuple[ProbeRow, ProbeRow]:
 
 def period_rows(summary: Summary, pass_percent: float) -> list[PeriodRow]:
     """Return a row for each period of constant settings."""
+    response_bits = response_bits_of(summary.plan)
     rows: list[PeriodRow] = []
-    for number, period in enumerate(summary.periods, start=1):
-        measured = [part for part in (period.measured.out, period.measured.in_) if part is not None]
-        bit_s = sum(part.bit_s for part in measured) if measured else None
-        expected = period.expectation.total or period.expectation.out or period.expectation.in_
+    for period in summary.periods:
+        bit_s, expected = period_bit_s(period), period.expectation[period.settings.direction]
         rows.append(
             PeriodRow(
-                f"{number}. {numbers.settings(period.settings)}",
+                bit_s is not None,
+                numbers.settings(period.settings),
+                numbers.rate_number(bit_s, response_bits),
+                "Mb/s" if response_bits is None else "trans/s",
                 *_rate_and_margin(period.measured.out),
                 *_rate_and_margin(period.measured.in_),
                 _expected_cell(expected),
@@ -163,26 +185,56 @@ def period_rows(summary: Summary, pass_percent: float) -> list[PeriodRow]:
     return rows
 
 
+def period_bit_s(period: Period) -> float | None:
+    """Return the rate of a period, both directions together; None while nothing is measured."""
+    directions = (period.measured.out, period.measured.in_)
+    rates = [measured.bit_s for measured in directions if measured is not None and measured.span_ns > 0]
+    return sum(rates) if rates else None
+
+
+def response_bits_of(plan: Plan) -> int | None:
+    """Return the payload bits of a transaction; None if a rate is one of bits."""
+    return None if plan.workload.is_bulk else plan.transaction_sizes[1] * 8
+
+
 def cpu_rows(summary: Summary) -> tuple[CpuRow, CpuRow]:
     """Return the CPU rows of the near and the far end."""
     is_bulk = summary.plan.workload.is_bulk
     return _cpu_row(End.NEAR, summary.near_cpu, is_bulk), _cpu_row(End.FAR, summary.far_cpu, is_bulk)
 
 
-def tcp_facts(tcp: TcpSummary) -> TcpFacts:
-    """Return the values of TCP that are known."""
+def progress_text(percent: float | None) -> str:
+    """Return a running test's current share of the expected rate."""
+    if percent is None:
+        return "nothing to expect: measures, and does not judge"
+    return f"now {numbers.percent(percent)} of what is expected"
+
+
+def run_facts(summary: Summary) -> list[str]:
+    """Return the amount of payload, the reason for the end, and the known values of TCP."""
+    total = summary.measured.total
+    amount = [] if total is None else [numbers.payload(total.bytes)]
+    congestion = numbers.sanitize(summary.tcp.congestion or "")
+    words = [*amount, numbers.reason(summary.end.reason), *_tcp_words(summary.tcp), congestion]
+    return list(filter(None, words))
+
+
+def tcp_text(tcp: TcpSummary) -> str:
+    """Return the known values of TCP in one line, the mode and the granted windows last."""
     granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)
     near, far = (numbers.UNKNOWN if value is None else numbers.window(value) for value in granted)
-    return TcpFacts(
-        retransmits="retransmits unknown"
-        if tcp.retransmits is None
-        else numbers.quantity(tcp.retransmits, "retransmit"),
-        rtt=None if tcp.rtt_us is None else numbers.milliseconds(tcp.rtt_us),
-        mss=None if tcp.mss_bytes is None else numbers.count(tcp.mss_bytes),
-        congestion=None if tcp.congestion is None else numbers.sanitize(tcp.congestion),
-        mode=tcp.mode,
-        granted_windows=None if granted == (None, None) else f"window granted {near} near, {far} far",
-    )
+    windows = "" if granted == (None, None) else f"window granted {near} near, {far} far"
+    congestion = "" if tcp.congestion is None else f"congestion control {numbers.sanitize(tcp.congestion)}"
+    return ", ".join(filter(None, (*_tcp_words(tcp), congestion, tcp.mode, windows)))
+
+
+def _tcp_words(tcp: TcpSummary) -> list[str]:
+    words = ["retransmits unknown" if tcp.retransmits is None else numbers.quantity(tcp.retransmits, "retransmit")]
+    if tcp.rtt_us is not None:
+        words.append(f"median RTT {numbers.milliseconds(tcp.rtt_us)}")
+    if tcp.mss_bytes is not None:
+        words.append(f"MSS {numbers.count(tcp.mss_bytes)}")
+    return words
 
 
 def latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:

@@ -62,11 +62,12 @@ def test_a_margin_is_a_dash_where_the_estimate_is_unknown() -> None:
 
 
 def test_a_period_compares_both_directions_with_the_expected_rate() -> None:
-    """And is numbered from 1."""
+    """A duplex period has one rate, the sum of both."""
     periods = (Period(Settings(Direction.DUPLEX), Expectation(total=EXPECTED), PerDirection(RATE, RATE, RATE)),)
     (row,) = rows.period_rows(summary(RATE, RATE, periods=periods), 95)
-    assert row.settings.startswith("1. duplex")
+    assert row.settings.startswith("duplex")
     assert (row.out, row.out_margin, plain(row.share)) == ("941.0", UNKNOWN, "200.0 %")
+    assert (row.is_measured, plain(row.rate), row.unit) == (True, "1 882", "Mb/s")
 
 
 def test_a_state_that_was_not_probed_has_only_unknown_cells() -> None:
@@ -76,13 +77,21 @@ def test_a_state_that_was_not_probed_has_only_unknown_cells() -> None:
     assert (plain(loaded.count), loaded.per_second, plain(loaded.rtt)) == ("20 in 2.0 s", "10.00", "210 µs")
 
 
-def test_values_of_tcp_that_are_unknown_are_none() -> None:
-    """But for retransmits, whose absence is said."""
-    facts = rows.tcp_facts(TCP)
-    assert facts.retransmits == "retransmits unknown"
-    assert (facts.rtt, facts.mss, facts.congestion, facts.granted_windows) == (None, None, None, None)
-    known = rows.tcp_facts(TcpSummary(1, 210, 1_448, "cubic", 57_344, None))
-    assert (plain(known.retransmits), known.granted_windows) == ("1 retransmit", "window granted 56K near, – far")
+def test_unknown_values_of_tcp_are_left_out() -> None:
+    """But for retransmits, whose absence is shown."""
+    assert rows.tcp_text(TCP) == "retransmits unknown"
+    known = plain(rows.tcp_text(TcpSummary(1, 210, 1_448, "cubic", 57_344, None)))
+    assert known == (
+        "1 retransmit, median RTT 0.21 ms, MSS 1 448, congestion control cubic, window granted 56K near, – far"
+    )
+
+
+def test_a_run_that_broke_off_has_the_reason_in_place_of_its_verdict() -> None:
+    """Only a regular end has a verdict."""
+    lost = rows.headline(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone")), Verdict("none", "NONE: gone"))
+    assert (lost.mark, lost.text, lost.is_regular) == ("✗ FAR END LOST", "gone", False)
+    passed = rows.headline(summary(RATE), Verdict("pass", "PASS: all is well"))
+    assert (passed.mark, passed.is_regular) == ("✓ PASS", True)
 
 
 def test_neither_the_verdict_nor_the_end_is_repeated() -> None:

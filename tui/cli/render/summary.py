@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ....engine.model.events import Started
 from ....engine.model.plan import Direction
-from ....engine.results.summary import ProbeSummary, Summary, TcpSummary
+from ....engine.results.summary import ProbeSummary, Summary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ...text import numbers
@@ -24,7 +24,7 @@ from ...text.summary import (
     plan_text,
     probe_rows,
     rate_rows,
-    tcp_facts,
+    tcp_text,
     transaction_rows,
     verdict_sentence,
     warmup_text,
@@ -161,8 +161,10 @@ def _probe(probe: ProbeSummary) -> Padding:
 
 def _periods(summary: Summary, pass_percent: float) -> Padding:
     table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "of expected")
-    for row in period_rows(summary, pass_percent):
-        table.add_row(row.settings, row.out, _bare(row.out_margin), row.in_, _bare(row.in_margin), row.share)
+    for number, row in enumerate(period_rows(summary, pass_percent), start=1):
+        table.add_row(
+            f"{number}. {row.settings}", row.out, _bare(row.out_margin), row.in_, _bare(row.in_margin), row.share
+        )
     return _indent(table)
 
 
@@ -180,17 +182,3 @@ def _notes(summary: Summary) -> Padding:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))
     grid.add_row("ended", end_text(summary))
     return _indent(grid)
-
-
-def tcp_text(tcp: TcpSummary) -> str:
-    """Return the values of TCP in one line; an unknown RTT or MSS is a dash."""
-    facts = tcp_facts(tcp)
-    parts = (
-        facts.retransmits,
-        f"RTT {facts.rtt or numbers.milliseconds(None)}",
-        f"MSS {facts.mss or numbers.UNKNOWN}",
-        facts.congestion,
-        facts.mode,
-        facts.granted_windows,
-    )
-    return ", ".join(filter(None, parts))

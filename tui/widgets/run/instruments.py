@@ -11,9 +11,10 @@ from textual.widgets import Static
 from ....engine.model.plan import Direction, End
 from ....engine.results.summary import CpuSummary
 from ...rendering.styles import KEY, MUTED
-from ...state.instrument_values import CpuReading, FlowReading, Phase, response_bits_of
+from ...state.instrument_values import CpuReading, FlowReading, Phase
 from ...state.live_readings import CockpitSnapshot, latency_reading
 from ...text import numbers
+from ...text.summary import response_bits_of
 from .cpu_panel import CpuPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars

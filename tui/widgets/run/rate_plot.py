@@ -15,9 +15,10 @@ from ....engine.model.plan import SECOND_NS, Direction
 from ...rendering.canvas import EIGHTHS, GUTTER, Canvas, base_axis, ticks, to_eighths, value_axis
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import DIRECTION_STYLES, EXPECTED
-from ...state.instrument_values import PlotColumn, PlotPeriod, period_averages, plot_columns, response_bits_of
+from ...state.instrument_values import PlotColumn, PlotPeriod, period_averages, plot_columns
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
+from ...text.summary import response_bits_of
 
 _HEADROOM: Final = 1.15
 # Lengths of the time axis of a run without a duration: a full axis grows to the next one.

@@ -5,13 +5,14 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ....engine.results.summary import Period, Summary
+from ....engine.results.summary import Summary
 from ....presets.verdict import Verdict
 from ...rendering.styles import MUTED, VERDICT_STYLES
-from ...state.instrument_values import Phase, period_bit_s, response_bits_of
+from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 from ...text.plan import non_default_options_text
+from ...text.summary import headline, period_rows, progress_text, run_facts
 from .findings_panel import FindingsPanel
 
 
@@ -71,67 +72,34 @@ def _lines(view: CockpitSnapshot) -> list[Content]:
 
 
 def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Content]:
-    word = verdict.word
-    style = f"bold {VERDICT_STYLES[word]}"
-    text = numbers.sanitize(verdict.text.removeprefix(f"{word.upper()}: "))
-    lines = [Content.assemble((numbers.verdict(word), style), "  ", text)]
-    if not summary.end.reason.is_regular:
-        reason = numbers.reason(summary.end.reason).upper()
-        lines = [Content("\n").join([Content.styled(f"✗ {reason}", "bold $text-error"), Content(text)])]
+    first = headline(summary, verdict)
+    style = f"bold {VERDICT_STYLES[first.word]}" if first.is_regular else "bold $text-error"
+    lines = [Content.assemble((first.mark, style), "  " if first.is_regular else "\n", first.text)]
     if len(summary.periods) > 1:
         lines += _period_lines(view, summary)
-    total = summary.measured.total
-    facts = [numbers.payload(total.bytes) if total else "", numbers.reason(summary.end.reason)]
-    tcp = summary.tcp
-    if tcp.retransmits is not None:
-        facts.append(f"{numbers.count(tcp.retransmits)} retransmits")
-    if tcp.rtt_us is not None:
-        facts.append(f"rtt {numbers.milliseconds(tcp.rtt_us)}")
-    if tcp.mss_bytes is not None:
-        facts.append(f"mss {tcp.mss_bytes}")
-    if tcp.congestion is not None:
-        facts.append(numbers.sanitize(tcp.congestion))
-    lines.append(Content.styled(" · ".join(fact for fact in facts if fact), MUTED))
-    return lines
+    return [*lines, Content.styled(" · ".join(run_facts(summary)), MUTED)]
 
 
 def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:
-    """Return a line for each period that lasted longer than its warm-up."""
-    response_bits = response_bits_of(view.readings.plan if view.readings else view.plan)
+    """Return the average and the settings of each period: `412 Mb/s … 1 session`."""
     return [
-        _period_line(period, response_bits)
-        for period in summary.periods
-        if period.measured.out is not None or period.measured.in_ is not None
+        Content.assemble(
+            (f"{row.rate:>8}{numbers.NBSP}{row.unit}", "bold"),
+            "" if row.share == numbers.UNKNOWN else f" {row.share:>7}",
+            (f"  {row.settings}", MUTED),
+        )
+        for row in period_rows(summary, view.pass_percent)
+        if row.is_measured
     ]
-
-
-def _period_line(period: Period, response_bits: int | None) -> Content:
-    """Return the average and the settings of a period: `412 Mb/s … 1 session`."""
-    rate = period_bit_s(period)
-    unit = "Mb/s" if response_bits is None else "trans/s"
-    expected = period.expectation[period.settings.direction]
-    percent = numbers.share(rate, expected.bit_s if expected else None)
-    return Content.assemble(
-        ("  ", ""),
-        (f"{numbers.rate_number(rate, response_bits):>8}{numbers.NBSP}{unit}", "bold"),
-        f" {numbers.percent(percent, width=5)}" if percent is not None else "",
-        (f"  {numbers.settings(period.settings)}", MUTED),
-    )
 
 
 def _progress_lines(view: CockpitSnapshot) -> list[Content]:
     """Return the current rate as a percentage of the expected one, and the averages so far."""
     readings, summary = view.readings, view.interim_summary
-    lines: list[Content] = []
     if readings is None or readings.in_warmup:
-        lines.append(Content.styled("◌ warming up: shown, and not counted", MUTED))
+        lines = [Content.styled("◌ warming up: shown, and not counted", MUTED)]
     else:
         percent = readings.flow(readings.settings.direction).percent
-        text = "nothing to expect: measures, and does not judge"
-        if percent is not None:
-            text = f"now {numbers.percent(percent)} of what is expected"
-        lines.append(Content.assemble(("● ", "$text-success"), text))
+        lines = [Content.assemble(("● ", "$text-success"), progress_text(percent))]
     averages = _period_lines(view, summary) if summary else []
-    if averages:
-        lines.append(Content.styled("average so far", MUTED))
-    return lines + averages
+    return [*lines, *([Content.styled("average so far", MUTED)] if averages else []), *averages]
