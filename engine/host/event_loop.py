@@ -1,8 +1,11 @@
 """The event loop of this process (uvloop where it imports, else asyncio's own), and what asyncio lacks."""
 
 import asyncio
+import contextlib
 import socket
+import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -55,3 +58,31 @@ async def read_exactly(sock: socket.socket, count: int) -> bytes:
             raise EOFError(f"{len(data)} of {count} bytes")
         data += part
     return data
+
+
+async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: float | None = None) -> T:
+    """Return the result of a blocking call, or raise its error; raise TimeoutError after the deadline.
+
+    It runs in a thread that can be abandoned: the loop's own executor waits for its threads at exit, and a resolver
+    or a driver may block far longer than a person waits. The thread ends when its call does, or with the process.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(set_outcome: Callable[[], None]) -> None:
+        if not future.done():
+            set_outcome()
+
+    def call() -> None:
+        try:
+            result = function()
+        except Exception as error:  # noqa: BLE001 - raised in the waiting task
+            outcome = partial(future.set_exception, error)
+        else:
+            outcome = partial(future.set_result, result)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: there is no waiting task
+            loop.call_soon_threadsafe(settle, outcome)
+
+    threading.Thread(target=call, name=name, daemon=True).start()
+    async with asyncio.timeout(deadline_s):
+        return await future

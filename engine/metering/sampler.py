@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..host.cpu import read_core_times, subtract_core_times
-from ..host.nic_counters import read_nic_counts, subtract_nic_counts
+from ..host.nic import read_nic_counts, subtract_nic_counts
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample

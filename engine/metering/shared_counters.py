@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from ..host.memory_archive import create_memory_file
+from ..host.files import create_memory_file
 from ..model.latency_histogram import BUCKET_COUNT
 from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
 from ..model.socket_info import TCP_COUNTER_NAMES

@@ -15,7 +15,7 @@ from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_near
 from ..control.tls import start_tls
 from ..far.loopback import embedded_endpoint
-from ..host.blocking_calls import call_in_thread
+from ..host.event_loop import call_in_thread
 from ..model.errors import (
     ConnectionClosed,
     PeerError,

@@ -22,7 +22,7 @@ from ..control.keepalive import (
     Liveness,
     LivenessProblem,
 )
-from ..host.core_affinity import assign_core_affinity
+from ..host.cpu import assign_core_affinity
 from ..metering.sampler import Sampler
 from ..model.errors import ConnectionClosed, LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from ..model.events import Ended, Event, Expectation, Opened, Reason, RunEnd, Started, Warned

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..host.atomic_write import write_atomically
+from ..host.files import write_atomically
 from ..model.errors import DecodeError, RunLogError
 from ..model.plan import Mode
 from ..model.serialization import decode, encode

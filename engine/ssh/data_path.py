@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..host.blocking_calls import call_in_thread
+from ..host.event_loop import call_in_thread
 from ..model.errors import PeerUnreachable
 from ..model.peer import Peer
 from ..model.wording import WarningText

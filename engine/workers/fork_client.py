@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from ..host.event_loop import await_shielded
-from ..host.memory_archive import InheritedBundle
+from ..host.files import InheritedBundle
 from ..model.errors import WorkerError
 from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 

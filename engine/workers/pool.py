@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from ..host.core_affinity import shares_cores, usable_cores
+from ..host.cpu import shares_cores, usable_cores
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError

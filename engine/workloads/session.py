@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
-from ..host.memory_archive import create_memory_file
+from ..host.files import create_memory_file
 from ..host.tcp_info import TcpInfo, read_tcp_info
 from ..metering.shared_counters import (
     FIRST_TCP_WORD,

@@ -29,7 +29,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from linkgauge.engine.host.nic_counters import read_nic_counts
+from linkgauge.engine.host.nic import read_nic_counts
 from namespace import enter_namespace
 from processes import process_cpu_s, running
 from ratios import ratio_interval

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.host.atomic_write import write_atomically
+from ...engine.host.files import write_atomically
 from ...engine.model.errors import PlanError, PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_percent
 from ..text.numbers import RateUnit

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final, Protocol, TypeVar
 
-from ...engine.host.atomic_write import write_atomically
+from ...engine.host.files import write_atomically
 from ...engine.model.errors import DecodeError, PlanError, RunLogError
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode

@@ -1,10 +1,11 @@
-"""Work that is carried out to its end, however often it is cancelled, and reads of an exact length."""
+"""Work that is carried out to its end, however often it is cancelled, reads of an exact length, blocking calls."""
 
 import asyncio
 import socket
+import threading
 
 import pytest
-from linkgauge.engine.host.event_loop import await_shielded, read_exactly
+from linkgauge.engine.host.event_loop import await_shielded, call_in_thread, read_exactly
 
 
 async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -> None:
@@ -57,3 +58,45 @@ async def test_exactly_so_many_bytes_are_read() -> None:
         near.close()
         with pytest.raises(EOFError, match="0 of 1"):
             await read_exactly(far, 1)
+
+
+DEADLINE_S = 20.0
+
+
+async def test_what_a_call_returns_or_raises_comes_back() -> None:
+    """From another thread than the loop's."""
+    async with asyncio.timeout(DEADLINE_S):
+        assert await call_in_thread(threading.get_ident, name="call") != threading.get_ident()
+        with pytest.raises(ZeroDivisionError):
+            await call_in_thread(lambda: 1 // 0, name="call")
+
+
+async def test_a_call_past_its_deadline_is_abandoned_and_may_finish_later() -> None:
+    """What it comes to then is nobody's."""
+    release, has_ended = threading.Event(), threading.Event()
+
+    def call() -> None:
+        release.wait(DEADLINE_S)
+        has_ended.set()
+
+    with pytest.raises(TimeoutError):
+        await call_in_thread(call, name="call", deadline_s=0.05)
+    release.set()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await call_in_thread(lambda: has_ended.wait(DEADLINE_S), name="wait")
+
+
+def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
+    """The process may end as well: the thread is a daemon."""
+    release = threading.Event()
+
+    async def give_up() -> list[threading.Thread]:
+        with pytest.raises(TimeoutError):
+            await call_in_thread(lambda: release.wait(DEADLINE_S), name="outlives", deadline_s=0.05)
+        return [thread for thread in threading.enumerate() if thread.name == "outlives"]
+
+    (thread,) = asyncio.run(give_up())
+    assert thread.daemon
+    release.set()
+    thread.join(DEADLINE_S)
+    assert not thread.is_alive()
