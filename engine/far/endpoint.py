@@ -10,16 +10,14 @@ import time
 from collections.abc import Callable
 from typing import Final, Self
 
-from ..control.accept import read_connection_header, refuse
 from ..control.connection import ControlConnection
+from ..control.handshake import read_connection_header, refuse
 from ..control.tls import Certificate, is_client_hello
-from ..model.access import SharedKey
 from ..model.errors import LinkgaugeError, RemoteProtocolError
-from ..model.events import Reason
+from ..model.events import EndText, Reason
 from ..model.limits import Limits
-from ..model.peer import DEFAULT_PORT, unmap_ip_address
+from ..model.peer import DEFAULT_PORT, SharedKey, unmap_ip_address
 from ..model.plan import End
-from ..model.wording import EndText
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from .admission import Admission

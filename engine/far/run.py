@@ -17,15 +17,13 @@ from ..control.connection import ControlConnection
 from ..control.handshake import handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.sampler import Sampler
-from ..model.access import SharedKey
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, RemoteProtocolError, RequestDeclined
-from ..model.events import Reason, RunEnd
+from ..model.events import EndText, Reason, RunEnd
 from ..model.host_info import NicInfo
 from ..model.limits import Limits
-from ..model.peer import unmap_ip_address
+from ..model.peer import SharedKey, unmap_ip_address
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
-from ..model.wording import EndText
 from ..protocol.auth import TOKEN_BYTES, RunSecret, TicketCheck
 from ..protocol.messages import (
     Begun,
@@ -43,7 +41,7 @@ from ..protocol.messages import (
     Stop,
 )
 from ..protocol.preamble import DataHello
-from ..workers.commands import AdoptSession, ConnectionOpened, SessionEvent
+from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient

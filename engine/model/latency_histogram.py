@@ -23,7 +23,6 @@ MIN_SHIFT: Final = _FIRST_OCTAVE - SUB_BUCKET_BITS
 MAX_SHIFT: Final = MIN_SHIFT + _OCTAVES - 1
 # bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hottest path writes it out.
 BUCKET_BASE: Final = (MIN_SHIFT << SUB_BUCKET_BITS) + _PER_OCTAVE
-RELATIVE_ERROR: Final = 0.008
 
 
 def bucket_of(ns: int) -> int:

@@ -1,17 +1,93 @@
-"""Addresses of far ends (`host[:port]`, `[IPv6]:port`, `ssh://[user@]host[:port]`, `loopback`), and IP addresses.
+"""Peers: the address of a far end (`host[:port]`, `ssh://[user@]host[:port]`, `loopback`), and its key.
 
-Pure: nothing is resolved or connected here. A socket that serves both families writes an IPv4 address as IPv6
-(`::ffff:192.0.2.1`, RFC 4291, section 2.5.5.2), and a link-local address carries its interface (`fe80::1%eth0`,
-RFC 4007). Rules about addresses (networks, loopback, family) apply to the address without either.
+Pure: nothing is resolved or connected here, and randomness is an argument. A socket that serves both families
+writes an IPv4 address as IPv6 (`::ffff:192.0.2.1`, RFC 4291, section 2.5.5.2), and a link-local address carries its
+interface (`fe80::1%eth0`, RFC 4007). Rules about addresses (networks, loopback, family) apply to the address
+without either. How the key is proved on a connection is described in protocol/auth.py.
 """
 
+import hmac
 import re
+import secrets
+import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, Self
 
-from .access import NO_ACCESS, Access, SharedKey
-from .errors import PlanError
+from .errors import InvalidKeyError, PlanError
+
+MIN_KEY_CHARACTERS: Final = 16
+MAX_KEY_CHARACTERS: Final = 1_024
+_KEY: Final = re.compile(r"[!-~]+", re.ASCII)
+_NEW_KEY_BYTES: Final = 24
+_LENGTH: Final = struct.Struct(">I")
+
+
+class SharedKey:
+    """The key that both ends share. Only `reveal` returns its text: nothing prints it by accident."""
+
+    __slots__ = ("_secret", "_text")
+
+    def __init__(self, text: str) -> None:
+        if not MIN_KEY_CHARACTERS <= len(text) <= MAX_KEY_CHARACTERS or not _KEY.fullmatch(text):
+            raise InvalidKeyError(
+                f"a key is {MIN_KEY_CHARACTERS} to {MAX_KEY_CHARACTERS} letters, digits and signs without blanks; "
+                "make one with: openssl rand -hex 24"
+            )
+        self._text = text
+        self._secret = mac(b"linkgauge key", text.encode())
+
+    @classmethod
+    def generate(cls, random_text: Callable[[int], str] = secrets.token_urlsafe) -> Self:
+        """Return a new random key."""
+        # It begins with a letter: no shell or command line takes it for an option.
+        return cls("k" + random_text(_NEW_KEY_BYTES))
+
+    def __repr__(self) -> str:
+        return "Key(…)"
+
+    def reveal(self) -> str:
+        """Return the text, to be entered at the other end."""
+        return self._text
+
+    def prove(self, role: bytes, context: "AuthContext") -> bytes:
+        """Return the proof that its sender holds the key, valid for one role in one conversation."""
+        return mac(self._secret, b"proof", role, context.transcript, context.channel_binding)
+
+    def derive_shared_secret(self, context: "AuthContext") -> bytes:
+        """Return the secret that only the two ends of this conversation can compute."""
+        return mac(self._secret, b"session", context.transcript, context.channel_binding)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthContext:
+    """A conversation to prove a key over: the bytes before the first proof, and the TLS fingerprint."""
+
+    transcript: bytes
+    channel_binding: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A near end's key for an endpoint, and what it requires there.
+
+    With a `key` it refuses an endpoint that does not ask for one, unless `may_be_open`. `fingerprint` is
+    the SHA-256 of the certificate that the endpoint must have: the control connection is then TLS.
+    """
+
+    key: SharedKey | None = None
+    may_be_open: bool = False
+    fingerprint: bytes | None = None
+
+
+NO_ACCESS: Final = Access()
+
+
+def mac(key: bytes, *parts: bytes) -> bytes:
+    """Return the HMAC-SHA-256 of parts. Each goes in with its length, so different lists are different bytes."""
+    return hmac.digest(key, b"".join(_LENGTH.pack(len(part)) + part for part in parts), "sha256")
+
 
 IpAddress = IPv4Address | IPv6Address
 

@@ -6,10 +6,10 @@ Pure.
 from shlex import quote
 from typing import Final
 
+from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
 from ..model.plan import End, sender_of
 from ..model.socket_info import SocketInfo
-from ..model.wording import WarningText
 from ..model.workload import Workload
 
 # Set for commands in a lab that has switched offloads off itself: then their absence is no problem.

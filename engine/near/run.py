@@ -25,23 +25,21 @@ from ..control.keepalive import (
 from ..host.cpu import assign_core_affinity
 from ..metering.sampler import Sampler
 from ..model.errors import ConnectionClosed, LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
-from ..model.events import Ended, Event, Expectation, Opened, Reason, RunEnd, Started, Warned
+from ..model.events import Ended, EndText, Event, Expectation, Opened, Reason, RunEnd, Started, Warned, WarningText
 from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
 from ..model.samples import Sample
 from ..model.socket_info import SocketInfo
-from ..model.wording import EndText, WarningText
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.peer_validation import PeerValidator
-from ..protocol.session_failure import SessionFailure
-from ..workers.commands import ConnectionOpened, SessionEvent
 from ..workers.fork_client import ForkServerLease
+from ..workers.ipc import ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from .connect import FarEnd, HandshakeResult, connect
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
-from .session_set import NearSessions
+from .session_set import NearSessions, SessionFailure
 from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0

@@ -1,4 +1,4 @@
-"""The set of sessions that a run should have open. The near end opens all of them."""
+"""The set of sessions that a run should have open, and the first one lost. The near end opens all of them."""
 
 import asyncio
 import logging
@@ -6,12 +6,14 @@ from typing import Final
 
 from ..control.connection import ControlConnection
 from ..model.errors import PeerUnreachable
+from ..model.events import EndText
 from ..model.plan import PROBE_SESSION, Direction, Settings
 from ..model.socket_info import SocketInfo
 from ..protocol.auth import RunSecret
 from ..protocol.messages import Change
-from ..workers.commands import OpenSession
+from ..workers.ipc import OpenSession
 from ..workers.pool import WorkerPool
+from ..workloads.session import CLOSED_BY_PEER
 from ..workloads.session_handshake import ConnectTarget, SessionSpec
 
 _Key = tuple[Direction, int]
@@ -116,3 +118,31 @@ class NearSessions:
             *([_PROBE] if self._has_probe else []),
             *((flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows),
         ]
+
+
+class SessionFailure:
+    """The first session that was lost, and the most precise cause reported for it.
+
+    Where one end aborts a connection, the other end sees it closed, and its own worker may report that before the
+    cause arrives.
+    """
+
+    def __init__(self) -> None:
+        self._connection: tuple[str, int, int] | None = None
+        self._why = ""
+
+    def __bool__(self) -> bool:
+        """Return whether a session was lost."""
+        return self._connection is not None
+
+    def record(self, direction: str, session: int, generation: int, reason: str) -> None:
+        """Record that a connection ended, with the reason that one end reports."""
+        connection = (direction, session, generation)
+        if self._connection is None or (connection == self._connection and self._why == CLOSED_BY_PEER):
+            self._connection, self._why = connection, reason
+
+    def __str__(self) -> str:
+        if self._connection is None:
+            return "no session was lost"
+        direction, session, _generation = self._connection
+        return EndText.SESSION_LOST.format(session=session, direction=direction, reason=self._why)

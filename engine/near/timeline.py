@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..model.events import Changed, Expectation, Sampled
+from ..model.events import Changed, Expectation, Sampled, WarningText
 from ..model.plan import SECOND_NS, Direction, Plan, Settings, sender_of
 from ..model.samples import Sample
-from ..model.wording import WarningText
 
 MIN_SETTLED_INTERVALS: Final = 7  # with fewer after the best cut, a steady rest may be chance
 _MIN_REST: Final = 3  # two rates may be alike by chance

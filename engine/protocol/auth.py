@@ -21,7 +21,7 @@ import re
 import struct
 from typing import Final
 
-from ..model.access import mac
+from ..model.peer import mac
 
 NONCE_BYTES: Final = 32
 TOKEN_BYTES: Final = 16

@@ -7,9 +7,9 @@ Impossible figures end the run; unlikely ones are a warning.
 from typing import Final
 
 from ..model.errors import RemoteProtocolError
+from ..model.events import WarningText
 from ..model.plan import SECOND_NS, End, Plan, sender_of
 from ..model.samples import Sample
-from ..model.wording import WarningText
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and `Begun` may take long to arrive

@@ -9,9 +9,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ..model.events import Changed, Ended, Event, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
+from ..model.events import (
+    Changed,
+    Ended,
+    EndText,
+    Event,
+    Expectation,
+    Opened,
+    Reason,
+    RunEnd,
+    Sampled,
+    Started,
+    Warned,
+)
 from ..model.plan import Direction, End, Plan, Settings, sender_of
-from ..model.wording import EndText
 from ..model.workload import Workload
 from .accumulators import EndSum, SampleOrder, sum_bytes
 from .confidence import Estimate

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from ..host.event_loop import call_in_thread
 from ..model.errors import PeerUnreachable
+from ..model.events import WarningText
 from ..model.peer import Peer
-from ..model.wording import WarningText
 from ..protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, decode_preamble, encode_preamble
 from .login import PortForward, is_proxied
 

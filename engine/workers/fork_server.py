@@ -35,7 +35,7 @@ from ..host.event_loop import loop_factory
 from ..model.errors import DecodeError
 from ..model.serialization import decode
 from . import worker
-from .commands import COMMANDS
+from .ipc import COMMANDS
 
 REQUEST_STRUCT: Final = struct.Struct(
     "=BIi"

@@ -17,7 +17,8 @@ from ..model.plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.latency_probe import PROBE_BYTES, PROBE_PACE_NS
-from .commands import (
+from .fork_client import ForkServerLease, WorkerProcess
+from .ipc import (
     EVENTS,
     AdoptSession,
     ApplyChange,
@@ -25,11 +26,10 @@ from .commands import (
     OpenSession,
     SessionEvent,
     StartPayload,
+    WorkerChannel,
     WorkerEvent,
     WorkerReady,
 )
-from .fork_client import ForkServerLease, WorkerProcess
-from .ipc import WorkerChannel
 
 START_DEADLINE_S: Final = 10.0
 END_DEADLINE_S: Final = 2.0

@@ -1,7 +1,7 @@
 """A worker process: hosts sessions on an event loop of its own.
 
 Forked by a fork server (fork_server.py) with the descriptors of its command channel and of the shared counters.
-It ends when the channel does, so it cannot outlive the process that asked for it. commands.py has its commands
+It ends when the channel does, so it cannot outlive the process that asked for it. ipc.py has its commands
 and events.
 """
 
@@ -20,10 +20,10 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketO
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
-from ..workloads.poller import create_poller
 from ..workloads.session import Payload, Session, SessionContext, WorkerResources
 from ..workloads.session_handshake import CrrEndpoint, SessionConfig, SessionSpec
-from .commands import (
+from ..workloads.socket_io import create_poller
+from .ipc import (
     COMMANDS,
     AdoptSession,
     ApplyChange,
@@ -34,9 +34,9 @@ from .commands import (
     ConnectionOpened,
     OpenSession,
     StartPayload,
+    WorkerChannel,
     WorkerReady,
 )
-from .ipc import WorkerChannel
 
 OPEN_DEADLINE_S: Final = 15.0  # a session that is added to a saturated link may lose its first packets
 _RECEIVE_BYTES: Final = 1 << 20

@@ -6,7 +6,7 @@ another port (crr_responder.py), which the session handshake has agreed on.
 A session that has its worker to itself runs in a thread with blocking sockets, as rr does: five system calls for
 each transaction, for one recv(2) waits for the whole response and the FIN after it (MSG_WAITALL).
 
-Several sessions share the worker's poller (poller.py): six system calls and a share of the waiting, for epoll(7)
+Several sessions share the worker's poller (socket_io.py): six system calls and a share of the waiting, for epoll(7)
 reports the FIN. Passing each connection to uvloop cost fifteen, six of them epoll_ctl(2) and two ioctl(2): libuv
 tries a descriptor out, makes it non-blocking again, and removes it before it is closed, which removes it anyway.
 The connections are SocketType, the kernel's calls and nothing else: socket.socket around it takes 1.2 µs more to
@@ -30,9 +30,8 @@ from ..model.latency_histogram import bucket_of
 from ..model.plan import SocketOptions
 from ..protocol.auth import TICKET_BYTES, Tickets
 from . import sockets
-from .poller import PEER_CLOSED
 from .session import ReceivingSession, SessionContext, WorkerResources
-from .thread_io import JOIN_TIMEOUT_S, start_thread
+from .socket_io import JOIN_TIMEOUT_S, PEER_CLOSED, start_thread
 
 _STREAM: Final = socket.SOCK_STREAM
 _IS_BORN_NONBLOCKING: Final = hasattr(socket, "SOCK_NONBLOCK")

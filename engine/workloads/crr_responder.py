@@ -5,9 +5,9 @@ endpoint accepted and passed each connection to a worker, loopback carried less 
 closes right after its response: the last segment carries the FIN, and no connection is aborted.
 
 A session that has its worker to itself is served by a thread that blocks in accept(2), five system calls for each
-transaction; several sessions are served through the worker's poller (poller.py). With TCP_DEFER_ACCEPT the request
-is there when the connection is. Where it is not, or where there is no room for the response, the connection waits
-in the poller, and no other connection waits for it.
+transaction; several sessions are served through the worker's poller (socket_io.py). With TCP_DEFER_ACCEPT the
+request is there when the connection is. Where it is not, or where there is no room for the response, the connection
+waits in the poller, and no other connection waits for it.
 """
 
 import contextlib
@@ -23,9 +23,8 @@ from socket import SocketType
 from typing import Final
 
 from ..protocol.auth import TICKET_BYTES, Tickets
-from .poller import ReadyCallback
 from .session import ReceivingSession, SessionContext, WorkerResources
-from .thread_io import JOIN_TIMEOUT_S, start_thread
+from .socket_io import JOIN_TIMEOUT_S, ReadyCallback, start_thread
 
 _NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 _RESPONSE_FLAGS: Final = _NO_WAIT | getattr(socket, "MSG_MORE", 0)  # the last segment waits for the FIN

@@ -15,7 +15,7 @@ from ..metering.shared_counters import tcp_counter_word
 from ..model.latency_histogram import bucket_of
 from ..model.plan import SECOND_NS
 from .request_response import RrRequester
-from .thread_io import SocketThread
+from .socket_io import SocketThread
 
 PROBE_BYTES: Final = 1
 PROBE_PACE_NS: Final = SECOND_NS // 100

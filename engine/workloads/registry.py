@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..model.workload import Workload
-from .fetch import FetchRequester, FetchResponder
-from .request_response import RrRequester, RrResponder
+from .request_response import FetchRequester, FetchResponder, RrRequester, RrResponder
 from .session import Session, SessionContext, WorkerResources
 from .stream import StreamReceiver, StreamSender
 

@@ -27,14 +27,13 @@ from ..metering.shared_counters import (
 from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
 from ..model.socket_info import TCP_COUNTERS
-from ..protocol.session_failure import CLOSED_BY_PEER
-from .poller import Poller
-from .thread_io import SocketThread
+from .socket_io import Poller, SocketThread
 
 # One system call sends a whole block from the same piece of memory repeatedly: a piece stays in a core's own
 # cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
 # 0.19 ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
 PIECE_BYTES: Final = 64 * 1024
+CLOSED_BY_PEER: Final = "closed by the other end"
 
 
 def _open_payload_file(block: bytes) -> int:

@@ -16,7 +16,7 @@ from typing import Final
 
 from ..model.plan import Mode
 from .session import PIECE_BYTES, ReceivingSession, SendingSession, SessionContext, WorkerResources
-from .thread_io import SocketThread
+from .socket_io import SocketThread
 
 # A sender of small blocks wakes the receiver for each block. Where a session is so fast that this many bytes take
 # but a fraction of a millisecond, poll for them saves wake-ups: at blocks of 128 KiB on loopback, threads at

@@ -18,12 +18,11 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, slot_index
-from linkgauge.engine.model.access import SharedKey
 from linkgauge.engine.model.errors import LabUnavailable, LinkgaugeError, PeerError
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import Peer, SharedKey
 from linkgauge.engine.model.plan import MAX_BLOCK_BYTES, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.workload import Workload
@@ -40,8 +39,8 @@ from linkgauge.engine.protocol.preamble import (
     PREAMBLE_BYTES,
     encode_preamble,
 )
-from linkgauge.engine.workloads.poller import create_poller
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
+from linkgauge.engine.workloads.socket_io import create_poller
 from linkgauge.engine.workloads.stream import StreamSender
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.model.access import SharedKey
 from linkgauge.engine.model.errors import PeerKeyRequired
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import Peer, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 
 DEADLINE_S = 40.0

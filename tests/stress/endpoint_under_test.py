@@ -15,8 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from linkgauge.engine.model.access import Access, SharedKey
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import Access, Peer, SharedKey
 
 _DEADLINE_S = 60.0
 LIMITS = (

@@ -24,10 +24,9 @@ from ...engine.far.listener import get_inherited_listener, listen, notify_system
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.host.debug_log import configure_debug_log
 from ...engine.host.event_loop import run
-from ...engine.model.access import SharedKey
 from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError
 from ...engine.model.limits import Limits, limit_rules
-from ...engine.model.peer import DEFAULT_PORT, Peer, is_loopback_address
+from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
 from ..services.credentials import key_from_environment, read_key_file
 from .output import emit_json, emit_json_line, emit_line, prepare_streams, print_stderr, print_stderr_json
 from .signals import handle_signals

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
-from ...engine.model.access import Access, SharedKey
 from ...engine.model.errors import InvalidKeyError, PlanError
-from ...engine.model.peer import Peer
+from ...engine.model.peer import Access, Peer, SharedKey
 from .storage import config_dir
 
 _log = logging.getLogger(__name__)

@@ -12,10 +12,9 @@ import trustme
 from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.access import Access, SharedKey
 from linkgauge.engine.model.errors import PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
 from linkgauge.engine.model.events import Reason
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.near.connect import query_host_info
 

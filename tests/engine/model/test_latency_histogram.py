@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.latency_histogram import (
     BUCKET_COUNT,
-    RELATIVE_ERROR,
     bucket_midpoint_ns,
     bucket_of,
     diff_histograms,
@@ -18,6 +17,8 @@ from linkgauge.engine.model.latency_histogram import (
 LEAST_NS, MOST_NS = 1_024, (1 << 36) - 1
 times = st.integers(LEAST_NS, MOST_NS)
 many_times = st.lists(times, min_size=1, max_size=200)
+
+RELATIVE_ERROR = 0.008
 
 
 def counted(values: list[int]) -> dict[int, int]:

@@ -1,13 +1,14 @@
-"""Addresses in text: peers, `ssh://…` without options of ssh in it, and IP addresses."""
+"""Peers: addresses in text, `ssh://…` without options of ssh in it, IP addresses, and keys."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import InvalidKeyError, PlanError
 from linkgauge.engine.model.peer import (
     DEFAULT_PORT,
     LOOPBACK,
     Peer,
+    SharedKey,
     SshSettings,
     check_port,
     is_loopback_address,
@@ -161,3 +162,21 @@ def test_an_address_is_read_without_its_scope_and_anything_else_is_an_error() ->
     assert parse_ip_address("::ffff:192.0.2.1").version == 4
     with pytest.raises(ValueError, match="does not appear to be"):
         parse_ip_address("db-02")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "short", "x" * 15, "x" * 1_025, "has a blank in it", "has\nlines-in-it-x", "schlüssel-schlüssel"]
+)
+def test_a_key_that_is_short_or_cannot_be_typed_is_refused_and_not_repeated(text: str) -> None:
+    """The error says what a key is, and never what was given."""
+    with pytest.raises(InvalidKeyError, match="16 to 1024 letters") as caught:
+        SharedKey(text)
+    assert not text or text not in str(caught.value)
+
+
+def test_a_new_key_is_usable_random_and_hidden() -> None:
+    """No two are the same, none begins like an option, and none shows in a repr."""
+    keys = [SharedKey.generate() for _ in range(20)]
+    assert len({key.reveal() for key in keys}) == 20
+    assert not any(key.reveal().startswith("-") or key.reveal() in repr(key) for key in keys)
+    assert SharedKey.generate(lambda count: "n" * count).reveal() == "k" + "n" * 24

@@ -8,7 +8,8 @@ import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Settings
 from linkgauge.engine.model.socket_info import SocketInfo
-from linkgauge.engine.near.session_set import NearSessions
+from linkgauge.engine.near.session_set import NearSessions, SessionFailure
+from linkgauge.engine.workloads.session import CLOSED_BY_PEER
 
 TOKEN = "00" * 16
 
@@ -77,3 +78,19 @@ async def test_a_session_that_cannot_be_opened_ends_the_wait_for_the_first_ones(
     with pytest.raises(PeerUnreachable, match="refused"):
         await task
     assert not recorder.sessions.fail_opening("later")
+
+
+def test_the_first_lost_session_is_reported_with_the_reason_of_the_end_that_knows_it() -> None:
+    """That it was closed is heard of first as often as not; what happens to others then is no reason."""
+    loss = SessionFailure()
+    assert not loss
+    loss.record("out", 2, 1, CLOSED_BY_PEER)
+    assert loss
+    assert str(loss) == "session 2 out was lost: closed by the other end"
+    loss.record("out", 1, 1, "reset")
+    loss.record("out", 2, 0, "another connection")
+    assert str(loss).endswith(CLOSED_BY_PEER)
+    loss.record("out", 2, 1, "no port is left")
+    loss.record("out", 2, 1, CLOSED_BY_PEER)
+    loss.record("out", 2, 1, "another reason")
+    assert str(loss) == "session 2 out was lost: no port is left"

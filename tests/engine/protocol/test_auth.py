@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.access import AuthContext, SharedKey, mac
 from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.peer import AuthContext, SharedKey, mac
 from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.auth import (
     FAR_ROLE,

@@ -1,4 +1,4 @@
-"""The command channel: messages and descriptors arrive in order, and both ends notice its end."""
+"""The command channel: each command, event and descriptor arrives in order, and both ends notice its end."""
 
 import asyncio
 import os
@@ -8,8 +8,27 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import pytest
-from linkgauge.engine.model.serialization import make_printable
-from linkgauge.engine.workers.ipc import WorkerChannel
+from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
+from linkgauge.engine.model.serialization import decode, encode, make_printable
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.workers.ipc import (
+    COMMANDS,
+    EVENTS,
+    AdoptSession,
+    ApplyChange,
+    Command,
+    Configure,
+    ConnectionFailed,
+    ConnectionLost,
+    ConnectionOpened,
+    OpenSession,
+    StartPayload,
+    WorkerChannel,
+    WorkerEvent,
+    WorkerReady,
+)
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
 
 T = TypeVar("T")
 
@@ -220,3 +239,28 @@ async def test_a_channel_closed_by_its_own_callback_delivers_no_more() -> None:
         socket.send_fds(theirs, [b'{"type":"Bye","fd":true}\n'], [extra.fileno()])
         await soon(done.wait())
     assert received == [Bye()]
+
+
+SPEC = SessionSpec(Direction.IN, 3, 1, 65_536, "00" * 16)
+SAMPLES: tuple[Command | WorkerEvent, ...] = (
+    Configure(End.FAR, 1, 2, Mode.COPY, SocketOptions(), Workload.RR, 3, 4, 5, 6, (0, 1), shares_core=True),
+    OpenSession(SPEC, ConnectTarget.from_address("00" * 16, ("::1", 5820, 0, 0))),
+    AdoptSession(SPEC),
+    StartPayload(),
+    ApplyChange(Settings(Direction.DUPLEX, 4), 2, 1),
+    WorkerReady(),
+    ConnectionOpened(SocketInfo(End.FAR, Direction.IN, 3, "cubic", None, None, None, None, None)),
+    ConnectionFailed(Direction.IN, 3, 1, "no answer in time"),
+    ConnectionLost(Direction.IN, 3, 1, "the other end closed it"),
+)
+
+
+@pytest.mark.parametrize("message", SAMPLES, ids=lambda message: type(message).__name__)
+def test_each_command_and_event_arrives_as_it_was_sent(message: Command | WorkerEvent) -> None:
+    """A field that JSON cannot carry would fail in a worker only."""
+    assert decode(type(message), encode(message)) == message
+
+
+def test_every_kind_is_in_its_table() -> None:
+    """The channel decodes by these tables."""
+    assert {type(message) for message in SAMPLES} == {*COMMANDS, *EVENTS}

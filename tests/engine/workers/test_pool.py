@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import WorkerError
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
-from linkgauge.engine.workers.commands import AdoptSession
+from linkgauge.engine.workers.ipc import AdoptSession
 from linkgauge.engine.workers.pool import WorkerPool
 from linkgauge.engine.workloads.session_handshake import SessionSpec
 

@@ -10,7 +10,7 @@ from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED
-from linkgauge.engine.workers.commands import (
+from linkgauge.engine.workers.ipc import (
     EVENTS,
     AdoptSession,
     ApplyChange,
@@ -19,10 +19,10 @@ from linkgauge.engine.workers.commands import (
     ConnectionLost,
     ConnectionOpened,
     StartPayload,
+    WorkerChannel,
     WorkerEvent,
     WorkerReady,
 )
-from linkgauge.engine.workers.ipc import WorkerChannel
 from linkgauge.engine.workers.worker import Worker
 from linkgauge.engine.workloads.session_handshake import SessionSpec
 

@@ -10,8 +10,8 @@ from linkgauge.engine.model.plan import Mode, SocketOptions
 from linkgauge.engine.protocol.auth import Tickets
 from linkgauge.engine.workloads.crr_requester import CrrRequester
 from linkgauge.engine.workloads.crr_responder import CrrResponder, open_listener
-from linkgauge.engine.workloads.poller import create_poller
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
+from linkgauge.engine.workloads.socket_io import create_poller
 
 SECRET = bytes(range(32))
 

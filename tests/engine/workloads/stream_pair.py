@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.plan import Direction, Mode
-from linkgauge.engine.workloads.poller import create_poller
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
+from linkgauge.engine.workloads.socket_io import create_poller
 from linkgauge.engine.workloads.stream import StreamReceiver, StreamSender
 
 from ..tcp_pair import pair

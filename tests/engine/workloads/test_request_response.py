@@ -1,4 +1,4 @@
-"""The rr workload between two ends on loopback."""
+"""The workloads rr and fetch between two ends on loopback."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.plan import Direction, End, Mode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 
@@ -35,6 +35,19 @@ async def test_requests_of_any_size_are_answered_in_any_number(
     """One byte or megabytes, one in flight or a thousand: no deadlock, and whole answers."""
     sizes = {"request_bytes": request_bytes, "response_bytes": response_bytes, "burst": burst}
     recorded = await record(plan_of(Workload.RR, Direction.DUPLEX, **sizes), far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    total = replay(recorded.events).summary().measured.total
+    assert total
+    assert total.transactions
+
+
+Recorder = Callable[..., Any]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+async def test_a_fetch_moves_payload_in_each_mode(far_end: Peer, record: Recorder, mode: Mode) -> None:
+    """Copy, sendfile and discard carry the same answers."""
+    recorded = await record(plan_of(Workload.FETCH, mode=mode, block_bytes=100_000), far_end)
     assert recorded.end.reason is Reason.COMPLETED
     total = replay(recorded.events).summary().measured.total
     assert total

@@ -5,8 +5,7 @@ import socket
 
 import pytest
 from linkgauge.engine.model.plan import Direction, Mode
-from linkgauge.engine.protocol.session_failure import CLOSED_BY_PEER
-from linkgauge.engine.workloads.session import PIECE_BYTES, Payload
+from linkgauge.engine.workloads.session import CLOSED_BY_PEER, PIECE_BYTES, Payload
 
 from .stream_pair import StreamPair
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.access import Access, SharedKey
 from linkgauge.engine.model.errors import InvalidKeyError, PlanError
-from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.model.peer import LOOPBACK, Access, Peer, SharedKey
 from linkgauge.tui.services.credentials import key_from_environment, read_fingerprint, read_key_file, with_access
 
 DB = Peer("db-02")

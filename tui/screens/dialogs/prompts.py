@@ -10,9 +10,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from ....engine.model.access import SharedKey
 from ....engine.model.errors import InvalidKeyError, PlanError
-from ....engine.model.peer import Peer
+from ....engine.model.peer import Peer, SharedKey
 from ....engine.model.serialization import make_printable
 from ...widgets.common.typed_input import TextField
 from ..base_screen import Dialog

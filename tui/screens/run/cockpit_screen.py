@@ -16,8 +16,7 @@ from textual.binding import BindingType
 from textual.widgets import Footer
 from textual.worker import Worker, WorkerState
 
-from ....engine.model.access import SharedKey
-from ....engine.model.peer import Peer
+from ....engine.model.peer import Peer, SharedKey
 from ....engine.model.plan import Plan
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset

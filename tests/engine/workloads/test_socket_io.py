@@ -1,12 +1,12 @@
-"""Pollers: callbacks for ready descriptors, by an epoll or by the event loop."""
+"""Callbacks for ready descriptors, by an epoll or by the event loop; and threads that own a socket."""
 
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
-from linkgauge.engine.workloads import poller as poller_module
-from linkgauge.engine.workloads.poller import Poller, create_poller
+from linkgauge.engine.workloads import socket_io
+from linkgauge.engine.workloads.socket_io import Poller, SocketThread, create_poller
 
 DEADLINE_S = 10.0
 
@@ -15,7 +15,7 @@ DEADLINE_S = 10.0
 async def poller(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Poller]:
     """Give each kind of poller."""
     if request.param == "event loop":
-        monkeypatch.delattr(poller_module.select, "epoll")
+        monkeypatch.delattr(socket_io.select, "epoll")
     result = create_poller()
     yield result
     result.close()
@@ -91,3 +91,59 @@ async def test_a_callback_may_unwatch_another_ready_descriptor(
     await until(lambda: calls)
     await asyncio.sleep(0)
     assert len(calls) == 1
+
+
+async def test_a_socket_comes_back_non_blocking(sockets: tuple[socket.socket, socket.socket]) -> None:
+    """It is blocking in the thread only."""
+    ours, theirs = sockets
+    resumed = asyncio.Event()
+    ours.setblocking(False)
+    timeouts: list[float | None] = []
+
+    def body() -> bool:
+        timeouts.append(ours.gettimeout())
+        return ours.recv(1) == b"x"
+
+    SocketThread(ours, body, resumed.set, lambda _error: pytest.fail("the connection was not lost"))
+    theirs.send(b"x")
+    async with asyncio.timeout(DEADLINE_S):
+        await resumed.wait()
+    assert timeouts == [None]
+    assert ours.gettimeout() == 0.0
+
+
+@pytest.mark.parametrize("failure", [None, OSError(5, "a reason")])
+async def test_the_end_of_a_connection_is_reported_with_its_error(
+    sockets: tuple[socket.socket, socket.socket], failure: OSError | None
+) -> None:
+    """None for an orderly end."""
+    ours, theirs = sockets
+    lost: asyncio.Future[OSError | None] = asyncio.get_running_loop().create_future()
+
+    def body() -> bool:
+        if failure is not None:
+            raise failure
+        return bool(ours.recv(1))
+
+    SocketThread(ours, body, lambda: pytest.fail("the connection has ended"), lost.set_result)
+    theirs.close()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await lost is failure
+
+
+async def test_a_stopped_thread_calls_neither_callback(sockets: tuple[socket.socket, socket.socket]) -> None:
+    """It was blocked in recv(2), which shutdown(2) wakes."""
+    ours, _theirs = sockets
+    calls: list[str] = []
+    ended: list[bool] = []
+
+    def body() -> bool:
+        ended.append(ours.recv(1) == b"")
+        return False
+
+    thread = SocketThread(ours, body, lambda: calls.append("resume"), lambda _error: calls.append("lost"))
+    thread.stop()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert ended == [True]
+    assert calls == []
