@@ -21,7 +21,7 @@ ifdef ARGS
 else
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal $(EVERY) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
-	$(BIN)/python -m pytest -q $(EVERY) -m alone
+	$(BIN)/python -m pytest -q $(EVERY) -m alone $$(grep -rlE "mark\.alone" tests --include="test_*.py")
 endif
 
 test-every: EVERY := --every

@@ -11,21 +11,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.host.debug_log import LOG_VARIABLE
+
+from ..command_line import CommandResult, carry_out
 
 DEADLINE_S = 40.0
+# Commands that need no process of their own: they enter no namespace, serve nobody and set no log up.
+_WITHOUT_PROCESS = {"check", "presets", "run", "runs"}
+_UNSET = ("FORCE_COLOR", "NO_COLOR", "COLUMNS")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a command said, and how it ended."""
-
-    status: int
-    out: str
-    err: str
+class Answer(CommandResult):
+    """The result of a command that may have printed a document."""
 
     @property
     def document(self) -> Any:
@@ -39,7 +42,7 @@ class CommandLine:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self.environment = {
-            **{k: v for k, v in os.environ.items() if k not in {"FORCE_COLOR", "NO_COLOR", "COLUMNS"}},
+            **{name: value for name, value in os.environ.items() if name not in _UNSET},
             "LINKGAUGE_DATA_DIR": str(data_dir),
             "PYTHONWARNINGS": "error",
         }
@@ -65,9 +68,23 @@ class CommandLine:
         assert "Traceback" not in answer.err, answer.err
         return answer
 
-    def __call__(self, *arguments: object, **options: Any) -> Answer:
-        """Carry a command out."""
+    def in_process(self, *arguments: object, **options: Any) -> Answer:
+        """Carry a command out in a process of its own."""
         return self.finish(self.start(*arguments, **options))
+
+    def __call__(self, *arguments: object, **options: Any) -> Answer:
+        """Carry a command out: in this process, where it can be."""
+        words = tuple(map(str, arguments))
+        environment = options.get("env", self.environment)
+        if not words or words[0] not in _WITHOUT_PROCESS or options.keys() - {"env"} or LOG_VARIABLE in environment:
+            return self.in_process(*words, **options)
+        changed = {name: value for name, value in environment.items() if os.environ.get(name) != value}
+        with pytest.MonkeyPatch.context() as patch:
+            for name in os.environ.keys() - environment.keys():
+                patch.delenv(name)
+            result = carry_out(words, changed)
+        # As a pipe that is read as text.
+        return Answer(result.status, *(text.replace("\r\n", "\n") for text in (result.out, result.err)))
 
     def close(self) -> None:
         """End and reap everything."""
@@ -86,25 +103,27 @@ def linkgauge(tmp_path: Path) -> Iterator[CommandLine]:
     command_line.close()
 
 
+def _start_endpoint(linkgauge: CommandLine, *options: str) -> tuple[subprocess.Popen[str], str]:
+    arguments = ("--bind", "127.0.0.1", "--port", "0", *options)
+    process = linkgauge.start("endpoint", *arguments, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith("listening on 127.0.0.1:"), line
+    return process, line.removeprefix("listening on ").strip()
+
+
 @pytest.fixture
 def start_endpoint(linkgauge: CommandLine) -> Callable[..., tuple[subprocess.Popen[str], str]]:
     """Give a function that starts a far end and returns its process and its `HOST:PORT`."""
-
-    def start(*options: str) -> tuple[subprocess.Popen[str], str]:
-        arguments = ("--bind", "127.0.0.1", "--port", "0", *options)
-        process = linkgauge.start("endpoint", *arguments, stderr=subprocess.DEVNULL)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("listening on 127.0.0.1:"), line
-        return process, line.removeprefix("listening on ").strip()
-
-    return start
+    return partial(_start_endpoint, linkgauge)
 
 
-@pytest.fixture
-def far_end(start_endpoint: Callable[..., tuple[subprocess.Popen[str], str]]) -> str:
-    """Give the `HOST:PORT` of a far end in a process of its own."""
-    return start_endpoint()[1]
+@pytest.fixture(scope="module")
+def far_end(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the `HOST:PORT` of a far end in a process of its own, which serves all tests of a module."""
+    command_line = CommandLine(tmp_path_factory.mktemp("far_end"))
+    yield _start_endpoint(command_line)[1]
+    command_line.close()
 
 
 class SilentServer:

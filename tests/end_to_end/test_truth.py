@@ -233,41 +233,68 @@ def test_a_stream_fills_the_queue_before_a_slow_line_and_the_probe_sees_it() -> 
     assert document["measured"]["out"]["transactions_s"] is None
 
 
-def lab_check(*arguments: str) -> tuple[int, Any]:
-    """Return the exit status and the document of a check in a lab."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "linkgauge", "lab", *arguments, "--check", "--json", "--", "--seconds", "2"],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+LAB = (sys.executable, "-P", "-m", "linkgauge", "lab")
+CHECKS = {
+    "as it should be": ("100mb-fd",),
+    "ten per cent slow": ("100mb-fd", "--slow", "10"),
+    "wrong MTU": ("atm155-9180", "--wrong-mtu", "1500"),
+}
 
 
-@pytest.mark.usefixtures("bench")
-def test_a_link_that_is_as_it_should_be_passes() -> None:
-    """The check in a lab, as a person runs it."""
-    status, document = lab_check("100mb-fd")
+@pytest.fixture(scope="module")
+def checks(bench: Bench) -> dict[str, tuple[int, Any]]:
+    """Give exit status and document of checks in labs of their own, at the same time, as a person runs them."""
+    started = {
+        name: subprocess.Popen(
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "linkgauge",
+                "lab",
+                *arguments,
+                "--check",
+                "--json",
+                "--",
+                "--seconds",
+                "2",
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name, arguments in CHECKS.items()
+    }
+    results: dict[str, tuple[int, Any]] = {}
+    for name, process in started.items():
+        try:
+            out, err = process.communicate(timeout=DEADLINE_S)
+        finally:
+            process.kill()
+        assert out, err
+        results[name] = process.returncode, json.loads(out)
+    return results
+
+
+def test_a_link_that_is_as_it_should_be_passes(checks: dict[str, tuple[int, Any]]) -> None:
+    """The exit status is 0."""
+    status, document = checks["as it should be"]
     assert (status, document["verdict"]) == (0, "pass")
 
 
-@pytest.mark.usefixtures("bench")
-def test_a_link_that_is_ten_per_cent_slow_is_short() -> None:
+def test_a_link_that_is_ten_per_cent_slow_is_short(checks: dict[str, tuple[int, Any]]) -> None:
     """With exit status 1, for scripts."""
-    status, document = lab_check("100mb-fd", "--slow", "10")
+    status, document = checks["ten per cent slow"]
     assert (status, document["verdict"]) == (1, "short")
     assert document["measured"]["out"]["mbit_s"] == pytest.approx(90 * 1448 / 1538, rel=0.01)
 
 
-@pytest.mark.usefixtures("bench")
-def test_a_link_with_a_wrong_mtu_is_named_as_such() -> None:
+def test_a_link_with_a_wrong_mtu_is_named_as_such(checks: dict[str, tuple[int, Any]]) -> None:
     """Both MTUs are, and which end has which."""
-    _status, document = lab_check("atm155-9180", "--wrong-mtu", "1500")
-    told = [text for text in document["warnings"] if text.startswith("MTU: ")]
-    assert len(told) == 1
-    assert "near near0 has 9180, far far0 has 1500" in told[0]
+    _status, document = checks["wrong MTU"]
+    warnings = [text for text in document["warnings"] if text.startswith("MTU: ")]
+    assert len(warnings) == 1
+    assert "near near0 has 9180, far far0 has 1500" in warnings[0]
 
 
 @pytest.mark.usefixtures("bench")

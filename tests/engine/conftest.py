@@ -21,9 +21,12 @@ def _descriptors() -> set[str]:
     return {f"{fd.name} {fd.readlink()}" for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def no_descriptor_leaks() -> Iterator[None]:
-    """Fail a test that leaves sockets or blocks of shared memory open."""
+    """Fail a module whose tests leave sockets or blocks of shared memory open.
+
+    Searching for garbage around each test took 20 ms, longer than most: 11 of the 20 s of the protocol's tests.
+    """
     if not Path("/proc/self/fd").is_dir():
         yield
         return

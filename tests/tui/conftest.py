@@ -1,8 +1,6 @@
 """Fixtures of the tests of the app and of the command line."""
 
-import io
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,27 +8,19 @@ import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.cli.main import run_command_line
 
+from ..command_line import carry_out
 from .app_driver import ScriptedServices
 from .scripted_run import store_run
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a function that runs a command line in this process: a separate one would take a second."""
+def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that runs a command line in this process."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-        with monkeypatch.context() as patch:
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            patch.setattr(sys, "stdin", io.StringIO())
-            patch.setattr(sys, "stdout", out)
-            patch.setattr(sys, "stderr", err)
-            status = run_command_line(arguments)
-        texts = [stream.buffer.getvalue().decode() for stream in (out, err) if not stream.flush()]
-        return subprocess.CompletedProcess(arguments, status, *texts)
+        result = carry_out(arguments, environment)
+        return subprocess.CompletedProcess(arguments, result.status, result.out, result.err)
 
     return run
 
