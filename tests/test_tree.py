@@ -13,6 +13,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/interfaces": "protocols without code",
     "tui/report/plots": "matplotlib figures: tests/tui/report/test_run_page.py and test_sweep_page.py check them in their pages",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
+    "tui/cli/option_groups": "option declarations: tests/tui/cli/test_main.py (wrong command lines)",
     "tui/cli/run_test": "a whole run: tests/end_to_end/test_command_line.py",
     "tui/cli/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",
     "tui/cli/terminal_app": "tests/end_to_end/test_terminal.py, tests/tui/screens/sweep/test_sweep_screen.py",
