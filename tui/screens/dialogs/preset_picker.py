@@ -48,6 +48,8 @@ class PresetPicker(ModalScreen[Preset | None]):
         Binding("down", "move('cursor_down', 'scroll_down')", show=False, priority=True),
         Binding("pageup", "move('page_up', 'page_up')", show=False, priority=True),
         Binding("pagedown", "move('page_down', 'page_down')", show=False, priority=True),
+        Binding("home", "go_to_end('home')", show=False, priority=True),
+        Binding("end", "go_to_end('end')", show=False, priority=True),
     ]
     DEFAULT_CSS = """
     PresetPicker {
@@ -142,6 +144,13 @@ class PresetPicker(ModalScreen[Preset | None]):
         else:
             self._filter_soon.flush()
             getattr(self._list, f"action_{in_list}")()
+
+    def action_go_to_end(self, end: str) -> None:
+        """Scroll the sheet to its home or end in reading mode; else move in the filter."""
+        if self.has_class("-reading"):
+            getattr(self._sheet, f"action_scroll_{end}")()
+        else:
+            getattr(self.query_one(Input), f"action_{end}")()
 
     def action_read(self) -> None:
         """Switch between the list and the sheet."""

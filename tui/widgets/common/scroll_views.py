@@ -188,7 +188,7 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
 LineLayout = Callable[[int], Sequence[Content]]
 
 
-class TextPage(StyledWidget, ScrollView):
+class TextPage(StyledWidget, ScrollView, can_focus=True):
     """Shows a Rich renderable, or the lines that a function returns for a width."""
 
     DEFAULT_CSS = """

@@ -6,6 +6,7 @@ import pytest
 from linkgauge.tui.actions import ACTIONS, ScreenKind
 from linkgauge.tui.screens.dialogs.help import HelpScreen
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
+from linkgauge.tui.widgets.common.scroll_views import TextPage
 
 both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
@@ -21,3 +22,31 @@ async def test_the_help_keys_explain_every_key(world: Any, size: tuple[int, int]
         assert all(action.help in said for action in of_the_app)
         await cockpit.press("escape")
         assert isinstance(cockpit.app.screen, CockpitScreen)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10)], ids=["80x24", "40x10"])
+async def test_keys_scroll_the_help_to_its_last_line_and_back(world: Any, size: tuple[int, int]) -> None:
+    """Arrows go by a line, page up and page down by a page, home and end to the ends."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("f1")
+        page = cockpit.app.screen.query_one(TextPage)
+        lines = [line.plain.split() for line in cockpit.app.screen._lines(page.scrollable_content_region.width)]
+
+        def is_in_view(words: list[str]) -> bool:
+            return any(line.split()[1 : len(words) + 1] == words for line in cockpit.text().splitlines())
+
+        assert is_in_view(lines[0])
+        assert not is_in_view(lines[-1])
+        await cockpit.press("end")
+        assert is_in_view(lines[-1])
+        await cockpit.press("home")
+        assert is_in_view(lines[0])
+        await cockpit.press("down")
+        assert page.scroll_y == 1
+        await cockpit.press("up")
+        assert page.scroll_y == 0
+        pages = len(lines) // page.scrollable_content_region.height + 1
+        await cockpit.press(*["pagedown"] * pages)
+        assert is_in_view(lines[-1])
+        await cockpit.press(*["pageup"] * pages)
+        assert is_in_view(lines[0])
