@@ -24,8 +24,6 @@ from .rendering.charset import CharacterFilter, translation_table
 from .rendering.diff_compositor import DiffApp
 from .rendering.styles import MONOCHROME
 from .screens.base_screen import ActionScreen
-from .screens.dialogs.prompts import SecretPrompt
-from .screens.dialogs.settings import SettingsScreen
 from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 from .services.user_presets import problem_lines
 from .text.numbers import sanitize
@@ -91,6 +89,8 @@ class BaseApp(DiffApp):
 
     def action_settings(self) -> None:
         """Edit the preferences; they apply at once and are saved when the dialog closes."""
+        from .screens.dialogs.settings import SettingsScreen
+
         self.push_screen(SettingsScreen(self.preferences, self.apply, self._problems), self._save_if_changed)
 
     def _save_if_changed(self, _answer: None) -> None:
@@ -177,6 +177,8 @@ class LinkgaugeApp(BaseApp):
 
     async def ask(self, question: str) -> str | None:
         """Show a question of ssh and return the answer; None if the person gives none."""
+        from .screens.dialogs.prompts import SecretPrompt
+
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
         def resolve(text: str | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ...engine.host.event_loop import run
-from ...engine.model.errors import PlanError, RunLogError
+from ...engine.model.errors import LinkgaugeError, PlanError, RunLogError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
@@ -214,10 +214,8 @@ async def _run_app(
     async def ask(question: str) -> str | None:
         return await app.ask(question)
 
-    # The fork server starts while the app waits for its first key.
-    async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends:
-        if peer.is_loopback:
-            await far_ends.get_far_end(peer)
+    # The fork server and the endpoint of loopback start while the app draws its first frame.
+    async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
         backend = AppBackend(log, far_ends, notices, selection)
         app = LinkgaugeApp(
             catalog,
@@ -240,6 +238,23 @@ async def _run_app(
             # Textual cancels its workers and does not wait for them.
             await backend.wait_until_idle(_IDLE_TIMEOUT_S)
         return app.return_code or 0
+
+
+@asynccontextmanager
+async def _warm_up(far_ends: FarEndKeeper, peer: Peer) -> AsyncGenerator[None]:
+    """Start the endpoint of loopback in the background; the first run reports why it cannot start."""
+
+    async def start() -> None:
+        with suppress(LinkgaugeError):
+            await far_ends.get_far_end(peer)
+
+    task = asyncio.create_task(start()) if peer.is_loopback else None
+    try:
+        yield
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from textual.screen import ModalScreen, Screen
 from ..actions import ScreenKind
 from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
-from .dialogs.help import HelpScreen
 
 T = TypeVar("T")
 
@@ -34,6 +33,8 @@ class ActionScreen(DiffScreen):
 
     def action_help(self) -> None:
         """Explain every key."""
+        from .dialogs.help import HelpScreen
+
         app_of(self).push_screen(HelpScreen())
 
     async def action_settings(self) -> None:

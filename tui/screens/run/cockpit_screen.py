@@ -2,7 +2,8 @@
 
 A background task iterates the run and only posts messages. The handlers here update CockpitState, which owns all
 state, and pass one CockpitSnapshot at a time to the widgets. Every event changes the state; the rate at which the
-screen is drawn is bounded.
+screen is drawn is bounded. Dialogs and other screens are imported by the keys that open them: their import would
+make the first frame 40 ms later.
 """
 
 import logging
@@ -38,12 +39,6 @@ from ...state.live_readings import LiveReadings
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
 from ..base_screen import InstrumentScreen, app_of
-from ..dialogs.export import prompt_export
-from ..dialogs.peer_picker import PeerPicker
-from ..dialogs.preset_picker import PresetPicker
-from ..dialogs.prompts import TextPrompt, validate_key
-from ..history.history_screen import HistoryScreen
-from ..sweep.sweep_screen import open_new_sweep
 from .background_tasks import (
     EventArrived,
     FarAnswered,
@@ -156,6 +151,7 @@ class CockpitScreen(InstrumentScreen):
 
     def _prompt_for_key(self, peer: Peer) -> None:
         """Ask the person for the key of a peer, then query the peer with it."""
+        from ..dialogs.prompts import TextPrompt, validate_key
 
         def use_key(text: str | None) -> None:
             if text is not None:
@@ -296,6 +292,7 @@ class CockpitScreen(InstrumentScreen):
 
     def action_presets(self) -> None:
         """Choose another preset."""
+        from ..dialogs.preset_picker import PresetPicker
 
         def use_preset(preset: Preset | None) -> None:
             if preset is None:
@@ -310,6 +307,8 @@ class CockpitScreen(InstrumentScreen):
 
     def action_peer(self) -> None:
         """Choose another far end, then query it."""
+        from ..dialogs.peer_picker import PeerPicker
+
         if self._refuse_if_busy("Stop the run first, then connect to another peer."):
             return
 
@@ -332,11 +331,15 @@ class CockpitScreen(InstrumentScreen):
 
     def action_export(self) -> None:
         """Export the last run, if it has ended, or a picture of the screen."""
+        from ..dialogs.export import prompt_export
+
         run_id = self.state.run_id
         prompt_export(self, [] if run_id is None or self.state.is_busy else [run_id], self._services.export)
 
     def action_history(self) -> None:
         """Open the history."""
+        from ..history.history_screen import HistoryScreen
+
         services, history = self._services, self._services.history
         if history is None:
             self.notify("There is no run log: runs are not kept.", severity="warning", markup=False)
@@ -345,6 +348,8 @@ class CockpitScreen(InstrumentScreen):
 
     def action_sweep(self) -> None:
         """Open the form of a new sweep."""
+        from ..sweep.sweep_screen import open_new_sweep
+
         sweeps = self._services.sweeps
         if sweeps is None:
             self.notify("There is no run log: a sweep could not be kept.", severity="warning", markup=False)
