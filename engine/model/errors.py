@@ -52,6 +52,8 @@ class PlanError(LinkgaugeError):
     def __init__(self, field: str, value: object, allowed: str) -> None:
         super().__init__(f"{field}: {value} is not possible; {allowed}")
         self.field = field
+        self.value = value
+        self.allowed = allowed
 
 
 class InvalidLimitError(LinkgaugeError):

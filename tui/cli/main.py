@@ -14,15 +14,16 @@ from typer.exceptions import TyperException
 
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log
-from ...engine.model.errors import LinkgaugeError
+from ...engine.model.errors import LinkgaugeError, PlanError
 from .command_groups import AppGroup
 from .commands import ceiling, lab, presets, runs, sweep
 from .commands.app import open_app
 from .commands.endpoint import endpoint
 from .commands.run import check, run
-from .exit_status import error_exit_status
+from .exit_status import USAGE_ERROR, error_exit_status
 from .option_groups import with_options
 from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, print_stderr
+from .usage_errors import plan_error_text, typer_error_text
 
 EPILOG: Final = (
     "PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the far end there, and nothing is "
@@ -87,8 +88,11 @@ def run_command_line(arguments: Sequence[str]) -> int:
     try:
         status: object = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except TyperException as error:
-        _print_usage_error(error)
+        print_stderr(typer_error_text(error))
         return error.exit_code
+    except PlanError as error:
+        print_stderr(plan_error_text(error))
+        return USAGE_ERROR
     except LinkgaugeError as error:
         print_stderr(str(error))
         return error_exit_status(error)
@@ -99,10 +103,3 @@ def run_command_line(arguments: Sequence[str]) -> int:
         print_stderr(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 3
     return status if isinstance(status, int) else 0
-
-
-def _print_usage_error(error: TyperException) -> None:
-    """Print the error, and the command that shows the help."""
-    context = getattr(error, "ctx", None)
-    path: str = PROGRAM if context is None else context.command_path
-    print_stderr(f"{error.format_message()}\nTry: {path} --help")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ...engine.model.errors import UsageError
-from ...engine.model.peer import Peer, check_port
+from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
 from .option_groups import option
+from .usage_errors import join_choices
 
 if TYPE_CHECKING:
     from ...presets.wire import Variant
@@ -45,7 +46,7 @@ def _parse_workload(name: str) -> Workload:
     try:
         return workload_named(name)
     except ValueError:
-        raise typer.BadParameter(f"'{name}' is not a workload; give {' or '.join(all_workloads())}") from None
+        raise typer.BadParameter(f"'{name}' is invalid; give {join_choices(all_workloads())}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,14 +397,10 @@ class SshOptions:
         ssh = replace(
             peer.ssh,
             command=self.ssh_command,
-            data_port=None if self.data_port is None else _parse_port(self.data_port),
+            data_port=None if self.data_port is None else parsing.data_port(self.data_port),
             is_data_tunneled=self.via_ssh,
         )
         return replace(peer, ssh=ssh)
-
-
-def _parse_port(text: str) -> int:
-    return check_port(parsing.integer(text, "data port", "give a number from 1 to 65535"))
 
 
 @dataclass(frozen=True, slots=True)

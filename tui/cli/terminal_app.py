@@ -2,11 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from ...engine.host.event_loop import run
 from ...engine.model.errors import LinkgaugeError, PlanError, RunLogError
@@ -119,28 +119,16 @@ class AppBackend:
         return export_runs(self._log, run_ids, form, path)
 
 
-class StartGroupedRun(Protocol):
-    """A function that opens a run of a group; see AppBackend.start_run."""
-
-    def __call__(
-        self,
-        plan: Plan,
-        preset: Preset | None,
-        peer: Peer,
-        *,
-        group: str | None = None,
-        variant: Variant | None = None,
-    ) -> AbstractAsyncContextManager[RunSession]:
-        """Return the context of a run."""
-        ...
+StartRun = Callable[..., AbstractAsyncContextManager[RunSession]]
+"""A function like `AppBackend.start_run`."""
 
 
 class StoredSweeps:
     """The sweeps of the app: stored, found, run and reported; implements interfaces.Sweeps."""
 
-    def __init__(self, log: RunLog, start: StartGroupedRun, selection: PresetSelection) -> None:
+    def __init__(self, log: RunLog, start_run: StartRun, selection: PresetSelection) -> None:
         self._log = log
-        self._start = start
+        self._start_run = start_run
         self._selection = selection
         self._variants: dict[str, Variant] = {}
 
@@ -165,7 +153,7 @@ class StoredSweeps:
     ) -> AbstractAsyncContextManager[RunSession]:
         """Return the context of the run of one point."""
         variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
-        return self._start(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
+        return self._start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
 
     def write_report(self, sweep: Sweep, path: Path) -> Path:
         """Write the HTML page of a sweep in a separate process; return its path."""

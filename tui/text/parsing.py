@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from ...engine.model.errors import PlanError
-from ...engine.model.peer import Peer, check_port, is_ssh_address
-from ...engine.model.plan import MAX_CORES, MAX_SESSIONS, SECOND_NS, Direction
+from ...engine.model.peer import Peer, is_ssh_address
+from ...engine.model.plan import MAX_CORES, MAX_PORT, MAX_SESSIONS, SECOND_NS, Direction
 from ...engine.results.sweep import MAX_POINTS
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 
@@ -177,8 +177,19 @@ def sessions(text: str) -> int:
 
 def listening_port(text: str) -> int:
     """Parse the port to listen on; 0 stands for any free one."""
-    port = integer(text, "port", "give a number from 1 to 65535, or 0 for a free one")
-    return port if port == 0 else check_port(port)
+    return _port(text, "--port", 0, "give a number from 1 to 65535, or 0 for a free one")
+
+
+def data_port(text: str) -> int:
+    """Parse the port of the data connections."""
+    return _port(text, "--data-port", 1, "give a number from 1 to 65535")
+
+
+def _port(text: str, field: str, lowest: int, allowed: str) -> int:
+    port = integer(text, field, allowed)
+    if not lowest <= port <= MAX_PORT:
+        raise PlanError(field, port, allowed)
+    return port
 
 
 def cores(text: str) -> tuple[int, ...]:

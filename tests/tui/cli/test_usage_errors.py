@@ -1,0 +1,82 @@
+"""Texts of wrong command lines: the option as typed, what is wrong, what would be right; no library's own words."""
+
+import pytest
+from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.cli.usage_errors import join_choices, nearest_command
+
+LIBRARY_WORDS = (
+    "Value error",
+    "Input should",
+    "valid integer",
+    "None",
+    "True",
+    "Errno",
+    "Traceback",
+    "(s)",
+    "Enum",
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "loopback", "--direction", "both"], "--direction 'both' is invalid; give out, in or duplex"),
+        (["run", "loopback", "--mode", "fast"], "--mode 'fast' is invalid; give copy, sendfile or discard"),
+        (["run", "loopback", "--workload", "x"], "--workload 'x' is invalid; give stream, rr, crr or fetch"),
+        (["runs", "list", "--verdict", "no"], "--verdict 'no' is invalid; give pass, short, fail or none"),
+        (["lab", "gbe-fd-1500", "--slow", "x"], "--slow 'x' is invalid; give a number"),
+        (["lab", "gbe-fd-1500", "--seed", "1.5"], "--seed '1.5' is invalid; give a whole number"),
+        (["run", "loopback", "-t", "0.1"], "--seconds 0.1 s is invalid; a run lasts 0.5 s"),
+        (["run", "loopback", "-P", "0"], "--sessions 0 is invalid; a run has 1 to 128"),
+        (["run", "loopback", "-w", "x"], "--window 'x' is invalid; give auto"),
+        (["run", "loopback", "-b", "1000"], "--rate '1000' is invalid; give bits a second such as 100M"),
+        (["run", "loopback", "-n", "x"], "--bytes 'x' is invalid; give a number of bytes"),
+        (["run", "loopback", "--cport", "0"], "--cport 0 is invalid; give 1 to"),
+        (["run", "loopback", "--warmup", "20"], "--warmup 20 s is invalid"),
+        (["run", "loopback", "--block", "1"], "--block 1 bytes is invalid"),
+        (["run", "ssh://host", "--data-port", "0"], "--data-port 0 is invalid; give a number from 1 to 65535"),
+        (["run", "loopback", "--via-ssh"], "--via-ssh needs a peer by ssh, such as ssh://loopback"),
+        (["run", "loopback:99999"], "PEER: port 99999 is invalid; give a number from 1 to 65535"),
+        (["run", ""], "PEER '' is invalid; give HOST"),
+        (["run"], "PEER is missing"),
+        (["run", "loopback", "--sesions", "4"], "there is no option --sesions; did you mean --sessions?"),
+        (["run", "loopback", "--sessions"], "--sessions needs a value"),
+        (["run", "loopback", "more", "words"], "unexpected argument: more words"),
+        (
+            ["run", "loopback", "-R", "--direction", "out"],
+            "--direction out and -R (--reverse) contradict",
+        ),
+        (["run", "loopback", "-R", "--bidir"], "-R (--reverse) and --bidir contradict each other"),
+        (["endpoint", "--port", "99999"], "--port 99999 is invalid; give a number"),
+        (["endpoint", "--open", "--key-file", "x"], "--key-file and --open exclude each other"),
+    ],
+)
+def test_an_error_names_the_option_as_typed_and_what_would_be_right(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no text of Typer, pydantic or Python; the exit status is 2."""
+    assert run_command_line(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"linkgauge: {text}")
+    assert not [word for word in LIBRARY_WORDS if word in printed.err]
+
+
+def test_directions_that_agree_are_accepted() -> None:
+    """-R and --direction in say the same."""
+    from linkgauge.engine.model.plan import Direction
+    from linkgauge.tui.cli.options import PlanOptions
+
+    assert PlanOptions(direction=Direction.IN, reverse=True).to_plan().settings.direction is Direction.IN
+    assert PlanOptions(bidir=True).to_plan().settings.direction is Direction.DUPLEX
+    assert PlanOptions().to_plan().settings.direction is Direction.OUT
+
+
+def test_choices_are_joined_and_a_mistyped_command_is_recognised() -> None:
+    """A host name that is like no command is none."""
+    assert join_choices(["a"]) == "a"
+    assert join_choices(["a", "b", "c"]) == "a, b or c"
+    commands = ["app", "check", "run", "runs", "presets", "endpoint"]
+    assert nearest_command("chekc", commands) == "check"
+    assert nearest_command("preset", commands) == "presets"
+    assert nearest_command("db-02.example.com", commands) is None
