@@ -70,7 +70,7 @@ def test_open_access_is_announced(linkgauge: Any) -> None:
     assert KEY not in answer.err
     answer = linkgauge("endpoint", "--open", "--key-file", "x")
     assert answer.status == 2
-    assert "not both" in answer.err
+    assert "exclude each other" in answer.err
 
 
 def test_with_a_certificate_the_endpoint_prints_the_options_for_the_near_end(
