@@ -26,7 +26,7 @@ from ..model.plan import Direction, End, Plan, Settings, sender_of
 from ..model.workload import Workload
 from .accumulators import EndSum, SampleOrder, sum_bytes
 from .confidence import Estimate
-from .run_totals import PeriodSum, ProbeSum, TcpSum, Warnings, mean_expectation, sum_periods
+from .run_totals import PeriodSum, ProbeSum, TcpSum, Warnings, common_expectation, sum_periods
 from .summary import Summary
 
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
@@ -151,7 +151,7 @@ class Meter:
         return Summary(
             plan=self.started.plan if self.started else Plan(),
             measured=measured,
-            expectation=mean_expectation(self._periods),
+            expectation=common_expectation(self._periods),
             periods=tuple(part.period for part in self._periods),
             near_cpu=self._cpu[End.NEAR].summary(payload_bytes, transactions),
             far_cpu=self._cpu[End.FAR].summary(payload_bytes, transactions),

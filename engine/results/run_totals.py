@@ -1,13 +1,13 @@
 """Totals of a run and of its periods, from which the meter makes a summary.
 
-Pure. A period is the time between two changes of settings. The expectation of a whole run is the mean of its
-periods' expectations, weighted with measured time.
+Pure. A period is the time between two changes of settings. All rates of a whole run have one denominator, the
+measured time of all periods, so that both directions add up to the total.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..model.events import Expectation, ExpectedRate, Opened
+from ..model.events import Expectation, Opened
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
 from ..model.samples import ProbeSample, Sample
@@ -21,7 +21,7 @@ _MAX_WARNINGS: Final = 32
 
 
 class PeriodSum:
-    """One period of a run: its settings since `start_ns`, and what the receivers counted under them."""
+    """One period of a run: its settings since `start_ns`, and the receivers' counts under them."""
 
     def __init__(self, settings: Settings, expectation: Expectation, start_ns: int, workload: Workload) -> None:
         self.settings = settings
@@ -90,74 +90,43 @@ class PeriodSum:
 
 
 def sum_periods(periods: Sequence[PeriodSum]) -> PerDirection[Measurement | None]:
-    """Return what was measured over all periods; they follow each other, so their spans add up."""
-    return PerDirection(
-        _join(period.flows[Direction.OUT] for period in periods),
-        _join(period.flows[Direction.IN] for period in periods),
-        _join(period.total for period in periods),
-    )
+    """Return the measurements of all periods together.
 
-
-def _join(sums: Iterable[ReceiverSum]) -> Measurement | None:
-    whole = ReceiverSum()
-    for part in sums:
-        whole.extend(part)
-    return whole.measurement
-
-
-def mean_expectation(periods: Sequence[PeriodSum]) -> Expectation:
-    """Return what to expect of a whole run: each period's rates, weighted with the time it was measured for.
-
-    A total is expected only where both directions ran at once at some time; a period of a single direction
-    counts towards it with what that direction should carry. Before anything is measured, it is what is
-    expected now.
+    A direction that ran in half of the time counts with half of its rate: rates add up only over the same time.
     """
-    parts = [part for part in periods if part.total.span_ns] or list(periods[-1:])
-    has_total = any(part.expectation.total is not None for part in parts)
-    total = [
-        (part.total.span_ns, part.expectation.total or part.expectation[part.settings.direction]) for part in parts
-    ]
-    return Expectation(
-        _weighted_flow(parts, Direction.OUT),
-        _weighted_flow(parts, Direction.IN),
-        _weighted(total) if has_total else None,
-    )
+    measured = [(period, total) for period in periods if (total := period.total).span_ns]
+    whole_ns = sum(total.span_ns for _, total in measured)
+
+    def join(flow: Direction) -> Measurement | None:
+        whole = ReceiverSum()
+        payload = 0.0  # in bytes, of periods that lasted as long as their totals
+        for period, total in measured:
+            part = period.flows[flow]
+            whole.extend(part)
+            payload += part.bytes / part.span_ns * total.span_ns if part.span_ns else 0.0
+        if whole.span_ns and len(measured) > 1:
+            whole.series = None
+            whole.span_ns = round(whole.bytes / payload * whole_ns) if payload else whole_ns
+        return whole.measurement
+
+    total = ReceiverSum()
+    for _, part in measured:
+        total.extend(part)
+    return PerDirection(join(Direction.OUT), join(Direction.IN), total.measurement)
 
 
-def _weighted_flow(parts: Sequence[PeriodSum], flow: Direction) -> ExpectedRate | None:
-    return _weighted(
-        [
-            (part.flows[flow].span_ns, part.expectation[flow])
-            for part in parts
-            if flow in part.settings.direction.flows
-        ]
-    )
+def common_expectation(periods: Sequence[PeriodSum]) -> Expectation:
+    """Return the rates to expect of a run with one setting; no rate for several, whose mix has no source.
 
-
-def _weighted(parts: Sequence[tuple[int, ExpectedRate | None]]) -> ExpectedRate | None:
-    """Return the mean of those that were measured, or the last where none was."""
-    weighed = [part for part in parts if part[0]] or list(parts[-1:])
-    known = [(weight or 1, expected) for weight, expected in weighed if expected is not None]
-    if not known or len(known) < len(weighed):
-        return None
-    whole = sum(weight for weight, _ in known)
-    bit_s = (sum(weight * expected.bit_s for weight, expected in known) + whole // 2) // whole
-    documented = all(expected.basis == "documented" for _, expected in known)
-    sources = dict.fromkeys(expected.source for _, expected in known)
-    transactions = [(weight, expected.transactions_s) for weight, expected in known]
-    rates = [weight * rate for weight, rate in transactions if rate is not None]
-    most = [weight * expected.most_bit_s for weight, expected in known if expected.most_bit_s is not None]
-    return ExpectedRate(
-        bit_s,
-        "documented" if documented else "computed",
-        "; ".join(sources),
-        sum(rates) / whole if len(rates) == len(known) else None,
-        (sum(most) + whole // 2) // whole if len(most) == len(known) else None,
-    )
+    Only measured periods count. Before anything is measured, the newest period counts.
+    """
+    counted = [period for period in periods if period.total.span_ns] or periods[-1:]
+    has_one_setting = len({period.settings for period in counted}) == 1
+    return counted[-1].expectation if has_one_setting else Expectation()
 
 
 class TcpSum:
-    """TCP of a run: what the senders' kernels reported, and what both ends' kernels granted."""
+    """TCP of a run: the reports of the senders' kernels, and the socket options that both kernels granted."""
 
     def __init__(self) -> None:
         self.workload = Workload.STREAM
@@ -213,13 +182,13 @@ class ProbeSum:
         self._loaded = _ProbeResultSum()
 
     def add_idle(self, sample: ProbeSample | None) -> None:
-        """Add what it measured before payload flowed."""
+        """Add the sample from before the payload."""
         if sample is not None:
             self._has_probe = True
             self._idle.add(sample)
 
     def add_loaded(self, sample: ProbeSample | None) -> None:
-        """Add an interval under load. The caller leaves the warm-up out."""
+        """Add an interval under load. You must leave the warm-up out."""
         if sample is not None:
             self._has_probe = True
             self._loaded.add(sample)
@@ -253,14 +222,14 @@ class _ProbeResultSum:
 
 
 class Warnings:
-    """Texts in the order of their first coming, each once, and not without end."""
+    """Texts in order of first occurrence, each once, up to a limit."""
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
         self._left_out = 0
 
     def add(self, text: str) -> None:
-        """Take one in."""
+        """Add a text."""
         if text not in self._texts:
             if len(self._texts) < _MAX_WARNINGS:
                 self._texts[text] = None
@@ -269,13 +238,13 @@ class Warnings:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts, and how many more there were."""
+        """The texts, with the number of further ones at the end."""
         more = (f"further warnings left out here: {self._left_out}",) if self._left_out else ()
         return (*self._texts, *more)
 
 
 def _mode_of(sockets: Iterable[SocketInfo], senders: Sequence[SocketInfo]) -> Mode | None:
-    """Return the mode of a run: of several, the one that takes most off the meaning of its figures."""
+    """Return the mode of a run: of several, the one that limits the meaning of its figures most."""
     if any(facts.mode is Mode.DISCARD for facts in sockets if facts not in senders):
         return Mode.DISCARD
     modes = {facts.mode for facts in senders}

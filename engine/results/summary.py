@@ -112,9 +112,9 @@ class Period:
 class Summary:
     """The results of a run, of the whole and of each period.
 
-    `expectation` is the mean of the periods' expectations, weighted with their measured time, so that a percentage
-    of it is the ratio of measured to expected bytes. A direction has an expected rate only if each of its periods
-    has one.
+    All rates of `measured` are over the time of all periods: `out` and `in_` add up to `total`. `expectation` is
+    that of the run's only setting. A run of several settings has none, because no source has a rate for their
+    mix: its periods have one each.
     """
 
     plan: Plan

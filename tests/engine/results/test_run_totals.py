@@ -1,11 +1,13 @@
 """Totals of a run: what to expect of it, its TCP, its probe and its warnings."""
 
+from itertools import product
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import (
     Changed,
     Expectation,
-    ExpectedRate,
     Opened,
     Warned,
 )
@@ -17,7 +19,20 @@ from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_totals import ProbeSum
 from linkgauge.engine.results.summary import Measurement
 
-from .meter_events import DUPLEX, E100, E200, IN, TICK, feed_all, of_flow, probe_sample, sampled, session, started
+from .meter_events import (
+    DUPLEX,
+    E100,
+    E200,
+    IN,
+    OUT,
+    TICK,
+    feed_all,
+    of_flow,
+    probe_sample,
+    sampled,
+    session,
+    started,
+)
 
 
 def test_stretches_that_follow_each_other_add_their_time() -> None:
@@ -33,8 +48,39 @@ def test_stretches_that_follow_each_other_add_their_time() -> None:
     assert meter.summary().measured.total == Measurement(2000, 2 * TICK)
 
 
-def test_the_expectation_is_weighted_with_measured_time() -> None:
-    """Three intervals of 100 and one of 200 Mb/s are 125 Mb/s; another basis is named as such."""
+@pytest.mark.parametrize("toggles", list(product((OUT, IN, DUPLEX), repeat=3)))
+@pytest.mark.parametrize("lengths", [(1, 1, 1), (5, 1, 2), (0, 3, 4)])
+def test_both_directions_add_up_to_the_total_after_any_changes(
+    toggles: tuple[Settings, ...], lengths: tuple[int, ...]
+) -> None:
+    """All three rates have the time of all periods; the two ends' intervals differ a little."""
+    meter = Meter()
+    index, seconds = 0, 0.0
+    meter.feed(started(toggles[0]))
+    for settings, length in zip(toggles, lengths, strict=True):
+        meter.feed(Changed(index * TICK, settings, Expectation()))
+        for _ in range(length):
+            for flow in settings.direction.flows:
+                end = End.FAR if flow is Direction.OUT else End.NEAR
+                slack = 1 + (flow is Direction.OUT) / 200
+                count = 1_000_000 + 7919 * index
+                meter.feed(of_flow(flow, end, index, count, settings=settings, interval_ns=round(TICK * slack)))
+            index += 1
+            seconds += TICK / SECOND_NS
+    summary = meter.summary()
+    rates = {direction: measured.bit_s for direction in Direction if (measured := summary.measured[direction])}
+    assert rates[Direction.DUPLEX] == pytest.approx(
+        rates.get(Direction.OUT, 0.0) + rates.get(Direction.IN, 0.0), rel=1e-7
+    )
+    whole = summary.measured.total
+    assert whole is not None
+    assert whole.span_ns / SECOND_NS == pytest.approx(seconds, rel=0.01)
+    parts = [period.measured.total for period in summary.periods if period.measured.total is not None]
+    assert whole.bytes == sum(part.bytes for part in parts)
+
+
+def test_a_run_of_several_settings_has_no_expected_rate_but_its_periods_have() -> None:
+    """No source has a rate for a mix; each of its periods keeps the rate of its own settings."""
     five = Settings(sessions=5)
     meter = Meter()
     feed_all(
@@ -45,26 +91,25 @@ def test_the_expectation_is_weighted_with_measured_time() -> None:
         of_flow(Direction.OUT, End.FAR, 3, 1, settings=five, warmup=True),
         of_flow(Direction.OUT, End.FAR, 4, 1, settings=five),
     )
-    assert meter.summary().expectation == Expectation(
-        out=ExpectedRate(125_000_000, "computed", "table 1; the wire")
-    )
+    summary = meter.summary()
+    assert summary.expectation == Expectation()
+    assert [period.expectation for period in summary.periods] == [Expectation(out=E100), Expectation(out=E200)]
     assert meter.expectation_for(five) == Expectation(out=E200)
     assert meter.expectation_for(IN) == Expectation()
 
 
-def test_a_direction_is_expected_only_where_each_of_its_stretches_has_a_rate() -> None:
-    """A run that was simplex and then duplex has a total to expect, and no rate of a single direction."""
+def test_settings_that_come_back_are_one_setting() -> None:
+    """A setting that was only passed through leaves the run with the rate of the other one."""
     meter = Meter()
     feed_all(
         meter,
         started(),
         of_flow(Direction.OUT, End.FAR, 0, 1),
         Changed(TICK, DUPLEX, Expectation(total=E200)),
-        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX),
-        of_flow(Direction.IN, End.NEAR, 1, 1, settings=DUPLEX),
+        Changed(TICK + 1, OUT, Expectation(out=E100)),
+        of_flow(Direction.OUT, End.FAR, 1, 1),
     )
-    total = ExpectedRate(150_000_000, "computed", "table 1; the wire")
-    assert meter.summary().expectation == Expectation(total=total)
+    assert meter.summary().expectation == Expectation(out=E100)
 
 
 def test_the_expected_rate_is_known_before_the_measurement() -> None:
