@@ -3,14 +3,14 @@
 Pure. An incomplete run is not judged; its text only states the measured rates.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
-from ..engine.model.events import ExpectedRate
-from ..engine.model.plan import Direction
-from ..engine.results.summary import Measurement, Summary
+from ..engine.model.events import Expectation, ExpectedRate
+from ..engine.model.plan import Direction, PerDirection
+from ..engine.results.summary import Measurement, Period, Summary
 from .number_text import format_rate, format_transaction_rate
 
 VerdictCode = Literal["pass", "short", "fail", "none"]
@@ -28,10 +28,16 @@ _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A word for programs, and a sentence or two for people."""
+    """A word for programs, and a sentence or two for people.
+
+    `percent` is the rate in percent of the expected rate that gave the word; None without one. `periods` has a
+    verdict for each period of a run with several.
+    """
 
     word: VerdictCode
     text: str
+    percent: float | None = None
+    periods: tuple["Verdict", ...] = ()
 
 
 def check_pass_percent(percent: float) -> float:
@@ -54,16 +60,39 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
         return Verdict("none", text)
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived at all.")
-    comparisons = [
-        (name, expected, summary.measured[direction])
+    periods = tuple(judge_period(period, pass_percent) for period in summary.periods)
+    measured = [period for period in summary.periods if period.measured.total is not None]
+    if len({period.settings for period in measured}) > 1:
+        text = "NONE: the settings changed during the run: each period has its own verdict."
+        return Verdict("none", f"{text} {_measured_text(summary)}", periods=periods)
+    verdict = _judge_rates(summary.measured, summary.expectation, pass_percent)
+    if verdict is None:
+        verdict = Verdict("none", f"NONE: the preset expects nothing of this run. {_measured_text(summary)}")
+    return replace(verdict, periods=periods) if len(periods) > 1 else verdict
+
+
+def judge_period(period: Period, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
+    """Judge one period of a run as a run of its own."""
+    if period.measured.total is None:
+        return Verdict("none", "NONE: nothing was measured after the warm-up.")
+    return _judge_rates(period.measured, period.expectation, pass_percent) or Verdict(
+        "none", "NONE: no target rate."
+    )
+
+
+def _judge_rates(
+    measured: PerDirection[Measurement | None], expectation: Expectation, pass_percent: float
+) -> Verdict | None:
+    """Return the worst verdict on the rates with an expectation; None if no rate has one."""
+    verdicts = [
+        _judge_direction(name, expected, measured[direction], pass_percent)
         for direction, name in _NAMES.items()
-        if (expected := summary.expectation[direction]) is not None
+        if (expected := expectation[direction]) is not None
     ]
-    if not comparisons:
-        return Verdict("none", f"NONE: the preset expects nothing of this run. {_measured_text(summary)}")
-    verdicts = [_judge_direction(*comparison, pass_percent) for comparison in comparisons]
-    word = min(verdicts, key=lambda verdict: _BADNESS.index(verdict.word)).word
-    return Verdict(word, f"{word.upper()}: " + " ".join(verdict.text for verdict in verdicts))
+    if not verdicts:
+        return None
+    worst = min(verdicts, key=lambda verdict: _BADNESS.index(verdict.word))
+    return replace(worst, text=f"{worst.word.upper()}: " + " ".join(verdict.text for verdict in verdicts))
 
 
 def _judge_direction(
@@ -78,10 +107,12 @@ def _judge_direction(
         most = format_rate(expected.most_bit_s or 0)
         return Verdict("none", f"{text}, and no such link carries more than {most}: {WRONG_PRESET_HINT}.")
     if word != "pass":
-        return Verdict(word, f"{text}; the pass mark is {pass_percent:g} %.")
-    if percent > _DOUBT_PERCENT:
-        return Verdict(word, f"{text}. That is well above it: a faster host than the document's, or another link.")
-    return Verdict(word, f"{text}.")
+        text += f"; the pass mark is {pass_percent:g} %."
+    elif percent > _DOUBT_PERCENT:
+        text += ". That is well above it: a faster host than the document's, or another link."
+    else:
+        text += "."
+    return Verdict(word, text, percent)
 
 
 def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str, float]:

@@ -1,5 +1,7 @@
 """A run as one JSON document, and the rounding of its numbers. Pure."""
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from math import floor, log10
 from typing import Any, Final
 
@@ -13,8 +15,18 @@ DOCUMENT_VERSION: Final = 1
 DIRECTION_KEYS: Final = {"out": Direction.OUT, "in": Direction.IN, "total": Direction.DUPLEX}
 
 
-def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict: str) -> dict[str, Any]:
-    """Return the document of `--json`: unknown values are null, seconds and rates are floats."""
+def build_document(
+    summary: Summary, *, run_id: str, preset: str | None, verdict: str, period_verdicts: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the document of `--json`: unknown values are null, seconds and rates are floats.
+
+    Args:
+        summary: the results of the run.
+        run_id: the run's id.
+        preset: the id of the preset; None without one.
+        verdict: the verdict's word.
+        period_verdicts: a word for each period, of a run that has several.
+    """
     plan, expected = summary.plan, _expected_rates(summary)
     return {
         "schema": DOCUMENT_VERSION,
@@ -35,7 +47,10 @@ def build_document(summary: Summary, *, run_id: str, preset: str | None, verdict
         "expected": {name: _expected(expected[direction]) for name, direction in DIRECTION_KEYS.items()},
         "measured": _measurements(summary.measured, expected),
         "latency": _probe(summary.probe),
-        "stretches": [_period(period) for period in summary.periods],
+        "stretches": [
+            _period(period) | ({"verdict": word} if word else {})
+            for period, word in zip_longest(summary.periods, period_verdicts)
+        ],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
         "tcp": {
             "retransmits": summary.tcp.retransmits,

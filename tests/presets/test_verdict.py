@@ -1,12 +1,13 @@
 """The verdict: its word, and the sentence that carries the numbers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, PerDirection, Plan
-from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
 
 CPU = CpuSummary(None, None, None, None)
@@ -161,3 +162,22 @@ def test_transactions_without_a_target_rate_state_both_rates() -> None:
     """Transactions first, the payload of their answers behind."""
     measured = Measurement(8_000_000, 8 * SECOND_NS, 80_000)
     assert "out 10000 transactions/s (8 Mb/s)" in judge(run(Expectation(), out=measured, total=measured)).text
+
+
+def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_none_for_the_mix() -> None:
+    """The mean of two settings is in no document; a period without a measurement has no verdict."""
+    periods = (
+        Period(Settings(), Expectation(out=GIGABIT), PerDirection(rate(940e6), None, rate(940e6))),
+        Period(
+            Settings(Direction.DUPLEX),
+            Expectation(total=TOTAL),
+            PerDirection(rate(600e6), rate(600e6), rate(1200e6)),
+        ),
+        Period(Settings(sessions=2), Expectation(out=GIGABIT), PerDirection(None, None, None)),
+    )
+    summary = replace(run(Expectation(), out=rate(770e6), total=rate(1070e6)), periods=periods)
+    verdict = judge(summary)
+    assert verdict.word == "none"
+    assert "each period has its own verdict" in verdict.text
+    assert [period.word for period in verdict.periods] == ["pass", "short", "none"]
+    assert [period.percent and round(period.percent, 1) for period in verdict.periods] == [99.2, 62.0, None]

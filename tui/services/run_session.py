@@ -336,6 +336,12 @@ def run_document(
         group: The name of its series of runs.
         findings: The reasons why it was not faster.
     """
-    document = build_document(summary, run_id=run_id, preset=preset_id or "", verdict=verdict.word)
+    document = build_document(
+        summary,
+        run_id=run_id,
+        preset=preset_id or "",
+        verdict=verdict.word,
+        period_verdicts=[period.word for period in verdict.periods],
+    )
     why = findings_json(findings)
     return {**document, "preset": preset_id, "label": label, "note": None, "group": group, "why": why}

@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 
 from linkgauge.engine.model.events import (
+    Changed,
     Ended,
     Expectation,
+    ExpectedRate,
     Opened,
     Reason,
     RunEnd,
@@ -17,7 +19,7 @@ from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 
-from .simple_run import DUPLEX, GIGABIT, OUT, simplex, started
+from .simple_run import DUPLEX, GIGABIT, OUT, TICK, simplex, started
 
 
 def test_the_document_has_every_promised_key() -> None:
@@ -119,3 +121,20 @@ def test_a_run_until_it_is_stopped_has_no_duration() -> None:
     start = replace(started(OUT, Expectation()), plan=Plan(duration_ns=None))
     made = build_document(replay([start]).summary(), run_id="r", preset="loopback", verdict="none")
     assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)
+
+
+def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_no_expected_rate() -> None:
+    """Its expected rates and percentages are null; those of its periods are there."""
+    events = simplex()
+    far = events[2]
+    assert isinstance(far, Sampled)
+    later = replace(far, sample=replace(far.sample, index=1, elapsed_ns=2 * TICK), settings=DUPLEX)
+    both = ExpectedRate(1_800_000_000, "documented", "table 2")
+    events[3:3] = [Changed(TICK, DUPLEX, Expectation(total=both)), later]
+    made = build_document(
+        replay(events).summary(), run_id="r1", preset="gbe", verdict="none", period_verdicts=("short", "fail")
+    )
+    assert made["expected"] == {"out": None, "in": None, "total": None}
+    assert made["measured"]["total"]["percent_of_expected"] is None
+    assert [stretch["verdict"] for stretch in made["stretches"]] == ["short", "fail"]
+    assert [stretch["measured"]["total"]["percent_of_expected"] for stretch in made["stretches"]] == [89.1, 46.603]
