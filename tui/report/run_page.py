@@ -182,7 +182,7 @@ def _rate_cells(summary: Summary) -> _Rows:
 def _period_cells(summary: Summary) -> _Rows:
     rows = period_rows(summary, DEFAULT_PASS_PERCENT)
     return [
-        (f"{number}. {row.settings}", row.out, row.in_, row.expected, row.share)
+        (f"{number}. {row.settings}", row.out, row.in_, row.expected, row.verdict, row.source)
         for number, row in enumerate(rows, start=1)
     ]
 

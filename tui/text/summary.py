@@ -20,7 +20,7 @@ from ...engine.results.summary import (
     Summary,
     TcpSummary,
 )
-from ...presets.verdict import Verdict, VerdictCode
+from ...presets.verdict import Verdict, VerdictCode, judge_period
 from . import numbers
 
 LATENCY_COLUMNS: Final = ("min", "p50", "p90", "p99", "p99.9", "max")
@@ -64,7 +64,7 @@ class ProbeRow:
 
 @dataclass(frozen=True, slots=True)
 class PeriodRow:
-    """A period of constant settings: its rates, and the share of what is expected under these settings.
+    """A period of constant settings: its rates, the share of the rate expected under them, and its verdict.
 
     `rate` is that of both directions together, in `unit`: Mb/s, or transactions a second. A period that was no
     longer than its warm-up has nothing measured.
@@ -80,6 +80,8 @@ class PeriodRow:
     in_margin: str
     expected: str
     share: str
+    verdict: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,8 @@ def period_rows(summary: Summary, pass_percent: float) -> list[PeriodRow]:
                 *_rate_and_margin(period.measured.in_),
                 _expected_cell(expected),
                 share_cell(bit_s, expected, pass_percent),
+                _period_verdict(period, pass_percent),
+                _source_cell(expected),
             )
         )
     return rows
@@ -195,6 +199,14 @@ def period_bit_s(period: Period) -> float | None:
 def response_bits_of(plan: Plan) -> int | None:
     """Return the payload bits of a transaction; None if a rate is one of bits."""
     return None if plan.workload.is_bulk else plan.transaction_sizes[1] * 8
+
+
+def _period_verdict(period: Period, pass_percent: float) -> str:
+    """Return a period's verdict with its percentage: `✓ PASS 99.2 %`; a dash without one."""
+    verdict = judge_period(period, pass_percent)
+    if verdict.percent is None:
+        return numbers.UNKNOWN if verdict.word == "none" else numbers.verdict(verdict.word)
+    return f"{numbers.verdict(verdict.word)} {numbers.percent(verdict.percent, mark=pass_percent)}"
 
 
 def cpu_rows(summary: Summary) -> tuple[CpuRow, CpuRow]:
@@ -265,7 +277,6 @@ def _directions(summary: Summary) -> Sequence[tuple[Direction, Measurement]]:
 def _rate_row(
     direction: Direction, measured: Measurement, expected: ExpectedRate | None, pass_percent: float
 ) -> RateRow:
-    source = "nothing to expect" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}"
     return RateRow(
         direction,
         *_rate_and_margin(measured),
@@ -273,7 +284,7 @@ def _rate_row(
         payload=numbers.payload(measured.bytes),
         expected=_expected_cell(expected),
         share=share_cell(measured.bit_s, expected, pass_percent),
-        source=source,
+        source=_source_cell(expected),
     )
 
 
@@ -281,6 +292,10 @@ def _rate_and_margin(measured: Measurement | None) -> tuple[str, str]:
     if measured is None:
         return numbers.UNKNOWN, numbers.UNKNOWN
     return numbers.mbit(measured.bit_s), margin_cell(measured.estimate)
+
+
+def _source_cell(expected: ExpectedRate | None) -> str:
+    return "no target rate" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}"
 
 
 def _expected_cell(expected: ExpectedRate | None) -> str:

@@ -46,7 +46,7 @@ def test_a_rate_without_an_expectation_has_dashes_and_no_share() -> None:
     """And the source says so; text of a source is made harmless."""
     out, in_, _ = rows.rate_rows(summary(RATE, RATE), 95)
     assert (plain(out.share), out.source) == ("100.0 %", "documented: a table")
-    assert (in_.expected, in_.share, in_.source) == (UNKNOWN, UNKNOWN, "nothing to expect")
+    assert (in_.expected, in_.share, in_.source) == (UNKNOWN, UNKNOWN, "no target rate")
 
 
 def test_a_share_just_below_the_pass_mark_looks_short() -> None:
@@ -68,6 +68,7 @@ def test_a_period_compares_both_directions_with_the_expected_rate() -> None:
     assert row.settings.startswith("duplex")
     assert (row.out, row.out_margin, plain(row.share)) == ("941.0", UNKNOWN, "200.0 %")
     assert (row.is_measured, plain(row.rate), row.unit) == (True, "1 882", "Mb/s")
+    assert row.verdict.startswith("✓ PASS")
 
 
 def test_a_state_that_was_not_probed_has_only_unknown_cells() -> None:

@@ -160,10 +160,10 @@ def _probe(probe: ProbeSummary) -> Padding:
 
 
 def _periods(summary: Summary, pass_percent: float) -> Padding:
-    table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "of expected")
+    table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "verdict")
     for number, row in enumerate(period_rows(summary, pass_percent), start=1):
         table.add_row(
-            f"{number}. {row.settings}", row.out, _bare(row.out_margin), row.in_, _bare(row.in_margin), row.share
+            f"{number}. {row.settings}", row.out, _bare(row.out_margin), row.in_, _bare(row.in_margin), row.verdict
         )
     return _indent(table)
 

@@ -85,7 +85,11 @@ def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:
     return [
         Content.assemble(
             (f"{row.rate:>8}{numbers.NBSP}{row.unit}", "bold"),
-            "" if row.share == numbers.UNKNOWN else f" {row.share:>7}",
+            ""
+            if row.share == numbers.UNKNOWN
+            else f" {row.share:>7}"
+            if view.summary is None
+            else f" {row.verdict}",
             (f"  {row.settings}", MUTED),
         )
         for row in period_rows(summary, view.pass_percent)
