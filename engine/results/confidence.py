@@ -1,23 +1,23 @@
 """The 95 % confidence interval of a mean rate, computed from the rates of its sampling intervals.
 
-Pure. Neighbouring intervals of a link are not independent: a sender that is slow now is likely slow a moment
-later, and what a shaper holds back now comes next. The interval therefore comes from batch means: 16 to 31 batches
-of neighbouring intervals (10 to 15 in short runs), whose spread tells the error of their mean, corrected for what
-is left of the correlation between one batch and the next, with Student's t.
+Pure. Neighbouring intervals of a link are not independent: a slow sender stays slow for a while, and bytes that a
+shaper delays arrive in the next interval. The confidence interval is therefore computed from batch means: 16 to 31
+batches of neighbouring intervals (10 to 15 in short runs). The spread of the batches gives the error of their mean,
+corrected for the remaining correlation between neighbouring batches, with Student's t.
 
-Where batches hang together, the correction is that of a first-order autoregression (as Skart does: Tafazzoli and
-others, 2011), with as many degrees of freedom as there are independent batches in them.
+Positively correlated batches get the correction of a first-order autoregression (as in Skart: Tafazzoli and others,
+2011), with as many degrees of freedom as there are independent batches in them.
 
-Where what one interval lacks comes with the next, as behind a shaper, batches differ by what crosses their ends and
-by little else: the variance of a sum does not grow with its length, or slowly. It is then drawn on along the line
-through the variances of one batch and of two together, which is the variance of a first-order moving average. An
-autoregression would decay within a batch, and cannot tell of it: it left the interval behind a shaper three times
-too wide. This is done where both the intervals and their batches are negatively correlated beyond chance.
+Behind a shaper, a shortfall of one interval comes with the next. Batches then differ by the bytes that cross their
+ends and by little else: the variance of a sum grows slowly with its length, or not at all. It is extrapolated along
+the line through the variances of one batch and of two together, which is the variance of a first-order moving
+average. The correction of an autoregression made the interval behind a shaper three times too wide. The moving
+average is used where both the intervals and their batches are negatively correlated beyond chance.
 
-On simulated series of 36 to 240 intervals it covers the true mean in 91 to 96 % of cases for autoregressions of
--0.5 to 0.5, in 88 to 95 % at 0.9, and in 98 to 100 % of moving averages in which all comes back.
+On simulated series of 36 to 240 intervals the confidence interval covers the true mean in 91 to 96 % of cases for
+autoregressions of -0.5 to 0.5, in 88 to 95 % at 0.9, and in 98 to 100 % of moving averages without a lasting error.
 
-An interval is about one period of one run: the link at that time, under one setting. It does not include what
+A confidence interval is about one period of one run: the link at that time, under one setting. It does not include
 changes from one hour to the next.
 """
 
@@ -30,16 +30,16 @@ from statistics import NormalDist
 from typing import Final
 
 CONFIDENCE: Final = 0.95
-MIN_INTERVALS: Final = 6  # fewer have no spread worth the name
-_BATCHES: Final = 16  # up to 31: 10 to 30 are enough (Schmeiser, 1982), and more follow correlation less well
-_PAIRED: Final = 20  # from so many intervals on a batch has two at least
+MIN_INTERVALS: Final = 6  # fewer give no usable spread
+_BATCHES: Final = 16  # up to 31: 10 to 30 are enough (Schmeiser, 1982); more are more correlated
+_PAIRED: Final = 20  # with this many intervals or more, a batch has at least two
 _MOST_BINS: Final = 128
 _LEAST_CORRELATION: Final = -0.9
 _MOST_CORRELATION: Final = 0.9
-# How many standard errors of a correlation of none are beyond chance: of intervals, and of what is left in batches.
+# A correlation is beyond chance from this many standard errors of zero correlation on: intervals, and batches.
 _INTERVALS_BEYOND: Final = 2.0
 _BATCHES_BEYOND: Final = 1.5
-_LEAST_DEGREES: Final = 3.0  # fewer make the interval many times wider, and cover hardly more
+_LEAST_DEGREES: Final = 3.0  # fewer make the interval many times wider for hardly more coverage
 _NORMAL_DEGREES: Final = 10_000.0  # Student's t is the normal distribution's quantile there, to four digits
 
 
@@ -79,9 +79,9 @@ class Estimate:
 
 
 class RateSeries:
-    """Amounts and the times they took, interval after interval, in bounded memory.
+    """Amounts and their times, interval after interval, in bounded memory.
 
-    When there are too many, neighbours are merged two and two: a day's run ends with batches of many minutes.
+    When there are too many, neighbours are merged in pairs: a day's run ends with batches of many minutes.
     """
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class RateSeries:
         if len(self._bins) < MIN_INTERVALS:
             return None
         size = _batch_size(len(self._bins))
-        offset = len(self._bins) % size  # what does not fill a batch is the oldest, nearest to the warm-up
+        offset = len(self._bins) % size  # the oldest intervals, next to the warm-up, are left over
         batches = [_sum(self._bins[at : at + size]) for at in range(offset, len(self._bins), size)]
         returns = size > 1 and _returns(_rates(self._bins))
         estimate = estimate_mean(_rates(batches), mean, negatively_correlated=returns)
@@ -178,8 +178,8 @@ def estimate_mean(
 ) -> Estimate | None:
     """Return the mean of successive rates with its error; None if there are too few.
 
-    The rates should be few and of long batches; otherwise use a RateSeries. `negatively_correlated` allows for a
-    shortfall of one rate that the next makes up.
+    The rates should be few and of long batches; otherwise use a RateSeries. With `negatively_correlated`, the next
+    rate makes up for the shortfall of one.
     """
     count = len(rates)
     if count < MIN_INTERVALS:
@@ -197,7 +197,7 @@ def estimate_mean(
     correlation = min(_MOST_CORRELATION, max(_LEAST_CORRELATION, correlation))
     variance = squares / (count - 1) / count
     if negatively_correlated and correlation < -_BATCHES_BEYOND / sqrt(count):
-        # At -0.5 all comes back, and what is left is what crosses the two ends of the whole.
+        # At -0.5 every shortfall is made up; only the bytes across the two ends of the whole remain.
         inflation = 1 + 2 * max(-0.5, measured) * (1 - 1 / count)
         return Estimate(mean, sqrt(inflation * variance), count - 1.0, count)
     inflation = (1 + correlation) / (1 - correlation)
@@ -210,7 +210,7 @@ def estimate_mean(
 def _quantile(degrees: float, confidence: float) -> float:
     if degrees >= _NORMAL_DEGREES:
         return NormalDist().inv_cdf((1 + confidence) / 2)
-    # The chance that |T| > t is the incomplete beta function of degrees / (degrees + t^2): find where it is left.
+    # The chance that |T| > t is the incomplete beta function of degrees / (degrees + t^2): bisect for it.
     low, high = 0.0, 1.0
     for _ in range(64):
         middle = (low + high) / 2

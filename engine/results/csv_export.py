@@ -23,11 +23,9 @@ from ..model.samples import SessionSample
 from ..model.serialization import make_printable
 from ..model.workload import Workload
 from .accumulators import host_percent, hottest_core_percent, latency_counts
-from .json_document import build_document, percent_of_expected, round_figure
+from .json_document import percent_of_expected, round_figure
 from .meter import Interval, Meter
 from .summary import Measurement
-
-__all__ = ["ALL_SESSIONS", "COLUMNS", "CsvWriter", "build_document", "interval_rows"]
 
 COLUMNS: Final[tuple[str, ...]] = (
     "run_id",

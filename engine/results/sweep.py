@@ -24,7 +24,7 @@ from .summary import Summary
 
 MAX_POINTS: Final = 1_000
 MIN_GAIN_PERCENT: Final = 1.0
-MAX_HIDDEN_GAIN_PERCENT: Final = 5.0  # what may be gained at most where it is said that nothing is
+MAX_HIDDEN_GAIN_PERCENT: Final = 5.0  # a gain up to this may remain unseen beyond a saturation point
 _DOUBT: Final = 0.05
 _MAX_HALF_WIDTH_PERCENT: Final = 10.0
 Axis = Literal["direction", "sessions", "window_bytes", "message_bytes"]
@@ -163,7 +163,7 @@ def find_saturation_points(results: Sequence[SweepResult]) -> list[SaturationPoi
         lines: dict[tuple[object, ...], list[tuple[int, SweepResult]]] = {}
         for cell in results:
             value = cell.point.value(axis)
-            if isinstance(value, int):  # a window left to the kernel is nowhere on the axis
+            if isinstance(value, int):  # an automatic window has no place on the axis
                 others = tuple(cell.point.value(other) for other in AXES if other != axis)
                 lines.setdefault(others, []).append((value, cell))
         for others in sorted(lines, key=lambda key: [str(value).rjust(12) for value in key]):
@@ -199,18 +199,18 @@ def find_best(results: Iterable[SweepResult]) -> BestSettings | None:
         lead = compare_estimates(steady, top, confidence)
         if cell is fastest or (lead is not None and (lead.low or 0.0) <= MIN_GAIN_PERCENT):
             alike.append(cell)
-    return BestSettings(fastest, tuple(alike), min(alike, key=_modesty))
+    return BestSettings(fastest, tuple(alike), min(alike, key=_cost_of))
 
 
 def reliable_estimate(result: SweepResult) -> Estimate | None:
-    """Return a cell's rate with its error; None if it is 0 or not known precisely enough."""
+    """Return a result's rate with its error; None if it is 0 or not known precisely enough."""
     total = result.summary.measured.total
     estimate = None if total is None else total.estimate
     percent = None if estimate is None else estimate.half_width_percent
     return estimate if percent is not None and percent <= _MAX_HALF_WIDTH_PERCENT else None
 
 
-def _modesty(cell: SweepResult) -> tuple[int, int, int]:
-    """Order settings by what they ask for: few sessions, then a small window, the kernel's own before all."""
+def _cost_of(cell: SweepResult) -> tuple[int, int, int]:
+    """Return a key that orders settings by cost: sessions, then the window (automatic first), then messages."""
     point = cell.point
     return point.sessions, point.window_bytes or 0, point.message_bytes
