@@ -15,14 +15,13 @@ from typer.exceptions import TyperException
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log
 from ...engine.model.errors import LinkgaugeError, PlanError
-from .command_groups import AppGroup
 from .commands import ceiling, lab, presets, runs, sweep
 from .commands.app import open_app
 from .commands.endpoint import endpoint
 from .commands.run import check, run
 from .exit_status import USAGE_ERROR, error_exit_status
-from .option_groups import with_options
 from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, print_stderr
+from .typer_extension import AppGroup, with_options
 from .usage_errors import plan_error_text, typer_error_text
 
 EPILOG: Final = (

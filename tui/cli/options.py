@@ -1,6 +1,6 @@
 """The options of the commands: each is declared once and reads the same in every command.
 
-A group of options is a dataclass with one field for each option, as typed; see `option_groups`.
+A group of options is a dataclass with one field for each option, as typed; see typer_extension.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
-from .option_groups import option
+from .typer_extension import option
 from .usage_errors import join_choices
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import DEFAULT_PORT
 from ...text import parsing
-from ..option_groups import option, with_options
 from ..options import JsonOption
+from ..typer_extension import option, with_options
 
 if TYPE_CHECKING:
     from ..endpoint_service import EndpointConfig, LimitSources

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import UsageError
-from ..option_groups import option, with_options
 from ..options import JsonOption
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
+from ..typer_extension import option, with_options
 
 if TYPE_CHECKING:
     from ....engine.lab.link_spec import LabLink

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...text.parsing import resolve_language
-from ..command_groups import DefaultGroup
-from ..option_groups import with_options
 from ..options import JsonOption, LangOption, LinkOptions
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
+from ..typer_extension import DefaultGroup, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ...services.storage import find_run, open_run_list
-from ..command_groups import DefaultGroup
 from ..options import JsonOption
 from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr
+from ..typer_extension import DefaultGroup
 
 if TYPE_CHECKING:
     from ....engine.results.run_log import RunLog, RunRecord

@@ -8,8 +8,8 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from ..option_groups import option, with_options
 from ..options import OUTPUT, AccessOptions, LinkOptions, SshOptions
+from ..typer_extension import option, with_options
 
 if TYPE_CHECKING:
     from ....engine.results.sweep import Sweep

@@ -1,11 +1,17 @@
-"""Groups of options: a dataclass with a field for each option, and the decorator that gives them to a command."""
+"""What Typer lacks: options as dataclasses, and commands with a default.
+
+A group of options is a dataclass with a field for each option, made by `option`. A command takes the groups that it
+needs as parameters, and `with_options` turns their fields into options of the command.
+"""
 
 from collections.abc import Callable
 from dataclasses import field, fields, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any
+from itertools import takewhile
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperGroup
 
 
 def option(
@@ -73,3 +79,25 @@ def with_options(command: Callable[..., int]) -> Callable[..., int]:
     with_groups.__doc__ = command.__doc__
     with_groups.__name__ = command.__name__
     return with_groups
+
+
+class DefaultGroup(TyperGroup):
+    """A group that runs its default command without one: `linkgauge runs` is `linkgauge runs list`."""
+
+    default: ClassVar[str] = "list"
+    own_flags: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the default command where the first argument after the group's own flags is not a command."""
+        own = list(takewhile(self.own_flags.__contains__, args))
+        rest = args[len(own) :]
+        if not rest or rest[0] not in self.commands:
+            rest = [self.default, *rest]
+        return super().parse_args(ctx, [*own, *rest])
+
+
+class AppGroup(DefaultGroup):
+    """`linkgauge [PEER]` is `linkgauge app [PEER]`."""
+
+    default = "app"
+    own_flags = frozenset({"-h", "--help", "--version", "-v", "--verbose"})
