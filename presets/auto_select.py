@@ -59,7 +59,7 @@ def select_preset(
     """
     known = [(end, nic) for end, nic in ((End.NEAR, near), (End.FAR, far)) if nic is not None]
     if known and all(nic.sort == "loopback" for _, nic in known):
-        unused = "--line-rate is not used: loopback has no line" if line_rate_bit_s else None
+        unused = "--line-rate is ignored: loopback has no line" if line_rate_bit_s else None
         warnings = () if unused is None else (unused,)
         return PresetSelection(catalog.find(_LOOPBACK), "both ends are on this machine's loopback", warnings)
     if line_rate_bit_s is None:
@@ -83,14 +83,14 @@ def select_preset(
 def _check_rates(nics: dict[End, NicInfo | None]) -> None:
     """Raise PlanError if an end reports no line rate."""
     silent = [
-        f"the {end} end does not tell which interface carries the connection"
+        f"the {end.label} end does not report the interface of the connection"
         if nic is None
-        else f"{end} {nic.name} ({_kind(nic)}) reports no speed"
+        else f"{end.label} {nic.name} ({_kind(nic)}) reports no speed"
         for end, nic in nics.items()
         if nic is None or nic.line_rate_bit_s is None
     ]
     if silent:
-        raise PlanError("preset", AUTO, f"{', and '.join(silent)}; say what the line carries, such as {_EXAMPLE}")
+        raise PlanError("preset", AUTO, f"{', and '.join(silent)}; give the line rate, such as {_EXAMPLE}")
 
 
 def _kind(nic: NicInfo) -> str:
@@ -99,15 +99,17 @@ def _kind(nic: NicInfo) -> str:
 
 
 def _link(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None) -> _Link:
-    rates = [(nic.line_rate_bit_s, f"{end} {nic.name}") for end, nic in known if nic.line_rate_bit_s is not None]
-    rate, rate_from = min(rates, default=(0, "")) if given_bit_s is None else (given_bit_s, "as given")
-    mtus = [(nic.mtu_bytes, f"{end} {nic.name}") for end, nic in known if nic.mtu_bytes is not None]
-    mtu, mtu_from = min(mtus, default=(_USUAL_MTU, "taken for granted, as neither end tells"))
+    rates = [
+        (nic.line_rate_bit_s, f"{end.label} {nic.name}") for end, nic in known if nic.line_rate_bit_s is not None
+    ]
+    rate, rate_from = min(rates, default=(0, "")) if given_bit_s is None else (given_bit_s, "from --line-rate")
+    mtus = [(nic.mtu_bytes, f"{end.label} {nic.name}") for end, nic in known if nic.mtu_bytes is not None]
+    mtu, mtu_from = min(mtus, default=(_USUAL_MTU, "assumed: neither end reports one"))
     duplexes = {nic.duplex for _, nic in known}
     duplex: Literal["full", "half"] = "half" if "half" in duplexes else "full"
-    told = "" if duplexes <= {"full", "half"} and duplexes else ", taken for granted"
+    suffix = "" if duplexes <= {"full", "half"} and duplexes else " (assumed)"
     tunnel: Tunnel | None = next((_TUNNELS[nic.kind] for _, nic in known if nic.kind in _TUNNELS), None)
-    words = f"line rate {format_rate(rate)} ({rate_from}), MTU {mtu} ({mtu_from}), {duplex} duplex{told}"
+    words = f"line rate {format_rate(rate)} ({rate_from}), MTU {mtu} ({mtu_from}), {duplex} duplex{suffix}"
     return _Link(rate, mtu, duplex, tunnel, words)
 
 
@@ -115,7 +117,7 @@ def _rate_warnings(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None
     for end, nic in known:
         if given_bit_s is not None and nic.line_rate_bit_s is not None and nic.line_rate_bit_s < given_bit_s:
             yield (
-                f"--line-rate says {format_rate(given_bit_s)}, but {end} {nic.name} "
+                f"--line-rate is {format_rate(given_bit_s)}, but {end.label} {nic.name} "
                 f"reports {format_rate(nic.line_rate_bit_s)}"
             )
 
@@ -123,7 +125,7 @@ def _rate_warnings(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None
 def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
     """Return the preset with the most similar link, computed for this link's rate and MTU."""
     if not candidates:
-        raise LinkgaugeError(f"no preset is for a link such as this: {link.words}")
+        raise LinkgaugeError(f"no preset is similar to this link: {link.words}")
 
     def distance(preset: Preset) -> tuple[float, bool, int, bool]:
         rate, mtu = preset.link.line_rate_bit_s or 1, preset.link.mtu_bytes or 1
@@ -139,14 +141,16 @@ def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...
     differs = list(_differences(preset, link))
     if link.duplex == "half" or facts.duplex == "half":
         # The wire model has no half duplex, so the document's own number is the nearest one.
-        text = f"no preset is for exactly this link: {preset.id} is nearest, for {' and '.join(differs)}"
+        text = f"no preset matches this link exactly; {preset.id}, for {' and '.join(differs)}, is the nearest"
         return PresetSelection(preset, link.words, (*warnings, text))
     variant = Variant(
         timestamps=None if facts.timestamps else True,  # Linux has them; a document's preset may not
         line_rate_bit_s=None if facts.line_rate_bit_s == link.rate_bit_s else link.rate_bit_s,
         mtu_bytes=None if facts.mtu_bytes == link.mtu_bytes else link.mtu_bytes,
     )
-    text = f"no preset is for exactly this link: {preset.id}, for {' and '.join(differs)}, is computed for this one"
+    text = (
+        f"no preset matches this link exactly; {preset.id}, for {' and '.join(differs)}, is computed for this link"
+    )
     return PresetSelection(preset, link.words, (*warnings, text), variant)
 
 

@@ -55,10 +55,10 @@ def baseline_toml(
     rates = dict(_rates(summary))
     if not rates and plan.workload in _COUNTED and any(s.measured.out and s.measured.in_ for s in summary.periods):
         raise LinkgaugeError(
-            f"run {run_id} asked in both directions at once: a preset is made of one that asks in one direction"
+            f"run {run_id} had requests in both directions at once; a preset needs a run with one direction"
         )
     if not rates:
-        raise LinkgaugeError(f"run {run_id} measured no payload: there is nothing to make a preset of")
+        raise LinkgaugeError(f"run {run_id} measured no payload, so it has no rate for a preset")
     window = [] if suggested_window_bytes is None else [f"suggested_window_bytes = {suggested_window_bytes}"]
     head = [
         "# Made from a run; what is below may be edited.",
@@ -100,7 +100,7 @@ def _check_comparable(plan: Plan, run_id: str) -> None:
     """Raise LinkgaugeError if transactions had unusual sizes, which later runs are not compared by."""
     if not plan.has_documented_transactions:
         raise LinkgaugeError(
-            f"run {run_id} asked with sizes or a burst of its own: a preset is made of a {plan.workload} "
+            f"run {run_id} has its own sizes or burst; a preset needs a run of {plan.workload} "
             "without --request, --response and --burst"
         )
 

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, cast
 from ..engine.model.errors import DecodeError, PlanError, UnknownPreset
 from ..engine.model.plan import MAX_BLOCK_BYTES, MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_BLOCK_BYTES, MIN_WINDOW_BYTES
 from ..engine.model.serialization import decode, encode
+from .number_text import format_bytes
 from .preset import (
     MAX_MTU_BYTES,
     MIN_MTU_BYTES,
@@ -101,7 +102,7 @@ def _add_new(
     for item in items:
         if item.id in known:
             problems.append(
-                PresetProblem(str(path), item.id, f"expected a new id, {known[item.id][1]} has it already")
+                PresetProblem(str(path), item.id, f"expected a new id; {known[item.id][1]} already has this one")
             )
         else:
             known[item.id] = (item, path)
@@ -143,7 +144,7 @@ def _read_file(path: Path, problems: list[PresetProblem]) -> PresetFile:
             problems.append(PresetProblem(str(path), "", "expected a regular file"))
             return PresetFile()
         if facts.st_size > _MAX_FILE_BYTES:
-            problems.append(PresetProblem(str(path), "", f"expected at most {_MAX_FILE_BYTES} bytes"))
+            problems.append(PresetProblem(str(path), "", f"expected at most {format_bytes(_MAX_FILE_BYTES)}"))
             return PresetFile()
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -151,10 +152,16 @@ def _read_file(path: Path, problems: list[PresetProblem]) -> PresetFile:
     except UnicodeDecodeError:
         problems.append(PresetProblem(str(path), "", "expected UTF-8 text"))
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and a number of too many digits
-        problems.append(PresetProblem(str(path), "", f"expected TOML: {error}"))
+        problems.append(PresetProblem(str(path), "", f"expected TOML{_place_of(error)}"))
     else:
         return parse_preset_file(str(path), content, problems)
     return PresetFile()
+
+
+def _place_of(error: Exception) -> str:
+    """Return the place of an error in a TOML file; empty if the error has none."""
+    place = re.search(r"at (line \d+, column \d+|end of document)", str(error))
+    return f"; the error is {place[0].replace('document', 'file')}" if place else ""
 
 
 def check_id(preset_id: str) -> str:

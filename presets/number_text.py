@@ -1,24 +1,39 @@
-"""Rates, counts of transactions and sizes as digits: how many of them, and how a sentence writes them.
+"""Numbers as text: grouping of digits, significant digits, and the rates, sizes and counts of sentences.
 
-Pure. Every text of a rate has the same digits: gauges and tables pad them (tui/text/numbers.py), sentences drop
-trailing zeros.
+Pure. Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line.
+Gauges and tables pad their numbers (tui/text/numbers.py). Sentences drop trailing zeros, and state rates from
+10 000 Mb/s on in Gb/s.
 """
 
 from typing import Final
 
+NBSP: Final = "\u00a0"
 # The wire model states its rates with one decimal more, so that its derivations can be checked by hand.
 DERIVATION_DIGITS: Final = 1
+_MIN_GBIT_S_IN_MBIT_S: Final = 10_000
+
+
+def group_digits(value: float, decimals: int = 0) -> str:
+    """Return a number with its digits in groups of three: `12 345.6`."""
+    return f"{value:,.{decimals}f}".replace(",", NBSP)
 
 
 def significant_decimals(value: float) -> int:
-    """Return how many decimals show four significant digits of a number from 10 on: 94.15, 941.5, 9415."""
+    """Return the number of decimals for four significant digits of a number from 10 on: 94.15, 941.5, 9415."""
     return 0 if abs(value) >= 1_000 else 1 if abs(value) >= 100 else 2
 
 
 def format_rate(bit_s: float, decimals: int | None = None) -> str:
-    """Return a rate in Mb/s, to four significant digits unless `decimals` are given: `94.15 Mb/s`."""
+    """Return a rate for a sentence: `94.15 Mb/s`, `9 415 Mb/s`, `34.13 Gb/s`.
+
+    With `decimals` it is in Mb/s whatever its size, as in a derivation.
+    """
     mbit_s = bit_s / 1e6
-    return f"{_trimmed(mbit_s, significant_decimals(mbit_s) if decimals is None else decimals)} Mb/s"
+    if decimals is not None:
+        return f"{_trimmed(mbit_s, decimals)} Mb/s"
+    if round(mbit_s) >= _MIN_GBIT_S_IN_MBIT_S:
+        return f"{_trimmed(mbit_s / 1e3, significant_decimals(mbit_s / 1e3))} Gb/s"
+    return f"{_trimmed(mbit_s, significant_decimals(mbit_s))} Mb/s"
 
 
 def format_transaction_rate(transactions_s: float) -> str:
@@ -27,15 +42,29 @@ def format_transaction_rate(transactions_s: float) -> str:
 
 
 def format_number(value: float) -> str:
-    """Return a document's number with the digits that the document prints: `6`, `9.48`, `1811`."""
-    return f"{value:.10g}"
+    """Return a document's number with the digits that the document prints: `6`, `9.48`, `1 811`."""
+    text = f"{value:.10f}".rstrip("0").rstrip(".")
+    return group_digits(value, len(text.partition(".")[2]))
+
+
+def format_quantity(value: int, noun: str) -> str:
+    """Return a number of things: `1 session`, `2 000 sessions`."""
+    return f"{group_digits(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def format_bytes(value: int) -> str:
-    """Return a size in bytes, and in KB too where that is a whole number."""
-    return f"{value} bytes ({value // 1024} KB)" if value % 1024 == 0 else f"{value} bytes"
+    """Return a size in bytes, and in KB too if that is a whole number: `57 344 bytes (56 KB)`."""
+    text = format_quantity(value, "byte")
+    return f"{text} ({group_digits(value // 1024)} KB)" if value and value % 1024 == 0 else text
+
+
+def format_milliseconds(value_us: float) -> str:
+    """Return a time in milliseconds to three significant digits: `0.21 ms`, `12.3 ms`, `1 250 ms`."""
+    value = value_us / 1e3
+    decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 0.1 else 3
+    return f"{_trimmed(value, decimals)} ms"
 
 
 def _trimmed(value: float, decimals: int) -> str:
-    text = f"{value:.{decimals}f}"
+    text = group_digits(value, decimals)
     return text.rstrip("0").rstrip(".") if "." in text else text

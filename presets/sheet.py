@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from .expectation import WIRE_MODEL, model_deviation_percent
-from .number_text import DERIVATION_DIGITS, format_bytes, format_number, format_rate
+from .number_text import (
+    DERIVATION_DIGITS,
+    format_bytes,
+    format_number,
+    format_quantity,
+    format_rate,
+    group_digits,
+    significant_decimals,
+)
 from .preset import DocumentTable, DocumentValue, Flow, Framing, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import (
     DEFAULT_VARIANT,
@@ -29,13 +37,13 @@ _FRAMINGS: Final[dict[Framing, str]] = {
     "fddi": "FDDI",
     "none": "no wire",
 }
-_DUPLEX: Final = {"full": "full", "half": "half: the medium carries one direction at a time", None: "not known"}
+_DUPLEX: Final = {"full": "full", "half": "half: one direction at a time", None: "unknown"}
 _FLOWS: Final = {
     "simplex": "one direction",
     "out": "out",
     "in": "in",
     "duplex": "both directions, total",
-    "exchange": "ask and answer",
+    "exchange": "transactions",
 }
 
 
@@ -69,10 +77,10 @@ def build_sheet(preset: Preset, variant: Variant = DEFAULT_VARIANT, language: st
     """Return the sheet of a preset with these options; raise PlanError if its link cannot have them."""
     sections = [
         Section("link", tuple(_link(preset, variant))),
-        Section("to expect", tuple(_expected(preset, variant))),
+        Section("expected rates", tuple(_expected(preset, variant))),
         *_computed(preset.link, variant),
         *(_source_table(preset, table) for table in preset.tables),
-        Section("slips of the document, kept as printed and not judged by", tuple(_slips(preset))),
+        Section("errors in the document: shown as printed, not used", tuple(_slips(preset))),
         Section("notes", tuple(SheetLine(note, kind="note") for note in preset.notes)),
     ]
     return Sheet(preset.id, preset.name_in(language), tuple(s for s in sections if s.lines))
@@ -84,7 +92,7 @@ def _link(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
     yield SheetLine("framing", (_FRAMINGS[link.framing],))
     if link.line_rate_bit_s is not None:
         yield SheetLine("line rate", (format_rate(link.line_rate_bit_s, 2),))
-    yield SheetLine("MTU", ("not known" if link.mtu_bytes is None else f"{link.mtu_bytes} bytes",))
+    yield SheetLine("MTU", ("unknown" if link.mtu_bytes is None else format_quantity(link.mtu_bytes, "byte"),))
     yield SheetLine("duplex", (_DUPLEX[link.duplex],))
     yield SheetLine("TCP timestamps", ("on (RFC 1323)" if link.timestamps else "off",))
     if link.tunnel is not None:
@@ -109,7 +117,9 @@ def _expected(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
         if derived is not None:
             yield SheetLine(_FLOWS[flow], (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", WIRE_MODEL))
     if not preset.rates and not preset.computed:
-        yield SheetLine("nothing: no document says, and there is no wire to compute", kind="note")
+        yield SheetLine(
+            "No target rate: no document has one, and without a line none can be computed.", kind="note"
+        )
 
 
 def _expected_with_options(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
@@ -126,15 +136,15 @@ def _expected_with_options(preset: Preset, variant: Variant) -> Iterator[SheetLi
             )
             yield SheetLine(_FLOWS[flow], cells)
     if half:
-        yield SheetLine("nothing: on half duplex, waiting for the wire costs what no model counts", kind="note")
+        yield SheetLine("No target rate: the wire model does not cover half duplex.", kind="note")
     elif preset.rates:
-        yield SheetLine("the document's own rates are for the link without these options", kind="note")
+        yield SheetLine("The document's own rates are for the link without these options.", kind="note")
 
 
 def _situation(rate: Rate) -> str:
     workload = "" if rate.workload == "stream" else f"{rate.workload}, "
-    sessions = "1 session" if rate.sessions == 1 else f"{rate.sessions} sessions and more"
-    return f"{workload}{_FLOWS[rate.flow]}, {sessions}"
+    sessions = format_quantity(rate.sessions, "session")
+    return f"{workload}{_FLOWS[rate.flow]}, {sessions}{'' if rate.sessions == 1 else ' or more'}"
 
 
 def _rate_cells(preset: Preset, rate: Rate) -> Iterator[str]:
@@ -161,12 +171,12 @@ def _rate_cells(preset: Preset, rate: Rate) -> Iterator[str]:
 
 def _amount(fact: DocumentValue | None) -> str:
     if fact is None:
-        return "not known"
+        return "unknown"
     transactions = as_transactions_s(fact)
     if transactions is not None:
         return f"{format_number(transactions)} transactions/s"
     bit_s = as_bit_s(fact)
-    return "not known" if bit_s is None else format_rate(bit_s)
+    return "unknown" if bit_s is None else format_rate(bit_s, significant_decimals(bit_s / 1e6))
 
 
 def _computed(link: LinkSpec, variant: Variant) -> Iterator[Section]:
@@ -199,28 +209,28 @@ def _derivation_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLi
     if derived.usable_bit_s != derived.line_bit_s:
         yield SheetLine("line rate", (format_rate(derived.line_bit_s, 2),))
         share = f"× {SONET_SHARE.numerator}/{SONET_SHARE.denominator}"
-        yield SheetLine("SONET carries cells in the rest of its frame", (share,))
+        yield SheetLine("share of SONET's frame for cells", (share,))
         yield SheetLine("rate left for cells", (format_rate(derived.usable_bit_s, 2),), "result")
     if derived.tunnel_overhead:
         outer = derived.mtu_bytes + sum(part.bytes for part in derived.tunnel_overhead)
-        yield SheetLine("MTU of the link", (f"{outer} bytes",))
+        yield SheetLine("MTU of the link", (format_quantity(outer, "byte"),))
         yield from _parts("−", derived.tunnel_overhead)
-        yield SheetLine("MTU inside the tunnel", (f"{derived.mtu_bytes} bytes",), "result")
-    yield SheetLine("largest IP packet (MTU)", (f"{derived.mtu_bytes} bytes",))
+        yield SheetLine("MTU inside the tunnel", (format_quantity(derived.mtu_bytes, "byte"),), "result")
+    yield SheetLine("largest IP packet (MTU)", (format_quantity(derived.mtu_bytes, "byte"),))
     yield from _parts("−", derived.headers)
-    yield SheetLine("payload of a packet", (f"{derived.payload_bytes} bytes",), "result")
-    yield SheetLine("largest IP packet (MTU)", (f"{derived.mtu_bytes} bytes",))
+    yield SheetLine("payload of a packet", (format_quantity(derived.payload_bytes, "byte"),), "result")
+    yield SheetLine("largest IP packet (MTU)", (format_quantity(derived.mtu_bytes, "byte"),))
     yield from _parts("+", derived.framing_overhead)
-    yield SheetLine("packet on the wire", (f"{derived.wire_bytes} bytes",), "result")
+    yield SheetLine("packet on the wire", (format_quantity(derived.wire_bytes, "byte"),), "result")
     yield from _rate_lines(derived, prefix)
 
 
 def _rate_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLine]:
     """Yield the last steps of a derivation: the size of acknowledgements, and the rate."""
     if derived.ack_parts:
-        yield SheetLine(f"an acknowledgement for every {SEGMENTS_PER_ACK} packets shares the wire")
+        yield SheetLine(f"one acknowledgement for every {SEGMENTS_PER_ACK} packets shares the line")
         yield from _parts("+", derived.ack_parts)
-        yield SheetLine("acknowledgement on the wire", (f"{derived.ack_bytes} bytes",), "result")
+        yield SheetLine("acknowledgement on the wire", (format_quantity(derived.ack_bytes, "byte"),), "result")
     yield _result_line(derived, prefix)
 
 
@@ -231,17 +241,18 @@ def _result_line(derived: Derivation, prefix: str = "") -> SheetLine:
 
 def _parts(sign: str, parts: Iterable[Overhead]) -> Iterator[SheetLine]:
     for part in parts:
-        yield SheetLine(f"{sign} {part.name}", (f"{part.bytes} bytes",))
+        yield SheetLine(f"{sign} {part.name}", (format_quantity(part.bytes, "byte"),))
 
 
 def _product(derived: Derivation) -> str:
     line = format_rate(derived.usable_bit_s, 2)
+    payload, wire = group_digits(derived.payload_bytes), group_digits(derived.wire_bytes)
     if derived.directions > 1:
         line = f"{derived.directions} × {line}"
     if not derived.ack_parts:
-        return f"{line} × {derived.payload_bytes} / {derived.wire_bytes}"
+        return f"{line} × {payload} / {wire}"
     many = derived.segments
-    return f"{line} × {many} × {derived.payload_bytes} / ({many} × {derived.wire_bytes} + {derived.ack_bytes})"
+    return f"{line} × {many} × {payload} / ({many} × {wire} + {group_digits(derived.ack_bytes)})"
 
 
 def _source_table(preset: Preset, table: DocumentTable) -> Section:
@@ -254,7 +265,7 @@ def _source_table(preset: Preset, table: DocumentTable) -> Section:
         facts = [
             DocumentValue(preset.source.id, table.table, row, column, values[place]) for row, values in rows.items()
         ]
-        cells = tuple(f"{format_number(f.value)}{' (slip)' if f in slips else ''}" for f in facts)
+        cells = tuple(f"{format_number(f.value)}{' (error)' if f in slips else ''}" for f in facts)
         kind: Literal["slip", "plain"] = "slip" if slips.intersection(facts) else "plain"
         lines.append(SheetLine(column, cells, kind))
     return Section(title, tuple(lines))

@@ -19,9 +19,8 @@ DEFAULT_PASS_PERCENT: Final = 95.0
 FAIL_PERCENT: Final = 50.0
 # Above this share of the expected rate, the preset is probably that of another link.
 _DOUBT_PERCENT: Final = 110.0
-WRONG_PRESET_HINT: Final = (
-    "this is another link, so choose its preset, or let both ends' interfaces do it (check auto)"
-)
+_NO_VERDICT: Final = "NO VERDICT"
+WRONG_PRESET_HINT: Final = "choose another preset, or auto"
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
@@ -56,27 +55,27 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
     """
     check_pass_percent(pass_percent)
     if not summary.end.reason.is_regular:
-        text = f"NONE: the run did not run to its end: {summary.end.detail.rstrip('.')}. {_measured_text(summary)}"
+        text = f"{_NO_VERDICT}: the run did not finish: {summary.end.detail.rstrip('.')}. {_measured_text(summary)}"
         return Verdict("none", text)
     if _nothing_arrived(summary):
-        return Verdict("fail", "FAIL: no payload arrived at all.")
+        return Verdict("fail", "FAIL: no payload arrived.")
     periods = tuple(judge_period(period, pass_percent) for period in summary.periods)
     measured = [period for period in summary.periods if period.measured.total is not None]
     if len({period.settings for period in measured}) > 1:
-        text = "NONE: the settings changed during the run: each period has its own verdict."
+        text = f"{_NO_VERDICT}: the settings changed during the run, so each period has its own verdict."
         return Verdict("none", f"{text} {_measured_text(summary)}", periods=periods)
     verdict = _judge_rates(summary.measured, summary.expectation, pass_percent)
     if verdict is None:
-        verdict = Verdict("none", f"NONE: the preset expects nothing of this run. {_measured_text(summary)}")
+        verdict = Verdict("none", f"{_NO_VERDICT}: no target rate. {_measured_text(summary)}")
     return replace(verdict, periods=periods) if len(periods) > 1 else verdict
 
 
 def judge_period(period: Period, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
     """Judge one period of a run as a run of its own."""
     if period.measured.total is None:
-        return Verdict("none", "NONE: nothing was measured after the warm-up.")
+        return Verdict("none", f"{_NO_VERDICT}: nothing was measured after the warm-up.")
     return _judge_rates(period.measured, period.expectation, pass_percent) or Verdict(
-        "none", "NONE: no target rate."
+        "none", f"{_NO_VERDICT}: no target rate."
     )
 
 
@@ -92,24 +91,25 @@ def _judge_rates(
     if not verdicts:
         return None
     worst = min(verdicts, key=lambda verdict: _BADNESS.index(verdict.word))
-    return replace(worst, text=f"{worst.word.upper()}: " + " ".join(verdict.text for verdict in verdicts))
+    label = _NO_VERDICT if worst.word == "none" else worst.word.upper()
+    return replace(worst, text=f"{label}: {' '.join(verdict.text for verdict in verdicts)}")
 
 
 def _judge_direction(
     name: str, expected: ExpectedRate, measured: Measurement | None, pass_percent: float
 ) -> Verdict:
     if measured is None or measured.span_ns <= 0:
-        return Verdict("none", f"nothing was measured of {name} after the warm-up.")
+        return Verdict("none", f"{name} was not measured after the warm-up.")
     was, wanted, percent = _compared(expected, measured)
     word: VerdictCode = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
-    text = f"{name} {was} is {_percent(percent, pass_percent)} of the {wanted} that {expected.source} expects"
+    text = f"{name} {was} is {_percent(percent, pass_percent)} of {wanted} ({expected.basis}: {expected.source})"
     if expected.is_exceeded_by(measured.bit_s):
         most = format_rate(expected.most_bit_s or 0)
-        return Verdict("none", f"{text}, and no such link carries more than {most}: {WRONG_PRESET_HINT}.")
+        return Verdict("none", f"{text}, and more than the {most} that such a link can carry: {WRONG_PRESET_HINT}.")
     if word != "pass":
         text += f"; the pass mark is {pass_percent:g} %."
     elif percent > _DOUBT_PERCENT:
-        text += ". That is well above it: a faster host than the document's, or another link."
+        text += ". That is far above: the host is faster than the document's, or this is another link."
     else:
         text += "."
     return Verdict(word, text, percent)

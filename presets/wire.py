@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
+from .number_text import format_rate
 from .preset import Flow, Framing, LinkSpec, Tunnel
 
 SEGMENTS_PER_ACK: Final = 2  # RFC 1122, 4.2.3.2: an acknowledgement for at least every second full-sized segment
@@ -98,7 +99,7 @@ class Variant:
             ("", "VLAN", "QinQ")[self.vlan_tags],
             TUNNEL_NAMES[self.tunnel] if self.tunnel else "",
             f"outer IPv{self.outer_ip}" if self.outer_ip != 4 else "",
-            f"line rate {self.line_rate_bit_s / 1e6:g} Mb/s" if self.line_rate_bit_s else "",
+            f"line rate {format_rate(self.line_rate_bit_s)}" if self.line_rate_bit_s else "",
             f"MTU {self.mtu_bytes}" if self.mtu_bytes else "",
         ]
         return ", ".join(filter(None, words))
@@ -186,7 +187,7 @@ def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> De
 
 def _tunnel_of(link: LinkSpec, variant: Variant) -> Tunnel | None:
     if link.tunnel and variant.tunnel:
-        raise PlanError("tunnel", variant.tunnel, f"the link is a {TUNNEL_NAMES[link.tunnel]} tunnel already")
+        raise PlanError("tunnel", variant.tunnel, f"the link is already a {TUNNEL_NAMES[link.tunnel]} tunnel")
     return variant.tunnel or link.tunnel
 
 

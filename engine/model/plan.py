@@ -101,6 +101,11 @@ class End(StrEnum):
         """The opposite end."""
         return End.FAR if self is End.NEAR else End.NEAR
 
+    @property
+    def label(self) -> str:
+        """The end's name for people: `local` or `remote`."""
+        return "local" if self is End.NEAR else "remote"
+
 
 def sender_of(flow: Direction, workload: Workload) -> End:
     """Return the end that sends a single direction's payload; the other end's count is the result.

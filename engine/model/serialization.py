@@ -207,5 +207,8 @@ def _read_text(value: Any, where: str) -> str:
 
 
 def make_printable(text: str) -> str:
-    """Return text from elsewhere without control characters, so that it cannot drive a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Return text from elsewhere without control characters, so that it cannot drive a terminal.
+
+    A no-break space, which groups digits, is harmless.
+    """
+    return "".join(c if c.isprintable() or c == "\u00a0" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -117,7 +117,7 @@ def test_a_person_reads_the_warning_too(command: Callable[..., Any]) -> None:
     assert answer.status == 0, answer
     words = " ".join(answer.out.split())
     assert words.count("near left has 1500, far right has 1400") == 1
-    assert "line rate 1000 Mb/s (as given), MTU 1400 (far right), full duplex" in answer.err
+    assert "line rate 1\u00a0000 Mb/s (from --line-rate), MTU 1400 (remote right), full duplex" in answer.err
 
 
 def test_segments_below_the_mtu_are_reported(command: Callable[..., Any]) -> None:
@@ -135,7 +135,7 @@ def test_check_auto_needs_a_line_rate_where_no_end_reports_it(command: Callable[
     answer = command("check", "auto", "PEER", *SHORT)
     assert answer.status == 2, answer
     assert answer.out == ""
-    for words in ("near left (virtual, veth) reports no speed", "far right (virtual, veth)", "--line-rate 2.5G"):
+    for words in ("local left (virtual, veth) reports no speed", "remote right (virtual, veth)", "--line-rate 2.5G"):
         assert words in answer.err
 
 

@@ -76,8 +76,8 @@ def test_the_slower_end_the_smaller_mtu_and_half_duplex_decide(catalog: Catalog,
     near, far = (slow, fast) if is_near_slower else (fast, slow)
     picked = select_preset(catalog, near, far, line_rate_bit_s=None)
     assert picked.preset.id == "gbe-fd-1500"
-    assert f"{'near' if is_near_slower else 'far'} slow0" in picked.reason
-    assert f"MTU 1500 ({'far' if is_near_slower else 'near'} fast0)" in picked.reason
+    assert f"{'local' if is_near_slower else 'remote'} slow0" in picked.reason
+    assert f"MTU 1500 ({'remote' if is_near_slower else 'local'} fast0)" in picked.reason
     half = replace(_nic(100_000_000), duplex="half")
     assert select_preset(catalog, half, _nic(100_000_000), line_rate_bit_s=None).preset.id == "100mb-hd"
 
@@ -119,14 +119,14 @@ def test_half_duplex_at_another_mtu_is_compared_with_the_document(catalog: Catal
 @pytest.mark.parametrize(
     ("near", "far", "parts"),
     [
-        (VETH, NIC, ["near left (virtual, veth)"]),
-        (NIC, VETH, ["far left (virtual, veth)"]),
-        (VETH, replace(VETH, name="right"), ["near left", "far right"]),
-        (NIC, replace(VETH, name="wlan0", sort="wireless", kind="iwlwifi"), ["far wlan0 (Wi-Fi, iwlwifi)"]),
-        (replace(NIC, kind="virtio_net", line_rate_bit_s=None), NIC, ["near eth0 (virtio_net)"]),
-        (NIC, LO, ["far lo (loopback)"]),
-        (NIC, None, ["the far end does not tell"]),
-        (None, None, ["the near end does not tell", "the far end does not tell"]),
+        (VETH, NIC, ["local left (virtual, veth)"]),
+        (NIC, VETH, ["remote left (virtual, veth)"]),
+        (VETH, replace(VETH, name="right"), ["local left", "remote right"]),
+        (NIC, replace(VETH, name="wlan0", sort="wireless", kind="iwlwifi"), ["remote wlan0 (Wi-Fi, iwlwifi)"]),
+        (replace(NIC, kind="virtio_net", line_rate_bit_s=None), NIC, ["local eth0 (virtio_net)"]),
+        (NIC, LO, ["remote lo (loopback)"]),
+        (NIC, None, ["the remote end does not report"]),
+        (None, None, ["the local end does not report", "the remote end does not report"]),
     ],
 )
 def test_the_error_names_the_end_without_a_speed_and_the_option_that_gives_one(
@@ -144,7 +144,7 @@ def test_a_requested_line_rate_replaces_an_unknown_one(catalog: Catalog) -> None
     assert select_preset(catalog, VETH, VETH, line_rate_bit_s=2_500_000_000).preset.id == "2.5gbe-1500"
     picked = select_preset(catalog, None, None, line_rate_bit_s=GBIT_S)
     assert picked.preset.id == "gbe-fd-1500"
-    assert "taken for granted" in picked.reason
+    assert "assumed: neither end reports one" in picked.reason
 
 
 def test_a_requested_line_rate_overrides_a_reported_one_and_warns_of_a_slower_end(catalog: Catalog) -> None:
@@ -153,7 +153,7 @@ def test_a_requested_line_rate_overrides_a_reported_one_and_warns_of_a_slower_en
     picked = select_preset(catalog, NIC, _nic(GBIT_S), line_rate_bit_s=10 * GBIT_S)
     assert picked.preset.id == "10gbe-fd-1500"
     (text,) = picked.warnings
-    assert "far eth0 reports 1000 Mb/s" in text
+    assert "remote eth0 reports 1\u00a0000 Mb/s" in text
 
 
 def test_loopback_has_its_own_preset(catalog: Catalog) -> None:

@@ -16,8 +16,9 @@ def section(of: Sheet, title: str) -> Section:
 
 
 def lines(of: Section) -> list[str]:
-    """Return the lines as text, cells behind labels."""
-    return [" | ".join(filter(None, (line.label, *line.cells))) for line in of.lines]
+    """Return the lines as text, cells behind labels, no-break spaces as spaces."""
+    texts = [" | ".join(filter(None, (line.label, *line.cells))) for line in of.lines]
+    return [text.replace("\u00a0", " ") for text in texts]
 
 
 def test_a_shared_medium_is_derived_once() -> None:
@@ -28,20 +29,20 @@ def test_a_shared_medium_is_derived_once() -> None:
 
 def test_an_expected_rate_has_its_source_the_model_and_the_reason_for_a_difference() -> None:
     """Documented and computed, told apart by word."""
-    told = lines(section(build_sheet(CATALOG.find("10gbe-fd-9000")), "to expect"))
+    told = lines(section(build_sheet(CATALOG.find("10gbe-fd-9000")), "expected rates"))
     assert told[0] == (
-        "one direction, 1 session | 9631 Mb/s | documented | AIX table 1 | computed 9900.4 Mb/s, 2.7 % below it"
+        "one direction, 1 session | 9 631 Mb/s | documented | AIX table 1 | computed 9 900.4 Mb/s, 2.7 % below it"
     )
-    assert told[1].startswith("One TCP session")
-    assert told[2].startswith("one direction, 2 sessions and more | 9891 Mb/s | documented | AIX table 1 (peak)")
+    assert told[1].startswith("The rate of a single TCP session")
+    assert told[2].startswith("one direction, 2 sessions or more | 9 891 Mb/s | documented | AIX table 1 (peak)")
 
 
 def test_the_sheet_has_transactions_cpu_and_baseline() -> None:
     """What z/VM prints beyond throughput."""
-    told = lines(section(build_sheet(CATALOG.find("zvm-vctc-1500")), "to expect"))
+    told = lines(section(build_sheet(CATALOG.find("zvm-vctc-1500")), "expected rates"))
     assert told[-1] == (
-        "rr, ask and answer, 10 sessions and more | 1866.83 transactions/s | documented | "
-        "z/VM table 18 (level 430, 10 pairs) | baseline 1680.3 transactions/s (420 x10) | CPU 99 % | "
+        "rr, transactions, 10 sessions or more | 1 866.83 transactions/s | documented | "
+        "z/VM table 18 (level 430, 10 pairs) | baseline 1 680.3 transactions/s (420 x10) | CPU 99 % | "
         "1.06 cpu_msec/trans"
     )
 
@@ -51,11 +52,11 @@ def test_slips_are_marked_by_word_in_the_table_and_explained_below() -> None:
     shown = build_sheet(CATALOG.find("gbe-fd-1500"))
     table = section(shown, "AIX table 2, as printed")
     assert [(line.label, line.cells) for line in table.lines if line.kind == "slip"] == [
-        ("payload_mib_s", ("215 (slip)",)),
-        ("peak_mbit_s", ("1667 (slip)",)),
+        ("payload_mib_s", ("215 (error)",)),
+        ("peak_mbit_s", ("1\u00a0667 (error)",)),
     ]
-    (peak,) = [line for line in section(shown, "slips").lines if line.label == "AIX table 2, peak_mbit_s"]
-    assert peak.cells[0] == "1667"
+    (peak,) = [line for line in section(shown, "errors").lines if line.label == "AIX table 2, peak_mbit_s"]
+    assert peak.cells[0] == "1\u00a0667"
     assert "222 MB/s" in peak.cells[1]
 
 
@@ -72,13 +73,13 @@ def test_the_sheet_of_a_tunnel_shows_its_share_of_the_mtu() -> None:
     """And the documents' rates are not shown for a link that they did not measure."""
     shown = build_sheet(CATALOG.find("gbe-fd-1500"), Variant(tunnel="vxlan", ip=6))
     told = lines(section(shown, "computed, one"))
-    assert told[0] == "MTU of the link | 1500 bytes"
-    assert "MTU inside the tunnel | 1450 bytes" in told
+    assert told[0] == "MTU of the link | 1 500 bytes"
+    assert "MTU inside the tunnel | 1 450 bytes" in told
     assert "with options | IPv6, VXLAN" in lines(section(shown, "link"))
-    assert lines(section(shown, "to expect")) == [
+    assert lines(section(shown, "expected rates")) == [
         "one direction | 903.8 Mb/s | computed | the wire model (IPv6, VXLAN)",
-        "both directions, total | 1724.6 Mb/s | computed | the wire model (IPv6, VXLAN)",
-        "the document's own rates are for the link without these options",
+        "both directions, total | 1 724.6 Mb/s | computed | the wire model (IPv6, VXLAN)",
+        "The document's own rates are for the link without these options.",
     ]
 
 
@@ -91,14 +92,14 @@ def test_options_that_a_link_cannot_have_are_refused() -> None:
 def test_the_sheet_of_loopback_says_that_it_has_no_target_rate() -> None:
     """An empty section would leave a person guessing."""
     shown = build_sheet(CATALOG.find("loopback"))
-    assert lines(section(shown, "to expect"))[0].startswith("nothing")
+    assert lines(section(shown, "expected rates"))[0].startswith("No target rate")
     assert not any(s.title.startswith("computed") for s in shown.sections)
 
 
 def test_the_suggested_window_is_on_the_sheet() -> None:
     """HP asks for 56 KB."""
     told = lines(section(build_sheet(CATALOG.find("hp-atm622-clip-9180")), "link"))
-    assert "suggested window | 57344 bytes (56 KB)" in told
+    assert "suggested window | 57 344 bytes (56 KB)" in told
 
 
 def test_the_name_is_japanese_in_japanese() -> None:
@@ -117,19 +118,19 @@ def test_every_preset_has_a_sheet_without_empty_sections(preset: Preset) -> None
 def test_ten_gigabit_ethernet_is_derived_step_by_step() -> None:
     """From the MTU to the payload, to the wire, to 9414.8."""
     assert lines(section(build_sheet(CATALOG.find("10gbe-fd-1500")), "computed, one direction")) == [
-        "largest IP packet (MTU) | 1500 bytes",
+        "largest IP packet (MTU) | 1 500 bytes",
         "− IPv4 header | 20 bytes",
         "− TCP header | 20 bytes",
         "− TCP timestamps | 12 bytes",
-        "payload of a packet | 1448 bytes",
-        "largest IP packet (MTU) | 1500 bytes",
+        "payload of a packet | 1 448 bytes",
+        "largest IP packet (MTU) | 1 500 bytes",
         "+ preamble and start of frame | 8 bytes",
         "+ Ethernet header | 14 bytes",
         "+ frame check sequence | 4 bytes",
         "+ gap between frames | 12 bytes",
-        "packet on the wire | 1538 bytes",
-        "with TCP timestamps: 10000 Mb/s × 1448 / 1538 | 9414.8 Mb/s",
-        "without TCP timestamps: 10000 Mb/s × 1460 / 1538 | 9492.8 Mb/s",
+        "packet on the wire | 1 538 bytes",
+        "with TCP timestamps: 10 000 Mb/s × 1 448 / 1 538 | 9 414.8 Mb/s",
+        "without TCP timestamps: 10 000 Mb/s × 1 460 / 1 538 | 9 492.8 Mb/s",
     ]
 
 
@@ -138,20 +139,20 @@ def test_atm_is_derived_cell_by_cell_with_and_without_timestamps() -> None:
     told = lines(section(build_sheet(CATALOG.find("atm155-9180")), "computed, one direction"))
     assert told[:3] == [
         "line rate | 155.52 Mb/s",
-        "SONET carries cells in the rest of its frame | × 26/27",
+        "share of SONET's frame for cells | × 26/27",
         "rate left for cells | 149.76 Mb/s",
     ]
     assert "+ headers of 192 cells | 960 bytes" in told
     assert told[-2:] == [
-        "with TCP timestamps: 149.76 Mb/s × 9128 / 10176 | 134.3 Mb/s",
-        "without TCP timestamps: 149.76 Mb/s × 9140 / 10176 | 134.5 Mb/s",
+        "with TCP timestamps: 149.76 Mb/s × 9 128 / 10 176 | 134.3 Mb/s",
+        "without TCP timestamps: 149.76 Mb/s × 9 140 / 10 176 | 134.5 Mb/s",
     ]
 
 
 def test_both_directions_are_derived_from_the_acknowledgement_on() -> None:
     """The packet is the same as above."""
     assert lines(section(build_sheet(CATALOG.find("gbe-fd-1500")), "computed, both")) == [
-        "an acknowledgement for every 2 packets shares the wire",
+        "one acknowledgement for every 2 packets shares the line",
         "+ IPv4 header | 20 bytes",
         "+ TCP header | 20 bytes",
         "+ padding to the shortest frame | 6 bytes",
@@ -160,5 +161,5 @@ def test_both_directions_are_derived_from_the_acknowledgement_on() -> None:
         "+ frame check sequence | 4 bytes",
         "+ gap between frames | 12 bytes",
         "acknowledgement on the wire | 84 bytes",
-        "2 × 1000 Mb/s × 2 × 1460 / (2 × 1538 + 84) | 1848.1 Mb/s",
+        "2 × 1 000 Mb/s × 2 × 1 460 / (2 × 1 538 + 84) | 1 848.1 Mb/s",
     ]

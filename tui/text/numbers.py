@@ -12,10 +12,9 @@ from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
 from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
-from ...presets.number_text import significant_decimals
+from ...presets.number_text import NBSP, group_digits, significant_decimals
 
 UNKNOWN: Final = "–"
-NBSP: Final = "\u00a0"
 KIB: Final = 1_024
 GIB: Final = 1_073_741_824
 
@@ -36,7 +35,7 @@ def number(value: float | None, decimals: int = 0) -> str:
     """Return a number with its digits in groups of three: `12 345.6`."""
     if value is None:
         return UNKNOWN
-    return f"{value:,.{decimals}f}".replace(",", NBSP)
+    return group_digits(value, decimals)
 
 
 def count(value: int | None) -> str:

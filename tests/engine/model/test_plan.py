@@ -27,6 +27,7 @@ def test_a_duplex_run_is_both_single_directions() -> None:
     assert Direction.IN.flows == (Direction.IN,)
     assert sender_of(Direction.OUT, Workload.STREAM) is End.NEAR
     assert sender_of(Direction.IN, Workload.STREAM) is End.FAR
+    assert [end.label for end in End] == ["local", "remote"]
     assert End.NEAR.other is End.FAR
     assert End.FAR.other is End.NEAR
 
