@@ -48,9 +48,7 @@ def test_the_word_follows_the_percentage(percent: float, word: str) -> None:
 def test_a_percentage_just_under_the_mark_does_not_read_as_the_mark() -> None:
     """94.96 % is cut to 94.9 %, beside a pass mark of 95 %."""
     text = judge(run(Expectation(in_=GIGABIT), in_=rate(9.48e6 * 94.96))).text
-    assert text == (
-        "SHORT: in 900.2 Mb/s is 94.9 % of 948 Mb/s (documented: AIX table 1); the pass mark is 95 %."
-    )
+    assert text == ("SHORT: in 900.2 Mb/s is 94.9 % of 948 Mb/s (documented: AIX table 1); the pass mark is 95 %.")
 
 
 def test_the_pass_mark_can_be_chosen() -> None:
@@ -113,10 +111,7 @@ def test_an_incomplete_run_states_its_rate_without_a_verdict(reason: Reason) -> 
 def test_a_slip_in_the_source_is_named_with_the_rate() -> None:
     """A person sees that the number judged by is not the one the table prints."""
     peak = ExpectedRate(1_862_270_976, "documented", "AIX table 2 (peak, by its MB/s; the printed Mb is an error)")
-    assert (
-        "is an error)"
-        in judge(run(Expectation(total=peak), out=rate(1e9), in_=rate(1e9), total=rate(2e9))).text
-    )
+    assert "is an error)" in judge(run(Expectation(total=peak), out=rate(1e9), in_=rate(1e9), total=rate(2e9))).text
 
 
 def test_a_rate_beyond_the_links_capacity_has_no_verdict() -> None:

@@ -163,7 +163,8 @@ def test_the_description_names_every_option() -> None:
     """They stand behind the source of a rate."""
     variant = Variant(6, False, 8, 2, "vxlan", 6, 2_500_000_000, 9000)
     assert variant.description == (
-        "IPv6, no TCP timestamps, 8 bytes of TCP options, QinQ, VXLAN, outer IPv6, line rate 2\u00a0500 Mb/s, MTU 9000"
+        "IPv6, no TCP timestamps, 8 bytes of TCP options, QinQ, VXLAN, outer IPv6, "
+        "line rate 2\u00a0500 Mb/s, MTU 9000"
     )
     assert DEFAULT_VARIANT.description == ""
 
