@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from ....engine.far.status import EndpointStatus
 from ....engine.model.errors import RunLogError
@@ -19,6 +19,7 @@ from ...rendering.styles import KEY, MUTED
 from ...services.preferences import Preferences
 from ...state.endpoint import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
 from ...text import numbers
+from ...widgets.common.key_footer import KeyFooter
 from ...widgets.endpoint.client_table import ClientTable
 from ...widgets.endpoint.endpoint_panels import EndpointGauge, EndpointHeader, EndpointLogView, LimitsPanel
 from ..base_screen import ActionScreen, app_of
@@ -93,7 +94,7 @@ class EndpointScreen(ActionScreen):
             & #below { height: 7; }
         }
         &.-tiny {
-            & #below, & Footer { display: none; }
+            & #below, & KeyFooter { display: none; }
             & #rates { height: 1fr; }
             & EndpointGauge { border: none; border-top: solid $foreground 22%; }
         }
@@ -120,7 +121,7 @@ class EndpointScreen(ActionScreen):
         with Horizontal(id="below"):
             yield LimitsPanel()
             yield EndpointLogView()
-        yield Footer(compact=True)
+        yield KeyFooter(self.SCREEN_KIND)
 
     def on_mount(self) -> None:
         """Paint, and start the refresh timer."""

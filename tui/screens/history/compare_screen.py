@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.results.run_log import RunRecord
@@ -29,6 +29,7 @@ from ...services.stored_run import (
 from ...text import numbers
 from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
 from ...text.run_list import RunLine, run_line
+from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
@@ -89,7 +90,7 @@ class CompareScreen(ActionScreen):
             legend = "   ".join(f"{SIGNIFICANCE_MARKS[kind]} {text}" for kind, text in marks.items())
             differences.border_title = Content(f"differences   {legend}")
             yield Static(markup=False)
-        yield Footer(compact=True)
+        yield KeyFooter(self.SCREEN_KIND)
 
     def on_mount(self) -> None:
         """Read the runs."""

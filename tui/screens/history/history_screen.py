@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.results.run_log import RunRecord
@@ -26,6 +26,7 @@ from ...services.stored_run import LETTERS
 from ...services.sweeps import GROUP_PREFIX
 from ...text import numbers
 from ...text.run_list import SORT_KEYS, RunLine, SearchableRun, sort_lines
+from ...widgets.common.key_footer import KeyFooter
 from ...widgets.common.typed_input import Debounce, TextField
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.history.run_table import RunList, RunTable
@@ -167,7 +168,7 @@ class HistoryScreen(ActionScreen):
         yield TextField(placeholder="filter: 10gbe db-02 short, label:before …", compact=True, id="filter")
         yield RunTable()
         yield RunDetail()
-        yield Footer(compact=True)
+        yield KeyFooter(self.SCREEN_KIND)
 
     def on_mount(self) -> None:
         """Focus the table."""

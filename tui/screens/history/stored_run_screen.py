@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.results.run_log import RunRecord
@@ -20,6 +20,7 @@ from ...rendering.styles import MUTED
 from ...services.stored_run import StoredRun, load_stored_run
 from ...text import numbers
 from ...text.run_list import run_line
+from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import TitleBar
@@ -61,7 +62,7 @@ class StoredRunScreen(InstrumentScreen):
         yield Static(id="plan", markup=False)
         yield Instruments()
         yield RunDetail(brief=True)
-        yield Footer(compact=True)
+        yield KeyFooter(self.SCREEN_KIND)
 
     def on_mount(self) -> None:
         """Read the run."""

@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.widgets import Footer
 from textual.worker import Worker, WorkerState
 
 from ....engine.model.peer import Peer, SharedKey
@@ -36,6 +35,7 @@ from ...state.cockpit import (
 )
 from ...state.instrument_values import Phase
 from ...state.live_readings import LiveReadings
+from ...widgets.common.key_footer import KeyFooter
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
 from ..base_screen import InstrumentScreen, app_of
@@ -120,7 +120,7 @@ class CockpitScreen(InstrumentScreen):
         yield TitleBar()
         yield SettingsBar()
         yield Instruments()
-        yield Footer(compact=True)
+        yield KeyFooter(self.SCREEN_KIND)
 
     def on_mount(self) -> None:
         """Query the far end."""

@@ -20,7 +20,7 @@ from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from ....engine.model.errors import LinkgaugeError
@@ -37,6 +37,7 @@ from ...services.sweeps import missing_points, run_points
 from ...state.cockpit import CockpitState
 from ...text import numbers
 from ...text.sweep import estimated_duration_ns, point_words, result_words
+from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.overlay_plot import OverlayPlot
 from ...widgets.history.sweep_map import best_lines, knee_lines, map_lines, overlay_lines
 from ..base_screen import ActionScreen, app_of
@@ -231,7 +232,7 @@ class SweepScreen(ActionScreen):
         with ScrollableContainer(id="result"):
             for name in ("best", "map", "knees"):
                 yield Static(markup=False, id=name)
-        yield Footer(compact=True)
+        yield KeyFooter(self.SCREEN_KIND)
 
     def on_mount(self) -> None:
         """Show the stored results, and start."""
