@@ -3,8 +3,9 @@
 Most of the screen stays the same from one frame to the next: an unchanged line is neither laid out nor painted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.content import Content
 from textual.events import Resize
@@ -82,6 +83,30 @@ class LineWidget(StyledWidget):
     def on_resize(self, _event: Resize) -> None:
         """Fill the new size."""
         self.redraw()
+
+
+def first_fit(width: int, *lines: Content) -> Content:
+    """Return the first line with at most `width` cells, or an empty one: a number that is cut is a wrong number."""
+    return next((line for line in lines if line.cell_length <= width), Content(""))
+
+
+def join_fit(width: int, parts: Iterable[Content], gap: str) -> Content:
+    """Return the leading parts for which `width` cells have room, each whole, with gaps between them."""
+    line = Content("")
+    for part in parts:
+        longer = Content.assemble(line, gap, part) if line else part
+        if longer.cell_length > width:
+            break
+        line = longer
+    return line
+
+
+def cut_words(text: str, width: int) -> str:
+    """Return as many words of a text as `width` cells have room for: half a number would be another one."""
+    while text and cell_len(text) > width:
+        text = text.removesuffix("…").rpartition(" ")[0].rstrip(" ,:(")
+        text = f"{text}…" if text else ""
+    return text
 
 
 def _at(lines: list[Content], y: int) -> Content | None:

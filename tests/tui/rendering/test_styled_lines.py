@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from linkgauge.tui.rendering.styled_lines import LineWidget
+import pytest
+from linkgauge.tui.rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from textual.content import Content
 from textual.geometry import Region
 
@@ -47,3 +48,25 @@ async def test_every_line_has_the_width_of_the_widget() -> None:
         strips = [app.instrument.render_line(y) for y in range(6)]
         assert [strip.cell_length for strip in strips] == [10] * 6
         assert [strip.text.strip() for strip in strips] == ["short", "much too l", "c", "d", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (40, "10 Gb Ethernet, MTU 1500, RFC1323"),
+        (30, "10 Gb Ethernet, MTU 1500…"),
+        (22, "10 Gb Ethernet, MTU…"),
+        (2, ""),
+    ],
+)
+def test_a_text_without_room_loses_whole_words(width: int, text: str) -> None:
+    """Half of 1500 would be another number."""
+    assert cut_words("10 GbE, MTU 1500, RFC1323", width) == text
+
+
+def test_parts_of_a_line_are_whole_or_left_out() -> None:
+    """The first that fits, or the leading ones that do."""
+    long, short = Content("14 391 Mb/s"), Content("14 391")
+    assert first_fit(8, long, short).plain == "14 391"
+    assert first_fit(3, long, short).plain == ""
+    assert join_fit(13, (short, Content("Mb/s"), Content("out")), " ").plain == "14 391 Mb/s"

@@ -27,7 +27,7 @@ class _Column:
 
 def _run(client: ClientReading, _units: RateUnit) -> str:
     run = client.run
-    return "looks, no run" if run is None else f"{run.workload} {run.settings.direction}"
+    return "no test" if run is None else f"{run.workload} {run.settings.direction}"
 
 
 def _time(run: RunStatus) -> str:
@@ -88,7 +88,7 @@ class ClientTable(DataTable[Text]):
         names = tuple(column.name for column, _ in columns)
         rows = [tuple(column.text(client, units) for column, _ in columns) for client in clients]
         self.border_title = f"clients {len(clients)}"
-        self.border_subtitle = f"receives and sends are this end's, in {units.value}"
+        self.border_subtitle = f"rates in {units.value}, as this end receives and sends"
         if names != self._names or len(rows) != len(self._cells):
             self._fill(columns, names, rows)
         else:

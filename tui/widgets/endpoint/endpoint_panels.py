@@ -82,7 +82,7 @@ def _address(snapshot: EndpointSnapshot) -> Content:
 
 
 def _access(snapshot: EndpointSnapshot) -> Content:
-    tls = "" if snapshot.info.tls is None else "   control is TLS"
+    tls = "" if snapshot.info.tls is None else "   TLS on the control connection"
     return Content.assemble((numbers.sanitize(snapshot.info.access_policy), ""), (tls, MUTED))
 
 
@@ -101,9 +101,9 @@ def _totals(snapshot: EndpointSnapshot, width: int) -> Content:
     parts = [numbers.quantity(totals.runs, "run"), numbers.payload(totals.bytes)]
     if width >= 100:
         parts.insert(0, numbers.quantity(totals.clients, "client"))
-        parts.append(f"{numbers.count(totals.refused)} turned away")
+        parts.append(f"{numbers.count(totals.refused)} rejected")
     elif totals.refused:
-        parts.append(f"{numbers.count(totals.refused)} refused")
+        parts.append(f"{numbers.count(totals.refused)} rejected")
     return Content.styled(f"so far {', '.join(parts)}", MUTED)
 
 

@@ -82,7 +82,7 @@ class RunDetail(Vertical):
         self._field_name = field_name
         field = self.query_one(TextField)
         field.value = self._line.label if field_name == "label" else self._line.note
-        self.border_title = Content(f"{field_name} of {self._line.run_id}: enter keeps it, esc goes back")
+        self.border_title = Content(f"{field_name} of {self._line.run_id}: enter saves, esc cancels")
         self.add_class("-editing")
         field.focus()
 

@@ -37,8 +37,7 @@ def knee_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
     ]
     uncertain = sum(reliable_estimate(cell) is None for cell in cells)
     if uncertain:
-        are = "is" if uncertain == 1 else "are"
-        text = f"{uncertain} of these rates {are} not known well enough to count: give more seconds"
+        text = f"{numbers.quantity(uncertain, 'rate')} too noisy to rank; use more seconds"
         lines.append(Content.assemble(("▲ ", "bold $text-warning"), text))
     return lines
 
@@ -56,7 +55,9 @@ def map_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
     for title, rows, columns, points in grids(sweep):
         if lines:
             lines.append(Content(""))
-        lines.append(Content.assemble((title, "bold"), ("   Mb/s, * may be as fast as the fastest", MUTED)))
+        lines.append(
+            Content.assemble((title, "bold"), ("   Mb/s; * within the margin of error of the fastest", MUTED))
+        )
         lines += _map(sweep, rows, columns, points, results, equivalent, highest)
     return lines
 

@@ -12,21 +12,22 @@ from ....engine.model.plan import Direction
 from ....presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
 from ...rendering.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
 from ...rendering.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
-from ...rendering.styled_lines import LineWidget
+from ...rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ...rendering.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
 from ...state.instrument_values import FlowReading
 from ...text import numbers
 
 # The higher tick is at nine tenths of the bar: a rate above it still has room.
 _TICK: Final = 0.9
-_RATE_NOTE, _PERCENT_NOTE, _GAP = 12, 10, 2  # cells right of the rate, right of the percentage, between both
+_RATE_NOTE, _PERCENT_NOTE, _GAP = 13, 10, 2  # cells right of the rate, right of the percentage, between both
 _ROOM_FOR_TICKS: Final = 60  # from this width on, the title explains the ticks
 _LOW_ROWS: Final = 3  # up to this height, large digits leave no rows for text
 _SCALE_FROM: Final = 6  # rows
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
-_SENDERS: Final = {Direction.OUT: "near sends", Direction.IN: "far sends", Direction.DUPLEX: "both send"}
-_ASKERS: Final = {Direction.OUT: "near asks", Direction.IN: "far asks", Direction.DUPLEX: "both ask"}
-_RATING_WORDS: Final = {"pass": "✓ good", "short": "▼ short", "fail": "✗ far off", "other": "≠ other"}
+_SENDERS: Final = {Direction.OUT: "local sends", Direction.IN: "remote sends", Direction.DUPLEX: "both send"}
+_ASKERS: Final = {Direction.OUT: "local asks", Direction.IN: "remote asks", Direction.DUPLEX: "both ask"}
+_RATING_WORDS: Final = {"pass": "✓ PASS", "short": "▼ SHORT", "fail": "✗ FAIL", "other": "≠ preset?"}
+_TOO_FAST: Final = " ≠ faster than preset? "
 
 
 class FlowGauge(LineWidget):
@@ -53,9 +54,9 @@ class FlowGauge(LineWidget):
         rows = max(height - 1 - is_scaled, 1)
         font = _font_of_both(reading, width, rows)
         self.set_titles(
-            self._heading(width, is_wide=font is not None, is_scaled=is_scaled), _source(reading.expected)
+            self._heading(width, is_wide=font is not None, is_scaled=is_scaled), _source(reading.expected, width)
         )
-        lines = self._narrow(width, rows) if font is None else self._wide(font, rows)
+        lines = self._narrow(width, rows) if font is None else self._wide(font, width, rows)
         full = _full_scale(reading)
         return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
 
@@ -77,16 +78,17 @@ class FlowGauge(LineWidget):
         name = _NAMES[reading.direction]
         initiators = _SENDERS if reading.response_bits is None else _ASKERS
         if not is_wide and not is_scaled:
-            return Content.assemble(f"{name} {_unit(reading)} ", self._rated_percent())
+            parts = (Content(name), Content(_unit(reading)), self._rated_percent())
+            return join_fit(width, parts, " ")
         title = Content(f"{name} {initiators[reading.direction]}")
         if is_scaled or reading.expected is None or width < _ROOM_FOR_TICKS:
-            return title
+            return first_fit(width, title, Content(name))
         ticks = f"   {EXPECTED_TICK} expected {reading.number(reading.expected.bit_s)}"
         if reading.peak_above_expected is not None:
             ticks += f"   {PEAK_TICK} peak {reading.number(reading.peak_above_expected.bit_s)}"
         return Content.assemble(title, (ticks, MUTED))
 
-    def _wide(self, font: DigitFont, rows: int) -> list[Content]:
+    def _wide(self, font: DigitFont, width: int, rows: int) -> list[Content]:
         """Return the rate and its percentage side by side, each with its unit and details."""
         reading = self._reading
         rate = big_digits(align_right(_number(reading), _widest(reading)), font)
@@ -94,16 +96,15 @@ class FlowGauge(LineWidget):
         percent, percent_notes = [""] * rows, [Content("")] * rows
         if reading.expected is not None:
             percent = big_digits(align_right(self._percent(), "99.9"), font)
-            chip = (
-                Content.styled(f" {_RATING_WORDS[rating]} ", RATING_CHIP_STYLES[rating]) if rating else Content("")
-            )
+            room = width - len(rate[0]) - _RATE_NOTE - _GAP - len(percent[0]) - 1
+            chip = self._chip(rating, room)
             of = Content.styled(f"of {reading.number(reading.expected.bit_s)}", MUTED)
             percent_notes = _spread([Content.styled("%", "bold"), of, chip], font.rows)
         lines = [
             Content.assemble(
                 style_digits(left, "$foreground"),
                 " ",
-                rate_note.truncate(_RATE_NOTE, ellipsis=True, pad=True),
+                rate_note.truncate(_RATE_NOTE, pad=True),
                 " " * (_GAP - 1),
                 style_digits(right, RATING_STYLES[rating]),
                 " ",
@@ -125,13 +126,25 @@ class FlowGauge(LineWidget):
             digits = big_digits(align_right(_number(reading), _widest(reading)), font)
             lines = [style_digits(row, "$foreground") for row in digits]
         unit, *details = self._rate_notes()
-        below = [Content.assemble(unit, "  ", details[0])]
+        below = [join_fit(width, (unit, details[0]), "  ")]
         if reading.expected is not None:
-            of = f" of {reading.number(reading.expected.bit_s)}"
-            below.append(Content.assemble(self._rated_percent(), (of, MUTED)))
-        below += details[1:]
-        lines = [line.truncate(width, ellipsis=True) for line in [*lines, *below][:rows]]
+            percent = self._rated_percent()
+            of = Content.styled(f" of {reading.number(reading.expected.bit_s)}", MUTED)
+            below.append(first_fit(width, percent + of, percent))
+        below += [first_fit(width, line) for line in details[1:]]
+        lines = [*lines, *below][:rows]
         return [*lines, *[Content("")] * (rows - len(lines))]
+
+    @staticmethod
+    def _chip(rating: str, room: int) -> Content:
+        """Return the word of a rating on a background that is seen from across a room."""
+        if not rating:
+            return Content("")
+        style = RATING_CHIP_STYLES[rating]
+        word = Content.styled(f" {_RATING_WORDS[rating]} ", style)
+        if rating != "other":
+            return word
+        return first_fit(room, Content.styled(_TOO_FAST, style), word, Content.styled("≠", style))
 
     def _rated_percent(self) -> Content:
         """Return the percentage with its mark: `▼ 78.0 %`; empty if no rate is expected."""
@@ -216,10 +229,10 @@ def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
     return f"p50 {numbers.latency(p50)}", f"p99 {numbers.latency(p99)}"
 
 
-def _source(expected: ExpectedRate | None) -> str:
+def _source(expected: ExpectedRate | None, width: int) -> Content:
     if expected is None:
-        return "nothing to expect"
-    return f"{EXPECTED_TICK} {expected.basis}: {numbers.sanitize(expected.source)}"
+        return first_fit(width, Content("no target rate"), Content("no target"))
+    return Content(cut_words(f"{EXPECTED_TICK} {expected.basis}: {numbers.sanitize(expected.source)}", width))
 
 
 def _full_scale(reading: FlowReading) -> float:

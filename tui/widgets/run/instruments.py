@@ -23,15 +23,15 @@ from .session_table import SessionTable
 from .verdict_panel import VerdictPanel
 
 _FIRST_STEPS: Final = (
-    ("space", "start a run"),
-    ("n", "choose the kind of network, and with it the rate to expect"),
-    ("+ - [ ] d", "sessions, window, direction: also while it runs"),
-    ("c", "connect: to `linkgauge endpoint`, or ssh://host, which needs nothing there"),
-    ("?", "every key explained"),
+    ("space", "start a test"),
+    ("n", "choose the kind of network, which sets the target rate"),
+    ("+ - [ ] d", "sessions, window, direction: also during a test"),
+    ("c", "connect to a host with `linkgauge endpoint`, or ssh://host"),
+    ("?", "all keys"),
 )
 _REMEDIES: Final = (
     ("r", "try again"),
-    ("c", "connect to another peer; `loopback` needs none"),
+    ("c", "connect to another host; `loopback` tests this machine alone"),
 )
 
 
@@ -57,12 +57,7 @@ class Instruments(Container):
         """Show these values."""
         readings = view.readings
         direction = (readings.settings if readings else view.plan.settings).direction
-        for flow in Direction:
-            gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
-            gauge.display = flow is direction or flow in direction.flows
-            if gauge.display:
-                gauge.pass_percent = view.pass_percent
-                gauge.show(replace(_flow(view, flow), units=view.units))
+        self._show_flows(view, direction)
         near, far = _cpu(view, End.NEAR), _cpu(view, End.FAR)
         shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
         for panel in self.query(CpuPanel):
@@ -74,6 +69,21 @@ class Instruments(Container):
         response_bits = response_bits_of(readings.plan if readings else view.plan)
         self.query_one(SessionTable).show(rows, readings.retransmits() if readings else None, response_bits)
         self.query_one(VerdictPanel).show(view)
+
+    def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
+        """Show a gauge for each direction of the run; for both directions, also one for their total."""
+        readings = {flow: replace(_flow(view, flow), units=view.units) for flow in (*direction.flows, direction)}
+        if direction is Direction.DUPLEX:  # both with digits of one size, and bars of one scale
+            highest = max(readings[flow].highest_bit_s for flow in direction.flows)
+            for flow in direction.flows:
+                readings[flow] = replace(readings[flow], highest_bit_s=highest)
+        self.set_class(direction is Direction.DUPLEX, "-duplex")
+        for flow in Direction:
+            gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
+            gauge.display = flow in readings
+            if gauge.display:
+                gauge.pass_percent = view.pass_percent
+                gauge.show(readings[flow])
 
 
 def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
@@ -170,12 +180,12 @@ def _problem(problem: str) -> Content:
 
 
 def _welcome(view: CockpitSnapshot) -> Content:
-    far = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
+    remote = "none: a test of this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
     return Content.assemble(
-        ("Does this link deliver what a link of its kind should?", "bold"),
+        ("Is this link as fast as it should be?", "bold"),
         "\n",
-        ("The far end is ", MUTED),
-        (numbers.sanitize(far), ""),
+        ("Remote end: ", MUTED),
+        (numbers.sanitize(remote), ""),
         "\n\n",
         _keys(_FIRST_STEPS),
     )

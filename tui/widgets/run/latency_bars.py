@@ -18,7 +18,6 @@ _LABEL_CELLS: Final = 6
 _VALUE_CELLS: Final = 9
 _LEAST_DECADES: Final = 2
 _ROOMY_ROWS: Final = 13
-_TIMES_CELLS: Final = 42
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +136,12 @@ def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height:
 def _notes(reading: LatencyReading, width: int) -> list[Content]:
     """Return the RTT as TCP measures it, and an explanation of the ticks."""
     rtt_ns = None if reading.rtt_us is None else reading.rtt_us * 1_000
-    tcp = f"TCP's own RTT {numbers.latency(rtt_ns)}"
+    tcp = f"RTT as TCP measures it {numbers.latency(rtt_ns)}"
+    lines = [Content.styled(tcp if len(tcp) <= width else f"TCP RTT {numbers.latency(rtt_ns)}", MUTED)]
     if reading.idle is None:
-        return [Content.styled(tcp, MUTED)]
-    idle = f"┃ idle p50 {numbers.latency(reading.idle.p50_ns)}"
-    times = "" if reading.load_ratio is None else f"{numbers.times(reading.load_ratio)} under load"
-    if width >= _TIMES_CELLS:
-        return [Content.assemble((f"{idle}, ", MUTED), (times, "bold")), Content.styled(tcp, MUTED)]
-    return [
-        Content.assemble((f"{idle} ", MUTED), (times.removesuffix(" under load"), "bold")),
-        Content.styled(tcp, MUTED),
-    ]
+        return lines
+    idle = Content.styled(f"┃ idle {numbers.latency(reading.idle.p50_ns)}", MUTED)
+    if reading.load_ratio is None:
+        return [idle, *lines]
+    factor = f"{numbers.times(reading.load_ratio).removeprefix('×')}x"
+    return [Content.assemble(idle, (", loaded ", MUTED), (factor, "bold")), *lines]

@@ -191,7 +191,7 @@ def _title(periods: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:
     is_rate = _response_bits(view) is None
     name, unit = ("throughput", view.units.value) if is_rate else ("transactions", "/s")
     if len(periods) < 2:
-        return f"{name}, {unit} over s" if is_rate else f"{name} a second, over s"
+        return f"{name}, {unit}" if is_rate else f"{name} per second"
     before, after = period_averages(periods, view.latest_summary)[-2:]
     names = [
         numbers.settings_change(periods[-1].settings, periods[-2].settings),
@@ -227,7 +227,7 @@ def _legend(periods: Sequence[PlotPeriod], view: CockpitSnapshot) -> str:
     if len(periods) > 1:
         parts.append("│ change")
     if periods and periods[-1].settings.direction is Direction.DUPLEX:
-        parts.append("in ← upon out →")
+        parts.append("in stacked on out")
     return "   ".join(parts)
 
 

@@ -1,21 +1,25 @@
 """The first three lines of a run: hosts and state, the preset and its target, the settings and their keys."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from typing import Final
 
+from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from ....engine.model.host_info import HostInfo
 from ....engine.model.plan import Direction, End, Plan, Settings
 from ....engine.model.workload import Workload
-from ...rendering.styled_lines import LineWidget
+from ...rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
 from ...state.cockpit import SESSION_STEPS, WINDOW_STEPS, next_step
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 
-_WIDE: Final = 140
+_ROOMY, _WIDE = 100, 140
+_LONGEST_NAME: Final = 25
+_END_NAMES: Final = {End.NEAR: "local", End.FAR: "remote"}
 _PHASES: Final = {
     Phase.IDLE: ("○ READY", MUTED),
     Phase.STARTING: ("◌ STARTING", "$text-warning"),
@@ -23,6 +27,15 @@ _PHASES: Final = {
     Phase.STOPPING: ("◌ STOPPING", "$text-warning"),
     Phase.DONE: ("■ DONE", "$text-primary"),
 }
+
+
+class _Detail(Enum):
+    """The words of the settings: all with their steps, names, short names, or only the values."""
+
+    ALL = auto()
+    NAMES = auto()
+    SHORT = auto()
+    VALUES = auto()
 
 
 class _SnapshotLines(LineWidget):
@@ -48,7 +61,7 @@ class _SnapshotLines(LineWidget):
 
 
 class TitleBar(_SnapshotLines):
-    """Shows the near and the far end on the left, the state and the elapsed time of the run on the right."""
+    """Shows both ends on the left, the state and the elapsed time of the run on the right."""
 
     DEFAULT_CSS = """
     TitleBar {
@@ -62,32 +75,48 @@ class TitleBar(_SnapshotLines):
     def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
         """Return the line; the right side is never cut."""
         right = _state(view)
-        left = _ends(view, width).truncate(max(width - right.cell_length - 2, 0), ellipsis=True, pad=True)
+        room = max(width - right.cell_length - 2, 0)
+        left = _ends(view, room).truncate(room, pad=True)
         return [Content.assemble(left, "  ", right)]
 
 
 def _ends(view: CockpitSnapshot, width: int) -> Content:
-    far_name = "loopback" if view.peer.is_loopback else str(view.peer)
-    far = view.far
-    if far is not None and not view.peer.is_loopback and numbers.sanitize(far.hostname) != view.peer.host:
-        far_name = f"{numbers.sanitize(far.hostname)} ({view.peer})"
-    return Content.assemble(
-        ("linkgauge ", KEY),
-        (" near ", MUTED),
-        (numbers.sanitize(view.near.hostname) if view.near else "this host", "bold"),
-        (_facts(view.near, width), MUTED),
-        ("  ⇄  ", "bold $text-primary"),
-        ("far ", MUTED),
-        (far_name, "bold"),
-        (_facts(far, width), MUTED),
+    """Return both ends with as much about each as there is room for; the remote end comes first."""
+    far, host = view.far, numbers.sanitize(view.peer.host)
+    address = "loopback" if view.peer.is_loopback else str(view.peer)
+    is_alias = far is not None and not view.peer.is_loopback and numbers.sanitize(far.hostname) != view.peer.host
+    name = f"{_hostname(far)} ({address})" if far is not None and is_alias else address
+    product = Content.styled("linkgauge  ", KEY)
+    near_name = _hostname(view.near) if view.near else "this host"
+    local = Content.assemble(("local ", MUTED), (near_name, "bold"))
+    remote = Content.assemble(("remote ", MUTED), (name, "bold"))
+    arrow = Content.styled("  ⇄  ", "bold $text-primary")
+    return first_fit(
+        width,
+        *(
+            Content.assemble(product, local, (facts(view.near), MUTED), arrow, remote, (facts(far), MUTED))
+            for facts in (_system_and_cores, _cores)
+        ),
+        product + local + arrow + remote,
+        local + arrow + remote,
+        remote,
+        Content.styled(address, "bold"),
+        Content.styled(host, "bold").truncate(width, ellipsis=True),
     )
 
 
-def _facts(host: HostInfo | None, width: int) -> str:
-    if host is None or width < 100:
-        return ""
-    cores = numbers.quantity(host.cores, "core")
-    return f" {numbers.sanitize(host.system)}, {cores}" if width >= 150 else f" {cores}"
+def _hostname(host: HostInfo) -> str:
+    """Return the name of a host, which its owner may have made very long."""
+    name = numbers.sanitize(host.hostname)
+    return name if cell_len(name) <= _LONGEST_NAME else f"{set_cell_size(name, _LONGEST_NAME - 1)}…"
+
+
+def _system_and_cores(host: HostInfo | None) -> str:
+    return "" if host is None else f" {numbers.sanitize(host.system)},{_cores(host)}"
+
+
+def _cores(host: HostInfo | None) -> str:
+    return "" if host is None else f" {numbers.quantity(host.cores, 'core')}"
 
 
 def _state(view: CockpitSnapshot) -> Content:
@@ -96,7 +125,7 @@ def _state(view: CockpitSnapshot) -> Content:
     readings = view.readings
     word, style = _PHASES[view.phase]
     if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
-        word, style = "✗ BROKE OFF", "$text-error"
+        word, style = "✗ INTERRUPTED", "$text-error"
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
         word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
     if view.is_paused:
@@ -119,76 +148,75 @@ class SettingsBar(_SnapshotLines):
 
     def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
         """Return both lines."""
-        lines = (_preset_line(view, width), _settings_line(view, width))
-        return [line.truncate(width, ellipsis=True) for line in lines]
+        return [_preset_line(view, width), _settings_line(view, width)]
 
 
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:
-    roomy = width >= 100
-    preset = view.preset
+    """Return the preset and its target rate; a name without room loses its last words."""
     expected = view.expectation[view.plan.settings.direction]
     if expected is None:
-        expectation = Content.styled("nothing to expect", MUTED)
-    elif roomy:
-        expectation = Content.assemble(("expects ", MUTED), numbers.expected_rate(expected))
+        target = Content.styled("no target rate", MUTED)
+    elif width >= _ROOMY:
+        target = Content.assemble(("target ", MUTED), numbers.expected_rate(expected))
     else:
-        expectation = Content.assemble(("expects ", MUTED), numbers.mbit(expected.bit_s), f" {expected.basis}")
-    return Content.assemble(
-        _key("n"),
-        ("preset " if roomy else "", MUTED),
-        (numbers.sanitize(preset.name_in(view.language)), "bold"),
-        (f"  {preset.id}" if width >= 140 else "", MUTED),
-        "    " if roomy else "  ",
-        expectation,
-    )
+        target = Content.assemble(("target ", MUTED), numbers.rate(expected.bit_s), f" {expected.basis}")
+        target = first_fit(width // 2, target, Content(numbers.rate(expected.bit_s)))
+    head = Content.assemble(_key("n"), ("preset " if width >= _ROOMY else "", MUTED))
+    gap = "    " if width >= _ROOMY else "  "
+    room = width - head.cell_length - target.cell_length - len(gap)
+    name = Content.styled(cut_words(numbers.sanitize(view.preset.name_in(view.language)), room), "bold")
+    preset_id = Content.styled(f"  {view.preset.id}", MUTED) if width >= _WIDE else Content("")
+    return head + first_fit(room, name + preset_id, name) + gap + target
 
 
 def _settings_line(view: CockpitSnapshot, width: int) -> Content:
-    roomy = width >= 100
+    """Return the settings with as many words as there is room for."""
+    details = (_Detail.ALL, _Detail.NAMES, _Detail.SHORT, _Detail.VALUES)
+    for detail in details if width >= _ROOMY else details[1:]:
+        gap = "    " if detail is _Detail.ALL else "   " if detail is _Detail.NAMES else "  "
+        line = Content(gap).join(_settings_parts(view, detail, with_workload=width >= _WIDE))
+        if line.cell_length <= width:
+            return line
+    return join_fit(width, _settings_parts(view, _Detail.VALUES, with_workload=False), "  ")
+
+
+def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: bool) -> list[Content]:
+    """Return each setting with its key; in full detail also its neighbouring steps."""
     settings = view.plan.settings
-    gap = "    " if roomy else "   "
-    options = _options(view, gap, with_workload=width >= _WIDE)
-    is_tight = bool(options) and not roomy  # the settings make room for the options
-    if is_tight:
-        gap = "  "
-        options = _options(view, gap, with_workload=False)
-    return Content.assemble(
-        _key("d"),
-        ("direction " if roomy else "", MUTED),
-        _choices([str(d) for d in Direction if not is_tight or d is settings.direction], str(settings.direction)),
-        gap,
-        _key("+-"),
-        ("sessions ", MUTED),
-        _neighbours(SESSION_STEPS, settings.sessions, str) if roomy else _in_brackets(str(settings.sessions)),
-        gap,
-        _key("[]"),
-        ("window ", MUTED),
-        _neighbours(WINDOW_STEPS, settings.window_bytes, numbers.window)
-        if roomy
-        else _in_brackets(numbers.window(settings.window_bytes)),
-        _granted_window(view, settings),
-        gap,
-        _key("t"),
-        ("" if is_tight else "time ", MUTED),
-        _in_brackets(numbers.duration(view.plan.duration_ns)),
-        _from_next_run(_current_plan(view).duration_ns != view.plan.duration_ns),
-        *options,
+    roomy, has_names = detail is _Detail.ALL, detail is not _Detail.VALUES
+    directions = list(Direction) if detail in {_Detail.ALL, _Detail.NAMES} else [settings.direction]
+    sessions, window = _in_brackets(str(settings.sessions)), _in_brackets(numbers.window(settings.window_bytes))
+    if roomy:
+        sessions = _neighbours(SESSION_STEPS, settings.sessions, str)
+        window = _neighbours(WINDOW_STEPS, settings.window_bytes, numbers.window)
+    parts = (
+        ("d", "direction " if roomy else "", _choices([str(d) for d in directions], str(settings.direction))),
+        ("+-", "sessions " if has_names else "", sessions),
+        ("[]", "window " if has_names else "", window + _granted_window(view, settings)),
+        (
+            "t",
+            "time " if detail in {_Detail.ALL, _Detail.NAMES} else "",
+            _in_brackets(numbers.duration(view.plan.duration_ns))
+            + _from_next_run(_current_plan(view).duration_ns != view.plan.duration_ns),
+        ),
     )
+    lines = [Content.assemble(_key(key), (name, MUTED), value) for key, name, value in parts]
+    return [*lines, *_options(view, with_workload=with_workload)]
 
 
-def _options(view: CockpitSnapshot, gap: str, *, with_workload: bool) -> tuple[Content | str, ...]:
+def _options(view: CockpitSnapshot, *, with_workload: bool) -> list[Content]:
     """Return workload and latency probe, each if it is not the default or changes with the next run.
 
     With `with_workload`, the workload is always there.
     """
     plan, current = view.plan, _current_plan(view)
     workload_changes, probe_changes = plan.workload is not current.workload, plan.probe is not current.probe
-    options: tuple[Content | str, ...] = ()
+    options: list[Content] = []
     if plan.workload is not Workload.STREAM or workload_changes or with_workload:
-        options += (gap, _key("w"), _in_brackets(str(plan.workload)), _from_next_run(workload_changes))
+        options.append(_key("w") + _in_brackets(str(plan.workload)) + _from_next_run(workload_changes))
     if plan.probe or probe_changes:
         text = "latency" if plan.probe else "no latency"
-        options += (gap, _key("l"), _in_brackets(text), _from_next_run(probe_changes))
+        options.append(_key("l") + _in_brackets(text) + _from_next_run(probe_changes))
     return options
 
 
@@ -229,4 +257,4 @@ def _granted_window(view: CockpitSnapshot, settings: Settings) -> Content:
     if settings.window_bytes is None or smallest is None or smallest >= settings.window_bytes:
         return Content("")
     end = End.NEAR if granted.get(End.NEAR) == smallest else End.FAR
-    return Content.styled(f" ▼{end} {numbers.size(smallest)}", "bold $text-warning")
+    return Content.styled(f" ▼{_END_NAMES[end]} {numbers.size(smallest)}", "bold $text-warning")

@@ -1,5 +1,7 @@
 """The table of up to 128 sessions in each direction; only its visible, changed rows are repainted."""
 
+from functools import lru_cache
+from itertools import accumulate, islice
 from typing import ClassVar, Final
 
 from rich.segment import Segment
@@ -13,8 +15,9 @@ from textual.strip import Strip
 from ...state.instrument_values import SessionRow
 from ...text import numbers
 
-_HEAD: Final = f"{'#':>4} {'Mb/s':>8} {'rtt':>9} {'retx':>6} {'cwnd':>6}"
-_HEAD_OF_TRANSACTIONS: Final = _HEAD.replace("   Mb/s", "trans/s")
+# The columns after the rate, with their widths; those without room are left out from the right.
+_COLUMNS: Final = (("rtt", 9), ("retx", 6), ("cwnd", 6))
+_RATE_CELLS: Final = 13
 _BAR_GAP: Final = " " * 4
 _NARROWEST_BAR: Final = 8
 
@@ -52,7 +55,7 @@ class SessionTable(ScrollView, can_focus=True):
 
     def show(self, rows: tuple[SessionRow, ...], retransmits: int | None, response_bits: int | None = None) -> None:
         """Show these values. With `response_bits`, rates are transactions a second."""
-        subtitle = "" if retransmits is None else f"{numbers.count(retransmits)} retransmits since the start"
+        subtitle = "" if retransmits is None else numbers.quantity(retransmits, "retransmit")
         if (rows, subtitle, response_bits) == (self._rows, self._subtitle_text, self._response_bits):
             return
         self._response_bits = response_bits
@@ -83,7 +86,8 @@ class SessionTable(ScrollView, can_focus=True):
 
     def _bar_cells(self, row: SessionRow) -> int:
         """Return the length of a row's bar: that of the fastest session fills the table."""
-        room = self.scrollable_content_region.width - len(_HEAD) - len(_BAR_GAP)
+        width = self.scrollable_content_region.width
+        room = width - _RATE_CELLS - sum(cells + 1 for _, cells in _columns(width)) - len(_BAR_GAP)
         if room < _NARROWEST_BAR or self._highest_bit_s <= 0:
             return 0
         return round((row.bit_s or 0.0) / self._highest_bit_s * room)
@@ -102,7 +106,8 @@ class SessionTable(ScrollView, can_focus=True):
         if y == 0:
             self._base = base  # once a frame: it takes as long as drawing a line
             head = base + self.get_component_rich_style("session-table--head", partial=True)
-            titles = _HEAD if self._response_bits is None else _HEAD_OF_TRANSACTIONS
+            unit = "Mb/s" if self._response_bits is None else "trans/s"
+            titles = f"{'#':>4} {unit:>8}" + "".join(f" {name:>{cells}}" for name, cells in _columns(width))
             return Strip([Segment(titles, head)]).adjust_cell_length(width, base)
         number = y - 1 + round(self.scroll_y)
         if number >= len(self._rows):
@@ -114,12 +119,19 @@ class SessionTable(ScrollView, can_focus=True):
         muted = base + self.get_component_rich_style("session-table--muted", partial=True)
         segments = [
             Segment(f"{numbers.arrow(row.direction)}{row.session:>3} ", muted),
-            Segment(f"{numbers.rate_number(row.bit_s, self._response_bits):>8} ", base + Style(bold=True)),
-            Segment(f"{numbers.milliseconds(row.rtt_us):>9} ", base),
-            Segment(f"{numbers.count(row.retransmits):>6} ", base),
-            Segment(f"{numbers.size(row.cwnd_bytes):>6}", base),
+            Segment(f"{numbers.rate_number(row.bit_s, self._response_bits):>8}", base + Style(bold=True)),
         ]
+        texts = (numbers.milliseconds(row.rtt_us), numbers.count(row.retransmits), numbers.size(row.cwnd_bytes))
+        columns = _columns(self.scrollable_content_region.width)
+        segments += [Segment(f" {text:>{cells}}", base) for text, (_, cells) in zip(texts, columns, strict=False)]
         if length := self._bar_cells(row):
             style = base + self.get_component_rich_style(f"session-table--{row.direction}", partial=True)
             segments.append(Segment(_BAR_GAP + "▬" * length, style))
         return segments
+
+
+@lru_cache(maxsize=8)
+def _columns(width: int) -> tuple[tuple[str, int], ...]:
+    """Return the columns after the rate for which a width has room."""
+    ends = accumulate((cells + 1 for _, cells in _COLUMNS), initial=_RATE_CELLS)
+    return tuple(column for column, end in zip(_COLUMNS, islice(ends, 1, None), strict=True) if end <= width)

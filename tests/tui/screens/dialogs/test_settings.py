@@ -20,7 +20,7 @@ async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world
         await cockpit.press("space")
         world.script.run_for(8, 6.6e9)
         await cockpit.settle()
-        assert "short" in cockpit.text()
+        assert "SHORT" in cockpit.text()
         await cockpit.press("s", "enter", "down", "down", "enter")
         assert cockpit.app.theme == "monochrome"
         await cockpit.press("tab", "enter", "down", "enter", "tab", "1", "0", "tab", "1", "2", "0")
@@ -30,8 +30,8 @@ async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world
         assert "is not possible" not in cockpit.text()
         assert cockpit.app.cockpit.pacer.refresh_hz == 10
         await cockpit.press("escape")
-        assert "throughput, MiB/s over s" in cockpit.text()
-        assert "good" in cockpit.text()
+        assert "throughput, MiB/s" in cockpit.text()
+        assert "PASS" in cockpit.text()
         await cockpit.press("space")
         await cockpit.end()
         assert world.script.marks[-1] == 90

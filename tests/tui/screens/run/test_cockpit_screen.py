@@ -109,8 +109,7 @@ async def test_everything_is_readable_without_colour(world: Any, monkeypatch: py
         world.script.end()
         await cockpit.end()
         text = cockpit.text()
-        assert "▼ SHORT" in text
-        assert "▼ short" in text
+        assert text.count("▼ SHORT") >= 2  # in the title and on the gauge
         assert "┃" in text
 
 

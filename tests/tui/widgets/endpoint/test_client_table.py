@@ -20,7 +20,7 @@ async def test_a_wider_table_has_more_columns(width: int, columns: int) -> None:
         head, client, visitor, *_ = app.lines()
         assert "receives" in head
         assert "941" in client
-        assert "no run" in visitor
+        assert "no test" in visitor
         assert not any("\x1b" in line for line in app.lines())
 
 

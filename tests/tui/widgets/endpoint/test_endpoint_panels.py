@@ -38,7 +38,7 @@ async def test_the_right_side_is_whole_at_each_width(width: int) -> None:
     first, second = await header_lines(BUSY, width)
     assert first.endswith("● SERVING 01:05")
     assert "7 runs" in second
-    assert second.endswith(("2 refused", "2 turned away"))
+    assert second.endswith("2 rejected")
     assert {len(first), len(second)} == {width - 2}
     assert "\x1b" not in first
 

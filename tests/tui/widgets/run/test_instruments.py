@@ -24,7 +24,7 @@ async def test_a_loopback_run_has_no_percentage_and_no_line(world: Any) -> None:
         world.script.end()
         await cockpit.end()
         text = cockpit.text()
-        assert "nothing to expect" in text
+        assert "no target rate" in text
         assert "of expected" not in text
         assert "━ expected" not in text
         assert "DONE" in cockpit.line(0)
@@ -69,7 +69,7 @@ async def test_an_unusable_far_end_is_shown_with_the_remedy(
         assert "NO FAR END" in cockpit.line(0)
         assert str(refusal)[:40] in text
         assert "try again" in text
-        assert "connect to another peer" in text
+        assert "connect to another host" in text
         world.refusal = None
         await cockpit.press("r")
         await cockpit.end()

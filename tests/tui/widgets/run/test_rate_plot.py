@@ -51,7 +51,7 @@ async def test_a_change_has_a_line_and_both_averages_in_the_title(world: Any) ->
         await cockpit.press("space")
         world.script.run_for(40, 4e9)
         await cockpit.settle()
-        assert titles(cockpit) == ("throughput, Mb/s over s", "░ warm-up   ━ expected   · peak")
+        assert titles(cockpit) == ("throughput, Mb/s", "░ warm-up   ━ expected   · peak")
         world.script.change_settings(world.script.settings.with_changes(sessions=5))
         world.script.run_for(40, 8e9)
         await cockpit.settle()

@@ -19,7 +19,7 @@ async def test_a_run_that_breaks_says_why_and_what_it_measured(world: Any, size:
         world.script.run_for(20, 7.1e9)
         world.script.end(Reason.PEER_LOST, "db-02 has not been heard of for 5 s")
         await cockpit.end()
-        assert "BROKE OFF" in cockpit.line(0)
+        assert "INTERRUPTED" in cockpit.line(0)
         panel = cockpit.app.cockpit.query_one(VerdictPanel)
         said = " ".join(str(panel.query_one(part).render()) for part in (".head", ".rest"))
         assert "FAR END LOST" in said
