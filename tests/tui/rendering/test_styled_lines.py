@@ -53,9 +53,9 @@ async def test_every_line_has_the_width_of_the_widget() -> None:
 @pytest.mark.parametrize(
     ("width", "text"),
     [
-        (40, "10 Gb Ethernet, MTU 1500, RFC1323"),
-        (30, "10 Gb Ethernet, MTU 1500…"),
-        (22, "10 Gb Ethernet, MTU…"),
+        (40, "10 GbE, MTU 1500, RFC1323"),
+        (18, "10 GbE, MTU 1500…"),
+        (16, "10 GbE, MTU…"),
         (2, ""),
     ],
 )
