@@ -7,7 +7,8 @@ an effect of the last axis.
 Saturation points and best settings use the rates' confidence intervals (confidence.py), at a confidence that is
 corrected for the number of comparisons (Bonferroni): of twenty comparisons at 95 %, one is likely to show a false
 difference. A gain counts only if it is significantly more than 1 %: on a steady link a thousandth may be
-significant, but is of no practical use. Rates that are not known within 10 % are ignored.
+significant, but is of no practical use. Rates that are not known within 10 % are ignored; where the highest rate of
+all is such a rate, nothing is concluded.
 """
 
 import random
@@ -176,7 +177,7 @@ def find_saturation_points(results: Sequence[SweepResult]) -> list[SaturationPoi
 
 def _saturation_point(axis: Axis, line: Sequence[tuple[int, SweepResult]]) -> SaturationPoint | None:
     known = [(value, cell, steady) for value, cell in line if (steady := reliable_estimate(cell)) is not None]
-    if len(known) < 3:
+    if len(known) < 3 or noisy_leader(cell for _, cell in line) is not None:
         return None
     confidence = 1 - _DOUBT / (len(known) - 1)
     for place, (value, cell, steady) in enumerate(known):
@@ -187,8 +188,10 @@ def _saturation_point(axis: Axis, line: Sequence[tuple[int, SweepResult]]) -> Sa
     return None
 
 
-def find_best(results: Iterable[SweepResult]) -> BestSettings | None:
-    """Return the best of cells with the same direction; None if no rate is known precisely enough."""
+def find_best(results: Sequence[SweepResult]) -> BestSettings | None:
+    """Return the best of results with the same direction; None if the highest rate is not known well enough."""
+    if noisy_leader(results) is not None:
+        return None
     known = [(steady, cell) for cell in results if (steady := reliable_estimate(cell)) is not None]
     if not known:
         return None
@@ -200,6 +203,13 @@ def find_best(results: Iterable[SweepResult]) -> BestSettings | None:
         if cell is fastest or (lead is not None and (lead.low or 0.0) <= MIN_GAIN_PERCENT):
             alike.append(cell)
     return BestSettings(fastest, tuple(alike), min(alike, key=_cost_of))
+
+
+def noisy_leader(results: Iterable[SweepResult]) -> SweepResult | None:
+    """Return the result with the highest rate if that is not known precisely enough; otherwise None."""
+    leader = max(results, key=lambda result: result.bit_s or 0.0, default=None)
+    is_noisy = leader is not None and bool(leader.bit_s) and reliable_estimate(leader) is None
+    return leader if is_noisy else None
 
 
 def reliable_estimate(result: SweepResult) -> Estimate | None:

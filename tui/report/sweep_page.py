@@ -21,9 +21,9 @@ from ..text.sweep import (
     AXIS_NAMES,
     axis_value_words,
     best_by_direction,
-    best_words,
     expected_rate_of,
     grids,
+    ranking_lines,
     saturation_words,
     sort_results,
 )
@@ -75,10 +75,8 @@ def _description(sweep: Sweep, results: Sequence[SweepResult]) -> str:
 
 
 def _conclusions(sweep: Sweep, results: Sequence[SweepResult]) -> Iterator[str]:
-    for best in best_by_direction(sweep, results):
-        direction = f"{best.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
-        for line in best_words(sweep, best):
-            yield direction + line
+    for _, line in ranking_lines(sweep, results):
+        yield line
     for point in find_saturation_points(results):
         yield saturation_words(sweep, point)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS
@@ -18,8 +18,12 @@ from ...engine.results.sweep import (
     SweepResult,
     find_best,
     find_saturation_points,
+    noisy_leader,
+    reliable_estimate,
 )
 from . import numbers
+
+RankingMark = Literal["fastest", "less", "noisy"]
 
 AXIS_NAMES: Final[dict[Axis, str]] = {
     "direction": "direction",
@@ -100,20 +104,44 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
     return f"{name}{where}: beyond {value} nothing is gained (at most {at_most})"
 
 
-def best_words(sweep: Sweep, best: BestSettings) -> list[str]:
-    """Return lines for the fastest settings, and for the least demanding ones that may be as fast."""
+def ranking_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[RankingMark, str]]:
+    """Return a line for each direction's fastest settings, and one for those that are as fast with less.
+
+    A direction whose highest rate is too noisy has no fastest settings, and a line about that. A single run has no
+    line.
+    """
+    if len(cells) < 2:
+        return []
     axes = sweep.varied_axes or ("sessions", "window_bytes")
-    lines = [f"fastest: {result_words(best.fastest)} with {point_words(best.fastest.point, axes)}"]
-    if best.least_demanding.point != best.fastest.point:
-        modest = f"{point_words(best.least_demanding.point, axes)} ({result_words(best.least_demanding)})"
-        lines.append(f"as fast, as far as these runs can show, and more modest: {modest}")
+    lines: list[tuple[RankingMark, str]] = []
+    for flow, results in _by_direction(sweep, cells):
+        prefix = f"{flow}: " if len(sweep.directions) > 1 else ""
+        if leader := noisy_leader(results):
+            rate = f"{numbers.rate(leader.bit_s)} with {point_words(leader.point, axes)}"
+            text = f"no winner: the highest rate, {rate}, is too noisy to rank; use more seconds"
+            lines.append(("noisy", prefix + text))
+        elif best := find_best(results):
+            words = f"{result_words(best.fastest)} with {point_words(best.fastest.point, axes)}"
+            lines.append(("fastest", f"{prefix}fastest: {words}"))
+            if best.least_demanding.point != best.fastest.point:
+                less = f"{point_words(best.least_demanding.point, axes)} ({result_words(best.least_demanding)})"
+                lines.append(("less", f"{prefix}as fast, with less: {less}"))
     return lines
 
 
+def noise_words(cells: Sequence[SweepResult]) -> str | None:
+    """Return the number of rates that are too noisy to rank, as a sentence; None if all count."""
+    noisy = sum(reliable_estimate(cell) is None for cell in cells)
+    return f"{numbers.quantity(noisy, 'rate')} too noisy to rank; use more seconds" if noisy else None
+
+
 def best_by_direction(sweep: Sweep, cells: Sequence[SweepResult]) -> list[BestSettings]:
-    """Return the best settings of each direction."""
-    by_direction = [[cell for cell in cells if cell.point.direction is flow] for flow in sweep.directions]
-    return [best for results in by_direction if (best := find_best(results)) is not None]
+    """Return the best settings of each direction that has any."""
+    return [best for _, results in _by_direction(sweep, cells) if (best := find_best(results)) is not None]
+
+
+def _by_direction(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[str, list[SweepResult]]]:
+    return [(flow.value, [cell for cell in cells if cell.point.direction is flow]) for flow in sweep.directions]
 
 
 def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:

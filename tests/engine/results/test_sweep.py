@@ -123,3 +123,20 @@ def test_the_best_point_is_shown_with_those_as_fast_and_the_cheapest_of_them() -
     assert len(found.equivalent) == 7
     assert found.least_demanding.point == SweepPoint(Direction.OUT, 1, 128 * K, K)
     assert find_best([]) is None
+
+
+@pytest.mark.parametrize("error", [2_500.0, 20_000.0])
+def test_no_settings_are_the_fastest_where_the_highest_rate_is_too_noisy(error: float) -> None:
+    """A map with 75 720 Mb/s in it must not star 28 828: neither for the best nor for a saturation point."""
+    steady = line(lambda window: 20_000.0 + window / K * 10)
+    leader = cell(SweepPoint(Direction.OUT, 1, 512 * K, K), 75_720.0, error=0.5)
+    noisy = cell(leader.point, 75_720.0, error=max(error, 0.06 * 75_720))
+    assert find_best([*steady, noisy]) is None
+    assert find_saturation_points([*steady, noisy]) == []
+    best = find_best([*steady, leader])
+    assert best is not None
+    assert best.fastest is leader
+    below = cell(leader.point, 1_000.0, error=900.0)
+    best = find_best([*steady, below])
+    assert best is not None
+    assert best.fastest is steady[-1]

@@ -7,9 +7,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points, reliable_estimate
+from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points
 from ...text import numbers
-from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_words, grids, saturation_words
+from ...text.sweep import (
+    AXIS_NAMES,
+    axis_value_words,
+    best_by_direction,
+    grids,
+    noise_words,
+    ranking_lines,
+    saturation_words,
+)
 
 
 def sweep_parts(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[RenderableType]:
@@ -22,20 +30,16 @@ def sweep_parts(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[Renderab
         yield Text()
         yield Text(f"{title}: Mb/s")
         yield Padding(_table(sweep, row_axis, column_axis, points, results, alike), (0, 0, 0, 2), expand=False)
-    if len(cells) > 1 and best:
+    if ranking := ranking_lines(sweep, cells):
         yield Text()
-        yield Text("* may be as fast as the fastest of its direction", "dim")
-        for settings in best:
-            words = best_words(sweep, settings)
-            way = f"{settings.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
-            for line in words:
-                yield Text(f"{way}{line}")
+        if best:
+            yield Text("* may be as fast as the fastest of its direction", "dim")
+        for _, line in ranking:
+            yield Text(line)
         for knee in find_saturation_points(cells):
             yield Text(saturation_words(sweep, knee))
-    unreliable = sum(reliable_estimate(cell) is None for cell in cells)
-    if unreliable:
-        verb = "is" if unreliable == 1 else "are"
-        yield Text(f"{unreliable} of these rates {verb} not known well enough to count: give --seconds more")
+    if noise := noise_words(cells):
+        yield Text(noise)
 
 
 def _headline(sweep: Sweep, cells: Sequence[SweepResult]) -> str:

@@ -5,28 +5,33 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points, reliable_estimate
+from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points
 from ...rendering.styles import MUTED
 from ...text import numbers
-from ...text.sweep import AXIS_NAMES, axis_value_words, best_by_direction, best_words, grids, saturation_words
+from ...text.sweep import (
+    AXIS_NAMES,
+    RankingMark,
+    axis_value_words,
+    best_by_direction,
+    grids,
+    noise_words,
+    ranking_lines,
+    saturation_words,
+)
 from .overlay_plot import OverlayLine
 
 _SHADES: Final = 8
 _DEEPEST_PERCENT: Final = 56
+_MARKS: Final[dict[RankingMark, tuple[str, str]]] = {
+    "fastest": ("★ ", "bold $text-success"),
+    "less": ("◇ ", "bold $text-success"),
+    "noisy": ("▲ ", "bold $text-warning"),
+}
 
 
 def best_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
     """Return the fastest settings, and the smallest that are as fast; nothing for a single run."""
-    lines: list[Content] = []
-    if len(cells) < 2:
-        return lines
-    for best in best_by_direction(sweep, cells):
-        direction = f"{best.fastest.point.direction.value}: " if len(sweep.directions) > 1 else ""
-        for number, line in enumerate(best_words(sweep, best)):
-            lines.append(
-                Content.assemble(("★ " if number == 0 else "◇ ", "bold $text-success"), f"{direction}{line}")
-            )
-    return lines
+    return [Content.assemble(_MARKS[mark], line) for mark, line in ranking_lines(sweep, cells)]
 
 
 def knee_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
@@ -35,10 +40,8 @@ def knee_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
         Content.assemble(("└ ", "bold $text-warning"), saturation_words(sweep, knee))
         for knee in find_saturation_points(cells)
     ]
-    uncertain = sum(reliable_estimate(cell) is None for cell in cells)
-    if uncertain:
-        text = f"{numbers.quantity(uncertain, 'rate')} too noisy to rank; use more seconds"
-        lines.append(Content.assemble(("▲ ", "bold $text-warning"), text))
+    if noise := noise_words(cells):
+        lines.append(Content.assemble(_MARKS["noisy"], noise))
     return lines
 
 
