@@ -81,7 +81,8 @@ def _merge(findings: list[Finding]) -> Iterator[Finding]:
 
 def _tester(view: FlowView) -> Iterator[Finding]:
     ceiling = view.evidence.ceiling_bit_s
-    if ceiling is None or view.evidence.bit_s < _NEAR_CEILING * ceiling:
+    # A run above the ceiling shows that the ceiling is out of date: it limits nothing.
+    if ceiling is None or not _NEAR_CEILING * ceiling <= view.evidence.bit_s <= ceiling:
         return
     yield Finding(
         "tester-limited",

@@ -96,6 +96,13 @@ def test_each_cause_yields_its_own_finding(flow: dict[str, Any], ends: dict[str,
     assert first(run(**flow, **ends)).code == code
 
 
+@pytest.mark.parametrize("ceiling_bit_s", [499_000_000, 400_000_000, 1])
+def test_a_ceiling_below_the_measured_rate_is_not_quoted(ceiling_bit_s: int) -> None:
+    """It was measured with other settings or long ago: 58 543 of 49 391 Mb/s explains nothing."""
+    findings = diagnose(run(ceiling_bit_s=ceiling_bit_s))
+    assert "tester-limited" not in [finding.code for finding in findings]
+
+
 def test_sessions_without_payload_point_to_packets_that_are_too_large() -> None:
     """The remedy finds out how large they may be."""
     finding = first(run(0, near={"nic": replace(NIC, mtu_bytes=9_000)}))
