@@ -14,11 +14,14 @@ from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import End
 from .catalog import Catalog
 from .number_text import format_rate
-from .preset import Preset, Tunnel
+from .preset import LinkSpec, Preset, Source, Tunnel
 from .wire import DEFAULT_VARIANT, Variant
 
 AUTO: Final = "auto"
 """The name that a person gives instead of a preset, to have it selected."""
+
+NO_PRESET: Final = Preset("", "none", "", Source("none", "no document"), LinkSpec("none"))
+"""The preset of a link of an unknown kind: its runs are measured and not judged."""
 
 _EXAMPLE: Final = "--line-rate 2.5G"
 _LOOPBACK: Final = "loopback"

@@ -141,6 +141,7 @@ class LinkgaugeApp(BaseApp):
         language: The language of preset names.
         loaded: The preferences saved before, with the problems of their file.
         save: Saves changed preferences.
+        is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
     """
 
     def __init__(
@@ -155,6 +156,7 @@ class LinkgaugeApp(BaseApp):
         language: str = "en",
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,
+        is_preset_auto: bool = False,
     ) -> None:
         from .screens.run.cockpit_screen import CockpitScreen
 
@@ -169,6 +171,7 @@ class LinkgaugeApp(BaseApp):
             clock=clock,
             preferences=self.preferences,
             language=language,
+            is_preset_auto=is_preset_auto,
         )
 
     def on_mount(self) -> None:

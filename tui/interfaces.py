@@ -3,7 +3,7 @@
 The command line passes the real services, tests pass scripted ones. Widgets see neither.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from ..engine.model.plan import Plan, Settings
 from ..engine.results.run_log import RunRecord
 from ..engine.results.summary import Summary
 from ..engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ..presets.auto_select import PresetSelection
 from ..presets.diagnosis.live import LiveDiagnosis
 from ..presets.preset import Preset
 
@@ -84,6 +85,9 @@ class QueryHostInfo(Protocol):
         ...
 
 
+SelectPreset = Callable[[Peer], Awaitable[PresetSelection]]
+"""Function that selects the preset by the interfaces of both ends. Raises PeerError or PlanError."""
+
 ExportFormat = Literal["csv", "json", "html"]
 
 
@@ -143,10 +147,14 @@ class Sweeps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AppServices:
-    """All services of the app. `history` and `sweeps` are None if runs are not stored."""
+    """All services of the app.
+
+    `history` and `sweeps` are None if runs are not stored, `select_preset` if presets are chosen only by hand.
+    """
 
     start_run: StartRun
     query_host_info: QueryHostInfo
     export: ExportRuns
     history: History | None = None
     sweeps: Sweeps | None = None
+    select_preset: SelectPreset | None = None

@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from linkgauge.engine.model.errors import PeerError
+from linkgauge.engine.model.errors import PeerError, PlanError
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.auto_select import NO_PRESET, PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
@@ -82,6 +83,7 @@ class ScriptedServices:
         self.loaded = LoadedPreferences()
         self.settings_dir: Path | None = None
         self.refusal: PeerError | None = None
+        self.selection: PresetSelection | None = None
         self.now_ns = 0
         self.on_start: Callable[[ScriptedRun], None] = lambda _script: None
 
@@ -111,6 +113,13 @@ class ScriptedServices:
             raise self.refusal
         return FAR
 
+    async def select_preset(self, peer: Peer) -> PresetSelection:
+        """Select the preset of the test, or refuse."""
+        self.probed.append(peer)
+        if self.selection is None:
+            raise PlanError("preset", "auto", "no interface reports a speed")
+        return self.selection
+
     def export(self, run_ids: Sequence[str], form: str, path: Path) -> Path:
         """Write only the ids of the runs."""
         self.exports.append((list(run_ids), form, path))
@@ -127,17 +136,29 @@ class ScriptedServices:
         script.start(LOOPBACK)
         return script
 
-    def app(self, preset: str = "10gbe-fd-1500", peer: Peer = LOOPBACK, plan: Plan | None = None) -> LinkgaugeApp:
-        """Return the real app with these services. Its clock leaps, so that every frame is drawn at once."""
+    def app(
+        self, preset: str | None = "10gbe-fd-1500", peer: Peer = LOOPBACK, plan: Plan | None = None
+    ) -> LinkgaugeApp:
+        """Return the real app with these services; without `preset`, it selects one.
+
+        Its clock leaps, so that every frame is drawn at once.
+        """
         return LinkgaugeApp(
             self.catalog,
             peer,
-            AppServices(self.start_run, self.query_host_info, self.export, history=self.history),
+            AppServices(
+                self.start_run,
+                self.query_host_info,
+                self.export,
+                history=self.history,
+                select_preset=self.select_preset,
+            ),
             plan=plan or Plan(duration_ns=30 * SECOND_NS),
-            preset=self.catalog.find(preset),
+            preset=NO_PRESET if preset is None else self.catalog.find(preset),
             clock=self._advance,
             loaded=self.loaded,
             save=self.save,
+            is_preset_auto=preset is None,
         )
 
     @asynccontextmanager

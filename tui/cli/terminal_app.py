@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from ...engine.near.connect import query_host_info
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...engine.workers.fork_client import ForkServerLease
-from ...presets.auto_select import AUTO, PresetSelection
+from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
@@ -26,7 +26,7 @@ from ..interfaces import AppServices, ExportFormat
 from ..report.html import check_report_path
 from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
-from ..services.preset_choice import detect_initial_preset, find_initial_preset
+from ..services.preset_choice import find_initial_preset, pick_preset
 from ..services.run_session import RunSession, open_run_session
 from ..services.storage import config_dir, open_run_log
 from ..services.stored_run import export_runs, generate_report
@@ -43,10 +43,16 @@ class AppBackend:
     """Runs, host information and exports for the app. One run at a time."""
 
     def __init__(
-        self, log: RunLog | None, far_ends: FarEndKeeper, notices: list[str], selection: PresetSelection
+        self,
+        log: RunLog | None,
+        far_ends: FarEndKeeper,
+        notices: list[str],
+        selection: PresetSelection,
+        catalog: Catalog,
     ) -> None:
         self._log = log
         self._selection = selection
+        self._catalog = catalog
         self._far_ends = far_ends
         self._notices = notices
         self._run: RunSession | None = None
@@ -70,7 +76,7 @@ class AppBackend:
             preset: the preset for its verdict, if any.
             peer: the far end.
             group: the sweep that the run is part of, if any.
-            variant: the options of the preset's link; None for those of the initial preset, or the default.
+            variant: the options of the preset's link; None for those that were selected with it.
 
         Raises:
             LinkgaugeError: where the far end cannot be reached or refuses the run.
@@ -78,16 +84,14 @@ class AppBackend:
         self._idle.clear()
         try:
             far = await self._far_ends.get_far_end(peer)
-            if variant is None:  # options of the command line are for the initial preset only
-                variant = self._selection.variant if preset == self._selection.preset else DEFAULT_VARIANT
             async with open_run_session(
                 plan,
-                preset,
+                None if preset is NO_PRESET else preset,
                 peer,
                 log=self._log,
                 far_end=far,
                 notices=self._notices,
-                variant=variant,
+                variant=variant or self.variant_of(None if preset is None else preset.id),
                 group=group,
             ) as self._run:
                 yield self._run
@@ -108,6 +112,15 @@ class AppBackend:
             async with asyncio.timeout(timeout_s):
                 await self._idle.wait()
 
+    def variant_of(self, preset_id: str | None) -> Variant:
+        """Return the link options that were selected with a preset; those of another preset are the default."""
+        return self._selection.variant if preset_id == self._selection.preset.id else DEFAULT_VARIANT
+
+    async def select_preset(self, peer: Peer) -> PresetSelection:
+        """Return the preset by both ends' interfaces; it is in force for the runs from then on."""
+        self._selection = await pick_preset(self._catalog, await self._far_ends.get_far_end(peer), None)
+        return self._selection
+
     async def query_host_info(self, peer: Peer) -> HostInfo:
         """Return the far end's description of its host."""
         return await query_host_info(await self._far_ends.get_far_end(peer))
@@ -119,17 +132,12 @@ class AppBackend:
         return export_runs(self._log, run_ids, form, path)
 
 
-StartRun = Callable[..., AbstractAsyncContextManager[RunSession]]
-"""A function like `AppBackend.start_run`."""
-
-
 class StoredSweeps:
     """The sweeps of the app: stored, found, run and reported; implements interfaces.Sweeps."""
 
-    def __init__(self, log: RunLog, start_run: StartRun, selection: PresetSelection) -> None:
+    def __init__(self, log: RunLog, backend: AppBackend) -> None:
         self._log = log
-        self._start_run = start_run
-        self._selection = selection
+        self._backend = backend
         self._variants: dict[str, Variant] = {}
 
     def begin(self, sweep: Sweep) -> Sequence[SweepResult]:
@@ -137,8 +145,7 @@ class StoredSweeps:
         try:
             _, variant = find_sweep(sweep.group)
         except PlanError:
-            # Options of the command line are for the initial preset only.
-            variant = self._selection.variant if sweep.preset == self._selection.preset.id else DEFAULT_VARIANT
+            variant = self._backend.variant_of(sweep.preset)
             save_sweep(sweep, variant)
         self._variants[sweep.group] = variant
         return load_results(self._log, sweep)
@@ -153,7 +160,7 @@ class StoredSweeps:
     ) -> AbstractAsyncContextManager[RunSession]:
         """Return the context of the run of one point."""
         variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
-        return self._start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
+        return self._backend.start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
 
     def write_report(self, sweep: Sweep, path: Path) -> Path:
         """Write the HTML page of a sweep in a separate process; return its path."""
@@ -169,20 +176,21 @@ def run_app(peer: Peer, preset_id: str | None, language: str, plan: Plan) -> int
     """
     catalog = load_presets()
     try:
-        selection = None if preset_id == AUTO else find_initial_preset(catalog, preset_id, peer)
-        return _run_with_log(catalog, peer, selection, language, plan)
+        selection = find_initial_preset(catalog, preset_id, peer)
+        is_auto = preset_id in {None, AUTO}
+        return _run_with_log(catalog, peer, selection, language, plan, is_preset_auto=is_auto)
     finally:
         for line in problem_lines(catalog):  # the app shows them too, but its screen is gone now
             print_stderr(line)
 
 
 def _run_with_log(
-    catalog: Catalog, peer: Peer, selection: PresetSelection | None, language: str, plan: Plan
+    catalog: Catalog, peer: Peer, selection: PresetSelection, language: str, plan: Plan, *, is_preset_auto: bool
 ) -> int:
     notices: list[str] = []
     log = open_run_log(notices.append)
     try:
-        return run(_run_app(catalog, peer, selection, language, plan, log, notices))
+        return run(_run_app(catalog, peer, selection, language, plan, log, notices, is_preset_auto=is_preset_auto))
     finally:
         if log is not None:
             log.close()
@@ -191,20 +199,20 @@ def _run_with_log(
 async def _run_app(
     catalog: Catalog,
     peer: Peer,
-    selection: PresetSelection | None,
+    selection: PresetSelection,
     language: str,
     plan: Plan,
     log: RunLog | None,
     notices: list[str],
+    *,
+    is_preset_auto: bool,
 ) -> int:
-    selection = selection or await detect_initial_preset(catalog, peer, notices)
-
     async def ask(question: str) -> str | None:
         return await app.ask(question)
 
     # The fork server and the endpoint of loopback start while the app draws its first frame.
     async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
-        backend = AppBackend(log, far_ends, notices, selection)
+        backend = AppBackend(log, far_ends, notices, selection, catalog)
         app = LinkgaugeApp(
             catalog,
             peer,
@@ -213,13 +221,15 @@ async def _run_app(
                 backend.query_host_info,
                 backend.export,
                 history=log,
-                sweeps=None if log is None else StoredSweeps(log, backend.start_run, selection),
+                sweeps=None if log is None else StoredSweeps(log, backend),
+                select_preset=backend.select_preset,
             ),
             plan=plan,
             preset=selection.preset,
             language=language,
             loaded=read_preferences(config_dir()),
             save=partial(save_preferences, config_dir()),
+            is_preset_auto=is_preset_auto,
         )
         with _leave_on_signal(app, backend):
             await app.run_async()

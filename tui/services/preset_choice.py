@@ -1,20 +1,16 @@
-"""Choice of the preset: by both ends' network interfaces, or a default to begin the app with."""
+"""Choice of the preset: the requested one, or by both ends' network interfaces."""
 
-import logging
 from typing import Final
 
-from ...engine.model.errors import LinkgaugeError
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
-from ...engine.near.connect import FarEnd, open_far_end, query_ends
-from ...presets.auto_select import AUTO, PresetSelection, select_preset
+from ...engine.near.connect import FarEnd, query_ends
+from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from .credentials import with_access
 
-_log = logging.getLogger(__name__)
 _LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
 _LOOPBACK_PRESET: Final = "loopback"
-_DEFAULT_PRESET: Final = "gbe-fd-1500"  # the commonest link; a key changes it
 
 
 async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
@@ -30,26 +26,15 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
 
 
 def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> PresetSelection:
-    """Return the preset of an id; without an id, and for `auto`, the default one. Raises UnknownPreset."""
-    default = _LOOPBACK_PRESET if peer.is_loopback else _DEFAULT_PRESET
-    return PresetSelection(catalog.find(default if preset_id in {None, AUTO} else preset_id or default), "")
+    """Return the preset that the app opens with. Raises UnknownPreset.
 
-
-async def detect_initial_preset(catalog: Catalog, peer: Peer, notices: list[str]) -> PresetSelection:
-    """Return the preset of both ends' interfaces, or the default one if they cannot be queried.
-
-    Appends the reason to `notices`. Call this before the app takes the terminal: ssh may ask for a password there.
+    Without an id, and for `auto`, the link to a remote host is not known before the host answers: NO_PRESET.
     """
-    try:
-        if peer.is_loopback:
-            selection = await pick_preset(catalog, peer, None)
-        else:
-            async with open_far_end(peer) as far:
-                selection = await pick_preset(catalog, far, None)
-    except LinkgaugeError as error:
-        default = find_initial_preset(catalog, None, peer)
-        _log.debug("no preset from the interfaces: %s", error)
-        notices.append(f"no preset could be picked, {default.preset.id} is taken: {error}")
-        return default
-    notices += [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
-    return selection
+    if preset_id not in {None, AUTO}:
+        return PresetSelection(catalog.find(preset_id or ""), "")
+    return PresetSelection(catalog.find(_LOOPBACK_PRESET) if peer.is_loopback else NO_PRESET, "")
+
+
+def selection_notices(selection: PresetSelection) -> list[str]:
+    """Return the reason for a selected preset, and its warnings."""
+    return [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]

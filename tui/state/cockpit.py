@@ -18,6 +18,7 @@ from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, judge
+from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..interfaces import RunHandle
 from ..text.numbers import KIB
 from ..text.parsing import DEFAULT_REFRESH_HZ
@@ -68,6 +69,8 @@ class CockpitState:
 
     def __init__(self, peer: Peer, plan: Plan, preset: Preset, pass_percent: float) -> None:
         self.peer, self.plan, self.preset = peer, plan, preset
+        self.variant = DEFAULT_VARIANT
+        self.is_preset_auto = False
         self.pass_percent = pass_percent
         self.phase = Phase.IDLE
         self.readings: LiveReadings | None = None
@@ -80,7 +83,7 @@ class CockpitState:
         self.is_paused = False
         self._near: HostInfo | None = None
         self._far: HostInfo | None = None
-        self._run_preset = preset
+        self._run_link = preset, DEFAULT_VARIANT
         self._notices: tuple[str, ...] = ()
 
     @property
@@ -97,7 +100,7 @@ class CockpitState:
 
     def snapshot(self) -> CockpitSnapshot:
         """Return the values for the instruments at this moment."""
-        preset = self._run_preset if self.readings is not None else self.preset
+        preset, variant = self._run_link if self.readings is not None else (self.preset, self.variant)
         settings = (self.readings or self.plan).settings
         workload = self.readings.plan.workload if self.readings is not None else self.plan.workload
         return CockpitSnapshot(
@@ -110,14 +113,15 @@ class CockpitState:
             readings=self.readings,
             summary=self.summary,
             verdict=self.verdict,
-            expectation=find_expectation(self.preset, self.plan.settings, self.plan.workload),
+            expectation=find_expectation(self.preset, self.plan.settings, self.plan.workload, variant=self.variant),
             interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
-            peak=find_expectation(preset, settings.with_changes(sessions=MAX_SESSIONS), workload),
+            peak=find_expectation(preset, settings.with_changes(sessions=MAX_SESSIONS), workload, variant=variant),
             problem=self.problem,
             notices=tuple(self.run.notices) if self.run else self._notices,
             findings=self._findings(),
             is_paused=self.is_paused,
             pass_percent=self.pass_percent,
+            is_preset_auto=self.is_preset_auto,
         )
 
     def _findings(self) -> tuple[Finding, ...]:
@@ -133,7 +137,7 @@ class CockpitState:
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
         self.readings, self.summary, self.verdict = LiveReadings(self.plan), None, None
         self.diagnosis = None
-        self._notices, self.run_id, self._run_preset = (), None, self.preset
+        self._notices, self.run_id, self._run_link = (), None, (self.preset, self.variant)
 
     def run_opened(self, run: RunHandle) -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
@@ -180,6 +184,10 @@ class CockpitState:
     def set_far_info(self, info: HostInfo) -> None:
         """Record the far end's host information."""
         self._far, self.problem = info, None
+
+    def set_preset(self, preset: Preset, variant: Variant = DEFAULT_VARIANT, *, is_auto: bool = False) -> None:
+        """Select the preset of the next run, with the options of its link; `is_auto`: by both ends' interfaces."""
+        self.preset, self.variant, self.is_preset_auto = preset, variant, is_auto
 
     def set_peer(self, peer: Peer) -> None:
         """Select another far end, whose host information is not yet known."""

@@ -309,6 +309,7 @@ class CockpitSnapshot:
     language: str = "en"
     units: RateUnit = RateUnit.MBIT
     pass_percent: float = DEFAULT_PASS_PERCENT
+    is_preset_auto: bool = False
 
     @property
     def latest_summary(self) -> Summary | None:

@@ -12,6 +12,7 @@ from ....engine.model.host_info import HostInfo
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
 from ....engine.results.summary import Summary
+from ....presets.auto_select import PresetSelection
 from ....presets.preset import Preset
 from ...interfaces import AppServices, RunHandle
 from ...state.instrument_values import RunProblem
@@ -40,9 +41,14 @@ class RunEnded(Message):
 
 @dataclass
 class FarAnswered(Message):
-    """The far end has sent its description."""
+    """The far end has sent its description.
+
+    `selection` is the preset by both ends' interfaces, if it was requested; `problem` why there is none.
+    """
 
     info: HostInfo
+    selection: PresetSelection | None = None
+    problem: str = ""
 
 
 @dataclass
@@ -73,12 +79,20 @@ class RepaintNeeded(Message):
 PostMessage = Callable[[Message], object]
 
 
-async def query_far_end(services: AppServices, peer: Peer, post: PostMessage) -> None:
-    """Ask a far end for its description; post FarAnswered or StartFailed."""
+async def query_far_end(services: AppServices, peer: Peer, post: PostMessage, *, with_preset: bool = False) -> None:
+    """Ask a far end for its description, and select the preset by it; post FarAnswered or StartFailed."""
     try:
-        post(FarAnswered(await services.query_host_info(peer)))
+        info = await services.query_host_info(peer)
     except LinkgaugeError as error:
         post(StartFailed.from_error(error))
+        return
+    selection, problem = None, ""
+    if with_preset and services.select_preset is not None:
+        try:
+            selection = await services.select_preset(peer)
+        except LinkgaugeError as error:
+            problem = str(error)
+    post(FarAnswered(info, selection, problem))
 
 
 async def follow_run(services: AppServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:

@@ -23,6 +23,7 @@ from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
 from ...interfaces import AppServices
 from ...services.preferences import Preferences
+from ...services.preset_choice import find_initial_preset
 from ...state.cockpit import (
     SESSION_STEPS,
     WINDOW_STEPS,
@@ -68,6 +69,7 @@ class CockpitScreen(InstrumentScreen):
         clock: Counts nanoseconds; it only bounds how often the gauges are drawn.
         preferences: Units, refresh rate and pass mark.
         language: The language of preset names.
+        is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
     """
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COCKPIT
@@ -84,10 +86,12 @@ class CockpitScreen(InstrumentScreen):
         clock: Callable[[], int],
         preferences: Preferences,
         language: str = "en",
+        is_preset_auto: bool = False,
     ) -> None:
         super().__init__()
         self.catalog = catalog
         self.state = CockpitState(peer, plan, preset, preferences.pass_mark)
+        self.state.is_preset_auto = is_preset_auto
         self.pacer = RefreshPacer(clock, preferences.refresh_hz)
         self._units = preferences.units
         self._services = services
@@ -131,7 +135,7 @@ class CockpitScreen(InstrumentScreen):
         """Ask the far end for its description; on loopback there may be none before a run starts one."""
         peer = self.state.peer
         if not peer.is_loopback:
-            query = query_far_end(self._services, peer, self.post_message)
+            query = query_far_end(self._services, peer, self.post_message, with_preset=self.state.is_preset_auto)
             self.run_worker(query, group="probe", exclusive=True, exit_on_error=False)
 
     # Message handlers.
@@ -139,7 +143,21 @@ class CockpitScreen(InstrumentScreen):
     @on(FarAnswered)
     def _store_far_info(self, message: FarAnswered) -> None:
         self.state.set_far_info(message.info)
+        self._use_selection(message)
         self.paint()
+
+    def _use_selection(self, message: FarAnswered) -> None:
+        """Use the preset that was selected by both ends' interfaces, unless a person has chosen one meanwhile."""
+        if not self.state.is_preset_auto:
+            return
+        if message.problem:
+            text = f"{message.problem}. Press n to choose a preset."
+            self.notify(text, title="No target rate", severity="warning", markup=False)
+        elif message.selection is not None:
+            selection = message.selection
+            self.state.set_preset(selection.preset, selection.variant, is_auto=True)
+            for warning in selection.warnings:
+                self.notify(warning, title=f"preset {selection.preset.id}", severity="warning", markup=False)
 
     @on(StartFailed)
     def _show_failure(self, message: StartFailed) -> None:
@@ -297,7 +315,7 @@ class CockpitScreen(InstrumentScreen):
         def use_preset(preset: Preset | None) -> None:
             if preset is None:
                 return
-            self.state.preset = preset
+            self.state.set_preset(preset)
             if self.state.run is not None:
                 self.notify("It is in force from the next run on.", title=preset.id, markup=False)
             self.paint()
@@ -315,7 +333,11 @@ class CockpitScreen(InstrumentScreen):
         def use_peer(text: str | None) -> None:
             if text is None:
                 return
-            self.state.set_peer(Peer.parse(text))
+            peer = Peer.parse(text)
+            self.state.set_peer(peer)
+            if self.state.is_preset_auto:
+                selection = find_initial_preset(self.catalog, None, peer)
+                self.state.set_preset(selection.preset, is_auto=True)
             self.paint()
             self._query_far_end()
 

@@ -163,10 +163,11 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
         target = first_fit(width // 2, target, Content(numbers.rate(expected.bit_s)))
     head = Content.assemble(_key("n"), ("preset " if width >= _ROOMY else "", MUTED))
     gap = "    " if width >= _ROOMY else "  "
-    room = width - head.cell_length - target.cell_length - len(gap)
+    auto = Content.styled(" (auto)" if view.is_preset_auto else "", MUTED)
+    room = width - head.cell_length - auto.cell_length - target.cell_length - len(gap)
     name = Content.styled(cut_words(numbers.sanitize(view.preset.name_in(view.language)), room), "bold")
-    preset_id = Content.styled(f"  {view.preset.id}", MUTED) if width >= _WIDE else Content("")
-    return head + first_fit(room, name + preset_id, name) + gap + target
+    preset_id = Content.styled(f"  {view.preset.id}", MUTED) if width >= _WIDE and view.preset.id else Content("")
+    return head + first_fit(room, name + preset_id, name) + auto + gap + target
 
 
 def _settings_line(view: CockpitSnapshot, width: int) -> Content:

@@ -13,6 +13,7 @@ from linkgauge.engine.model.errors import (
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.tui.state.instrument_values import Phase
 from textual.widgets import Input
 
@@ -300,3 +301,28 @@ async def test_the_workload_is_that_of_the_next_run(world: Any, size: tuple[int,
         await cockpit.press("w")
         assert world.script.plan.workload == "rr"
         assert cockpit.app.cockpit.plan.workload == "crr"
+
+
+async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: Any) -> None:
+    """It is shown as selected by itself, and a person's own choice takes its place."""
+    world.selection = PresetSelection(world.catalog.find("10gbe-fd-1500"), "line rate 10 Gb/s")
+    async with world.cockpit((120, 40), peer=FAR, preset=None) as cockpit:
+        await cockpit.end()
+        assert "10 Gb Ethernet" in cockpit.line(1)
+        assert "(auto)" in cockpit.line(1)
+        await cockpit.press("space")
+        assert world.script.preset.id == "10gbe-fd-1500"
+        await cockpit.press("space", "n", "up", "enter")
+        assert "(auto)" not in cockpit.line(1)
+
+
+async def test_a_link_of_an_unknown_kind_is_measured_without_a_target(world: Any) -> None:
+    """A wrong guess would give a wrong verdict; the reason and the key to press are shown."""
+    async with world.cockpit((120, 40), peer=FAR, preset=None) as cockpit:
+        await cockpit.end()
+        assert "none (auto)" in cockpit.line(1)
+        assert any("Press n to choose a preset" in notice.message for notice in cockpit.app._notifications)
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = "loopback"
+        await cockpit.press("enter")
+        assert cockpit.app.cockpit.preset.id == "loopback"

@@ -40,7 +40,7 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
 
     async with aclosing(FarEndKeeper(ask)) as standing:
         with RunLog.open(directory) as log:
-            world = AppBackend(log, standing, [], picked)
+            world = AppBackend(log, standing, [], picked, catalog)
             yield (
                 LinkgaugeApp(
                     catalog,
@@ -50,7 +50,7 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
                         world.query_host_info,
                         world.export,
                         history=log,
-                        sweeps=StoredSweeps(log, world.start_run, picked),
+                        sweeps=StoredSweeps(log, world),
                     ),
                     plan=Plan(duration_ns=SECOND_NS),
                     preset=picked.preset,
