@@ -1,18 +1,22 @@
 """Keys and certificate fingerprints of peers, from a file, the environment or the keys file.
 
 A key never comes from the command line, which other users can read. The keys file is `keys` in the configuration
-directory. Each of its lines is `PEER KEY` or `PEER KEY FINGERPRINT`; `*` stands for any peer, `#` begins a comment.
+directory, which only its owner may read. Each of its lines is `PEER KEY` or `PEER KEY FINGERPRINT`; `*` stands for
+any peer, `#` begins a comment. `remember_access` writes such a line.
 """
 
 import logging
 import os
 import re
+import shlex
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
+from ...engine.control.tls import format_fingerprint
+from ...engine.host.files import write_atomically
 from ...engine.model.errors import InvalidKeyError, PlanError
 from ...engine.model.peer import Access, Peer, SharedKey
 from .storage import config_dir
@@ -24,6 +28,12 @@ _FINGERPRINT: Final = re.compile(r"(?:SHA256[:=])?((?:[0-9a-f]{2}:?){31}[0-9a-f]
 # systemd gives a service its secrets in a directory that only the service can read. The access list that does this
 # looks like a permission of the group.
 _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
+_FILE_MODE: Final = 0o600
+_PROGRAM: Final = "linkgauge"
+_PASTED: Final = (
+    "give HOST, HOST:PORT, ssh://HOST or loopback, or paste the command that `linkgauge endpoint` printed"
+)
+_PASTED_OPTIONS: Final = ("--key", "--key-file", "--tls-fingerprint", "--preset")
 
 
 def with_access(
@@ -71,6 +81,122 @@ def read_fingerprint(text: str) -> bytes:
         allowed = "give 64 hexadecimal digits, as `linkgauge endpoint` prints them at its start"
         raise PlanError("TLS fingerprint", repr(text[:80]), allowed)
     return bytes.fromhex(match[1].replace(":", ""))
+
+
+def parse_pasted_peer(text: str) -> Peer:
+    """Return the peer of an address, or of a whole command line that names it, with its key and fingerprint.
+
+    Raises PlanError for text that is neither, and InvalidKeyError for a key that cannot be used.
+    """
+    words = _split_command(text)
+    variables = [word.partition("=") for word in words if _is_key_assignment(word)]
+    words = [word for word in words if word not in {"$", "sudo"} and not _is_key_assignment(word)]
+    if not variables and len(words) == 1:
+        return Peer.parse(words[0])
+    options, names = _read_options(_after_program(words, text), text)
+    if not names:
+        raise PlanError("peer", repr(text[:80]), _PASTED)
+    peer = Peer.parse(names[-1])
+    key: SharedKey | None = None
+    if "--key-file" in options:
+        key = read_key_file(Path(options["--key-file"]).expanduser())
+    elif key_text := options.get("--key") or (variables[-1][2] if variables else ""):
+        key = SharedKey(key_text)
+    pin = read_fingerprint(options["--tls-fingerprint"]) if "--tls-fingerprint" in options else None
+    return (
+        peer if key is None and pin is None else Peer(peer.host, peer.port, Access(key, fingerprint=pin), peer.ssh)
+    )
+
+
+def parse_pasted_key(text: str) -> SharedKey:
+    """Return the key that a text is, or that a pasted command line contains. Raises InvalidKeyError."""
+    text = text.strip()
+    if not any(character.isspace() for character in text):
+        return SharedKey(text.removeprefix(f"{KEY_VARIABLE}="))
+    try:
+        access = parse_pasted_peer(text).access
+    except PlanError as error:
+        raise InvalidKeyError(f"this is neither a key nor a command with one: {error}") from error
+    if access is None or access.key is None:
+        raise InvalidKeyError("this command has no key in it: copy the one that `linkgauge endpoint` printed")
+    return access.key
+
+
+def remember_access(peer: Peer) -> Path:
+    """Write the key and fingerprint of a peer to the keys file, in place of its earlier line; return the file.
+
+    Raises InvalidKeyError for a peer without a key, and where the file cannot be used.
+    """
+    access = peer.access
+    if access is None or access.key is None:
+        raise InvalidKeyError(f"there is no key of {peer} to save")
+    path = config_dir() / "keys"
+    lines = _read_secret(path).splitlines() if path.exists() else []
+    kept = [line for line in lines if not _is_line_of(line, peer)]
+    pin = "" if access.fingerprint is None else f" {format_fingerprint(access.fingerprint)}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, "\n".join([*kept, f"{peer} {access.key.reveal()}{pin}"]) + "\n", mode=_FILE_MODE)
+    except OSError as error:
+        raise InvalidKeyError(f"the key cannot be saved in {path}: {error.strerror or 'write error'}") from error
+    _log.debug("saved the key of %s in %s", peer, path)
+    return path
+
+
+def is_remembered(peer: Peer) -> bool:
+    """Return whether the keys file has a line of this peer itself, with the key that the peer has now."""
+    if peer.access is None or peer.access.key is None:
+        return False
+    try:
+        stored, _ = _read_keys_file(peer)
+    except InvalidKeyError:
+        return False
+    return stored is not None and stored.reveal() == peer.access.key.reveal()
+
+
+def _is_key_assignment(word: str) -> bool:
+    return word.startswith(f"{KEY_VARIABLE}=")
+
+
+def _split_command(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise PlanError("peer", repr(text[:80]), _PASTED) from error
+
+
+def _after_program(words: Sequence[str], text: str) -> list[str]:
+    """Return the words after the program and its command."""
+    for number, word in enumerate(words):
+        if Path(word).name == _PROGRAM:
+            rest = list(words[number + 1 :])
+            return rest[1:] if rest[:1] in (["app"], ["run"], ["check"]) else rest
+    raise PlanError("peer", repr(text[:80]), _PASTED)
+
+
+def _read_options(words: Sequence[str], text: str) -> tuple[dict[str, str], list[str]]:
+    """Return the options of a connection by their names, and the other words."""
+    options: dict[str, str] = {}
+    names: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
+        if not word.startswith("-"):
+            names.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        if name not in _PASTED_OPTIONS:
+            allowed = f"paste a command with {', '.join(_PASTED_OPTIONS[:-1])} at most"
+            raise PlanError(name, repr(text[:80]), allowed)
+        options[name] = value if equals else next(remaining, "")
+    return options, names
+
+
+def _is_line_of(line: str, peer: Peer) -> bool:
+    words = line.partition("#")[0].split()
+    try:
+        return bool(words) and words[0] != _ANY_PEER and Peer.parse(words[0]) == peer
+    except PlanError:
+        return False
 
 
 def _read_keys_file(peer: Peer) -> tuple[SharedKey | None, bytes | None]:

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.errors import InvalidKeyError, PlanError
 from linkgauge.engine.model.peer import LOOPBACK, Access, Peer, SharedKey
-from linkgauge.tui.services.credentials import key_from_environment, read_fingerprint, read_key_file, with_access
+from linkgauge.tui.services.credentials import (
+    is_remembered,
+    key_from_environment,
+    parse_pasted_key,
+    parse_pasted_peer,
+    read_fingerprint,
+    read_key_file,
+    remember_access,
+    with_access,
+)
 
 DB = Peer("db-02")
 SHA = "ab" * 32
@@ -133,3 +142,71 @@ def test_a_printed_peer_does_not_show_its_key() -> None:
     peer = DB.with_key(SharedKey("a-key-of-this-test"))
     assert "a-key" not in f"{peer!r} {peer} {peer.access!r}"
     assert peer == DB
+
+
+KEY = "k-of-an-endpoint-1234"
+
+
+@pytest.mark.parametrize(
+    ("text", "peer", "key", "pin"),
+    [
+        ("db-02", "db-02:5820", None, False),
+        (" [fd00::2]:5830 ", "[fd00::2]:5830", None, False),
+        ("ssh://root@db-02", "ssh://root@db-02", None, False),
+        (f"LINKGAUGE_KEY={KEY} linkgauge check auto db-02", "db-02:5820", KEY, False),
+        (f"$ LINKGAUGE_KEY={KEY} linkgauge check db-02 --tls-fingerprint {SHA}", "db-02:5820", KEY, True),
+        (f"linkgauge db-02:5830 --key {KEY}", "db-02:5830", KEY, False),
+        (f"sudo /usr/bin/linkgauge run db-02 --key={KEY}", "db-02:5820", KEY, False),
+        (f"LINKGAUGE_KEY={KEY} python3 -m linkgauge app db-02", "db-02:5820", KEY, False),
+        ("linkgauge loopback", "loopback", None, False),
+    ],
+)
+def test_a_pasted_command_names_the_peer_with_its_key(text: str, peer: str, key: str | None, pin: bool) -> None:
+    """As the endpoint prints it, or as a person writes it; an address alone is enough."""
+    pasted = parse_pasted_peer(text)
+    assert str(pasted).removesuffix(":5820" if peer == "loopback" else "") == peer
+    assert (key_of(pasted) if pasted.access else None) == key
+    assert (pasted.access is not None and pasted.access.fingerprint is not None) is pin
+
+
+@pytest.mark.parametrize(
+    "text", ["", "two words", "linkgauge run", "linkgauge 'db-02", "linkgauge run db-02 --rate 1G"]
+)
+def test_other_text_is_no_peer(text: str) -> None:
+    """The error says what may be pasted."""
+    with pytest.raises(PlanError, match=r"(?i)give|paste"):
+        parse_pasted_peer(text)
+
+
+def test_a_key_is_taken_alone_or_out_of_its_command() -> None:
+    """A command without a key, and text without either, are refused in words."""
+    for text in (KEY, f" {KEY}\n", f"LINKGAUGE_KEY={KEY}", f"LINKGAUGE_KEY={KEY} linkgauge check auto db-02"):
+        assert parse_pasted_key(text).reveal() == KEY
+    with pytest.raises(InvalidKeyError, match="no key in it"):
+        parse_pasted_key("linkgauge check auto db-02")
+    with pytest.raises(InvalidKeyError, match="neither a key nor a command"):
+        parse_pasted_key("some other words")
+
+
+def test_a_remembered_key_is_used_again_and_only_its_owner_can_read_it(config: Path) -> None:
+    """A new key takes the place of the old one; other lines and comments stay."""
+    write(config / "keys", f"# mine\ndb-01 {KEY}-of-db-01\ndb-02 {KEY}-old\n")
+    peer = DB.with_key(SharedKey(KEY))
+    assert not is_remembered(peer)
+    path = remember_access(peer)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_text().splitlines() == ["# mine", f"db-01 {KEY}-of-db-01", f"db-02:5820 {KEY}"]
+    assert is_remembered(peer)
+    assert key_of(with_access(DB)) == KEY
+
+
+def test_the_first_remembered_key_creates_the_file_with_its_fingerprint(config: Path) -> None:
+    """The directory may not exist either."""
+    peer = Peer("db-02", 5830, Access(SharedKey(KEY), fingerprint=bytes.fromhex(SHA)))
+    config.rmdir()
+    assert remember_access(peer).stat().st_mode & 0o777 == 0o600
+    access = with_access(Peer("db-02", 5830)).access
+    assert access is not None
+    assert access.fingerprint == bytes.fromhex(SHA)
+    with pytest.raises(InvalidKeyError, match="no key of db-02"):
+        remember_access(DB)
