@@ -65,6 +65,12 @@ def format_milliseconds(value_us: float) -> str:
     return f"{_trimmed(value, decimals)} ms"
 
 
+def format_percent(share: float) -> str:
+    """Return a share of 0 to 1 in percent, to two significant digits below ten: `0.03 %`, `2 %`, `98 %`."""
+    percent = 100 * share
+    return f"{_trimmed(percent, 0 if percent >= 9.95 else 1 if percent >= 0.995 else 2)} %"
+
+
 def _trimmed(value: float, decimals: int) -> str:
     text = group_digits(value, decimals)
     return text.rstrip("0").rstrip(".") if "." in text else text

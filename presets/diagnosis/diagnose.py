@@ -4,20 +4,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ..number_text import format_rate
+from ...engine.model.plan import MAX_RESPONSE_BYTES, MAX_SESSIONS, Direction
+from ..number_text import format_bytes, format_milliseconds, format_percent, format_quantity, format_rate
 from . import remedies
-from .evidence import Evidence, FlowView, flow_views
+from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
 from .finding import Finding, rank_findings
 from .rules.link import find_link_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_path_limits
-from .rules.processor import describe_core_load, find_core_limits, find_processor_limits, has_full_core
+from .rules.processor import (
+    describe_core_load,
+    find_core_limits,
+    find_processor_limits,
+    find_ssh_limit,
+    has_full_core,
+)
 from .rules.window import find_remaining_window_limits, find_window_limits
 
 # A rate this close to the one over loopback measures the tester.
 _NEAR_CEILING: Final = 0.8
 _NEXT_LIMIT: Final = 0.9
 _UNEXPLAINED_CONFIDENCE: Final = 0.3
+# A response this many round trips long leaves hardly any pause.
+_LONG_TRANSFER: Final = 50
 _RULES: Final = (
     find_link_limits,
     find_window_limits,
@@ -52,14 +61,20 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _apply_rules(view: FlowView) -> Iterator[Finding]:
+    evidence = view.evidence
+    if evidence.is_data_through_ssh:
+        yield from find_ssh_limit(view)
+        return
     yield from _tester(view)
-    if view.evidence.workload.is_transactional:
+    if evidence.workload.is_transactional and not evidence.workload.is_bulk:
         yield from find_core_limits(view)
         yield from _round_trips(view)
         return
-    link = view.evidence.link
+    if evidence.workload.is_transactional:
+        yield from _pauses(view)
+    link = evidence.link
     is_host_only = view.sender.nic is not None and view.sender.nic.sort == "loopback"
-    is_host_only = is_host_only or (link is not None and link.framing == "none" and view.evidence.is_same_host)
+    is_host_only = is_host_only or (link is not None and link.framing == "none" and evidence.is_same_host)
     for rule in _HOST_RULES if is_host_only else _RULES:
         yield from rule(view)
 
@@ -80,41 +95,72 @@ def _merge(findings: list[Finding]) -> Iterator[Finding]:
 
 
 def _tester(view: FlowView) -> Iterator[Finding]:
-    ceiling = view.evidence.ceiling_bit_s
-    # A run above the ceiling shows that the ceiling is out of date: it limits nothing.
-    if ceiling is None or not _NEAR_CEILING * ceiling <= view.evidence.bit_s <= ceiling:
+    """Yield a finding if the rate is close to the ceiling; a ceiling below the rate is out of date."""
+    evidence, ceiling = view.evidence, view.evidence.ceiling_bit_s
+    if ceiling is None or not _NEAR_CEILING * ceiling <= evidence.bit_s <= ceiling:
         return
+    mode = remedies.cheaper_mode(evidence)
     yield Finding(
         "tester-limited",
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.8,
-        "This machine does hardly more with no link at all: the tester is the limit.",
-        f"{format_rate(view.evidence.bit_s)} of the {format_rate(ceiling)} that it carries over loopback",
-        "linkgauge … --mode sendfile or discard, more --sessions and --workers, or a faster machine",
+        "This machine, not the link, is the bottleneck.",
+        f"{format_rate(evidence.bit_s)} of the {format_rate(ceiling)} that it reaches over loopback",
+        f"linkgauge … {f'{mode}, ' if mode else ''}more --sessions and --workers, or a faster machine",
     )
 
 
 def _round_trips(view: FlowView) -> Iterator[Finding]:
-    """Yield the usual limit of transactions: each session waits for an answer before its next request."""
+    """Yield the usual limit of small transactions: each waits for its response."""
+    sessions, burst = view.evidence.sessions, view.evidence.burst
+    more = f"linkgauge … --sessions {2 * sessions if sessions > 1 else 10}"
+    if view.evidence.workload.allows_burst:
+        more += f" or --burst {2 * burst if burst > 1 else 10}"
     rtt_us = view.flow.rtt_us
-    trip = "unknown" if rtt_us is None else f"{rtt_us / 1_000:.3g} ms"
+    trip = "TCP's round trip is unknown" if rtt_us is None else f"TCP's round trip is {format_milliseconds(rtt_us)}"
     yield Finding(
         "round-trip",
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.6,
-        "Each transaction waits for its answer: round trips are the limit.",
-        f"TCP's round trip is {trip}{'' if _has_full_core(view.evidence) else '; no core is full'}",
-        "linkgauge … --sessions 10, or --burst 10 with rr, to have more of them on the way",
+        "Each request waits for the response before it: latency is the limit.",
+        f"{trip}{'' if _has_full_core(view.evidence) else '; no core is full'}",
+        f"{more}, to have more requests in flight",
+    )
+
+
+def _pauses(view: FlowView) -> Iterator[Finding]:
+    """Yield the limit of large transactions: a round trip without payload between two responses."""
+    waiting, evidence = view.round_trip_share, view.evidence
+    if waiting is None or waiting < MIN_SHARE:
+        return
+    missing_bit_s = view.flow.bit_s * waiting / (1 - waiting) if waiting < 1 else view.target_bit_s
+    share = min(1.0, missing_bit_s / view.gap_bit_s) if view.gap_bit_s > 0 else waiting
+    trip = format_milliseconds((view.base_rtt_s or 0) * 1e6)
+    sessions = min(MAX_SESSIONS, 2 * evidence.sessions if evidence.sessions > 1 else 4)
+    size = _LONG_TRANSFER * evidence.response_bytes * waiting
+    larger = (
+        f"--response {remedies.format_window(remedies.round_window(size))} or "
+        if size < MAX_RESPONSE_BYTES / 2
+        else ""
+    )
+    yield Finding(
+        "round-trip",
+        view.budget.take("starved", "network", "receiver", "buffer", limit=share),
+        0.8,
+        "Each session pauses for a round trip between two responses.",
+        f"a round trip of {trip} takes {format_percent(waiting)} of the time "
+        f"with responses of {format_bytes(evidence.response_bytes)}",
+        f"linkgauge … {larger}--sessions {sessions}",
     )
 
 
 def _as_expected(evidence: Evidence) -> Finding:
     share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1.0)
-    text = "Nothing limits: at the expected rate."
-    reason = f"{format_rate(evidence.bit_s)} are {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
+    text = "Running at the expected rate."
+    reason = f"{format_rate(evidence.bit_s)} is {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
         if max((core.busy for core in end.cores), default=0.0) >= _NEXT_LIMIT:
-            reason += f"; next limit at the {end.end} end: {describe_core_load(end)}"
+            reason += f"; next limit at {end_name(end.end)}: {describe_core_load(end)}"
             break
     return Finding("at-expected", None, 1.0, text, reason, "nothing to do", weight=1.0)
 
@@ -124,9 +170,9 @@ def _another_link(evidence: Evidence, most_bit_s: int) -> Finding:
         "another-link",
         None,
         0.95,
-        "This is not such a link: more comes through than one can carry.",
-        f"{format_rate(evidence.bit_s)} came through, and its wire carries {format_rate(most_bit_s)} at most",
-        "linkgauge check auto PEER picks the preset by both ends' interfaces; linkgauge presets lists them all",
+        "Faster than this kind of link allows: choose another preset.",
+        f"{format_rate(evidence.bit_s)} arrived; such a link can carry at most {format_rate(most_bit_s)}",
+        "linkgauge check auto PEER selects the preset by both interfaces; linkgauge presets lists all",
         weight=1.0,
     )
 
@@ -140,9 +186,9 @@ def _no_payload(evidence: Evidence) -> Finding:
         "no-payload",
         None if evidence.expected_bit_s is None else 1.0,
         0.7,
-        "Sessions open, and no payload arrives: large packets do not get through.",
-        f"{retransmits} retransmits; MTU {near or 'unknown'} near, {far or 'unknown'} far",
-        f"ping -M do -s {least - 28} PEER tells the largest packet; {remedies.set_mtu(end, min(least, 1_500))}",
+        "Sessions open, but no payload arrives: large packets are lost.",
+        f"{format_quantity(retransmits, 'retransmit')}; MTU {near or 'unknown'} local, {far or 'unknown'} remote",
+        f"ping -M do -s {least - 28} PEER finds the largest packet; {remedies.set_mtu(end, min(least, 1_500))}",
         weight=1.0,
     )
 
@@ -153,15 +199,16 @@ def _has_full_core(evidence: Evidence) -> bool:
 
 
 def _unexplained(evidence: Evidence) -> Finding:
-    signs = "no window, loss or queue shows"
+    signs = "no sign of a window, loss or queue limit"
     if not _has_full_core(evidence):
-        signs = f"no core is full and {signs}"
+        signs = f"no core is full; {signs}"
+    other = Direction.IN if evidence.direction is Direction.OUT else Direction.OUT
     return Finding(
         "unexplained",
         None if evidence.expected_bit_s is None else 1.0,
         _UNEXPLAINED_CONFIDENCE,
-        "Neither end sees what limits.",
-        f"{signs}; {describe_core_load(evidence.near)} (near)",
-        "test longer and the other way: linkgauge … --seconds 60 --direction in",
+        "No bottleneck identified.",
+        f"{signs}; local {describe_core_load(evidence.near)}",
+        f"test for longer, and the other direction: linkgauge … --seconds 60 --direction {other}",
         weight=1.0,
     )

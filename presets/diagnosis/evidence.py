@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ...engine.model.host_info import NicInfo, TcpSysctls
-from ...engine.model.plan import Direction, End, sender_of
+from ...engine.model.plan import Direction, End, Mode, sender_of
 from ...engine.model.samples import NicCounts
 from ...engine.model.workload import Workload
 from ..preset import Framing, Preset
@@ -113,8 +113,10 @@ class FlowEvidence:
 class Evidence:
     """A period of a run, with constant settings.
 
-    `expected_bit_s` is of all its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the
-    run was faster than that, else None.
+    `response_bytes` is the size of each response, 0 for a stream, and `burst` the number of requests in flight on
+    each connection. With `is_data_through_ssh` ssh carries the payload, and TCP's values are those of connections
+    within the hosts. `expected_bit_s` is of all its flows together. `beyond_bit_s` is the capacity of the nominal
+    link's wire if the run was faster than that, else None.
     """
 
     workload: Workload
@@ -131,6 +133,10 @@ class Evidence:
     link: LinkEvidence | None = None
     ceiling_bit_s: int | None = None
     beyond_bit_s: int | None = None
+    mode: Mode = Mode.COPY
+    response_bytes: int = 0
+    burst: int = 1
+    is_data_through_ssh: bool = False
 
     def of_end(self, end: End) -> EndEvidence:
         """Return the evidence of one end."""
@@ -221,6 +227,13 @@ class FlowView:
         return None if not shortest else shortest * _MICRO
 
     @property
+    def round_trip_share(self) -> float | None:
+        """The share of time for which a session of transactions waits for a round trip; None if unknown."""
+        rtt_s, evidence = self.base_rtt_s, self.evidence
+        batch_bytes = evidence.sessions * evidence.burst * evidence.response_bytes
+        return None if rtt_s is None or not batch_bytes else min(1.0, rtt_s * self.flow.bit_s / 8 / batch_bytes)
+
+    @property
     def needed_window_bytes(self) -> float | None:
         """The window that each session needs for all of them to fill the link: bandwidth x delay."""
         rtt_s = self.base_rtt_s
@@ -258,5 +271,10 @@ def _budget(flow: FlowEvidence) -> GapBudget:
 
 
 def end_name(end: End) -> str:
-    """Return the name of an end for a sentence: `the near end`."""
-    return f"the {end} end"
+    """Return the name of an end for a sentence: `the local end`."""
+    return f"the {end.label} end"
+
+
+def nic_name(end: EndEvidence) -> str:
+    """Return the name of an end's interface for the start of a sentence: `Local eth0`."""
+    return f"{end.end.label.capitalize()} {end.nic.name if end.nic else 'interface'}"

@@ -19,6 +19,7 @@ FindingCode = Literal[
     "receive-window",
     "send-buffer",
     "core-saturated",
+    "ssh-data-path",
     "offloads-off",
     "steal",
     "sender-starved",

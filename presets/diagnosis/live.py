@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...engine.model.events import Changed, Event, Expectation, ExpectedRate, Opened, Sampled, Started
-from ...engine.model.plan import SECOND_NS, Direction, End, Settings, sender_of
+from ...engine.model.events import Changed, Event, Expectation, ExpectedRate, Opened, Sampled, Started, Warned
+from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from ...engine.model.samples import CoreTimes
 from ...engine.model.socket_info import SocketInfo
 from ...engine.results.accumulators import RecentSamples, SampleOrder, SampleSum
@@ -22,6 +22,7 @@ RECENT_NS: Final = 3 * SECOND_NS
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2
 _INTERVAL_NS: Final = SECOND_NS
+_THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 _MIN_RIVAL_NS: Final = 2 * SECOND_NS
 
 
@@ -75,6 +76,7 @@ class EvidenceCollector:
         self._recent = RecentSamples(RECENT_NS)
         self._order = SampleOrder()
         self._sockets: dict[tuple[End, Direction, int], SocketInfo] = {}
+        self._is_data_through_ssh = False
 
     def feed(self, event: Event) -> None:
         """Process the run's next event."""
@@ -93,6 +95,8 @@ class EvidenceCollector:
             case Opened():
                 socket = event.facts
                 self._sockets[socket.end, socket.direction, socket.session] = socket
+            case Warned(text) if text.startswith(_THROUGH_SSH):
+                self._is_data_through_ssh = True
             case _:
                 pass
 
@@ -119,7 +123,7 @@ class EvidenceCollector:
 
     def _evidence(self, period: _Period) -> Evidence:
         assert self._started is not None  # noqa: S101 - sums are made when a run starts
-        rate = _expected_rate(period)
+        plan, rate = self._started.plan, _expected_rate(period)
         expected_bit_s = None if rate is None else float(rate.bit_s)
         parts = tuple(
             self._flow(period.sums, flow, None if expected_bit_s is None else expected_bit_s / len(period.flows))
@@ -141,6 +145,10 @@ class EvidenceCollector:
             link=self._link,
             ceiling_bit_s=self._ceiling(period.settings),
             beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
+            mode=plan.mode or Mode.COPY,
+            response_bytes=plan.transaction_sizes[1],
+            burst=plan.burst,
+            is_data_through_ssh=self._is_data_through_ssh,
         )
 
     def _end(self, sums: SampleSum, end: End) -> EndEvidence:
@@ -237,13 +245,20 @@ class LiveDiagnosis:
     """The diagnosis of one run. You must feed it every event, in order.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
-    returns this machine's rate over loopback.
+    returns this machine's rate over loopback. A run without an expected rate has findings only with
+    `without_target`, or if no payload arrives.
     """
 
     def __init__(
-        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingLookup = no_ceiling
+        self,
+        link: LinkEvidence | None = None,
+        *,
+        pass_percent: float = 95.0,
+        ceiling: CeilingLookup = no_ceiling,
+        without_target: bool = False,
     ) -> None:
         self._collector = EvidenceCollector(link, pass_percent=pass_percent, ceiling=ceiling)
+        self._without_target = without_target
         self._stable = StableFindings()
         self._elapsed_ns = 0
         self._diagnosed_ns: int | None = None
@@ -273,13 +288,17 @@ class LiveDiagnosis:
             self._stable, self._diagnosed_ns = StableFindings(), None
             return ()
         self._diagnosed_ns = self._elapsed_ns
-        return self._stable.update(self._elapsed_ns, diagnose(evidence))
+        return self._stable.update(self._elapsed_ns, self._diagnose(evidence))
 
     @property
     def final_findings(self) -> tuple[Finding, ...]:
         """The findings of the run's last period that was measured for long enough."""
         evidence = self._collector.period_evidence()
-        return () if evidence is None else diagnose(evidence)
+        return () if evidence is None else self._diagnose(evidence)
+
+    def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
+        has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
+        return diagnose(evidence) if has_target or self._without_target else ()
 
 
 def _key(findings: tuple[Finding, ...]) -> tuple[str, str] | None:

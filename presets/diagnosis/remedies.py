@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from ...engine.model.plan import MIB
-from .evidence import EndEvidence
+from ...engine.model.plan import MIB, Mode, sender_of
+from ..number_text import format_bytes
+from .evidence import EndEvidence, Evidence
 
 _MIN_WINDOW_BYTES: Final = 65_536
 _KIB: Final = 1_024
@@ -32,13 +33,26 @@ def format_window(size_bytes: int) -> str:
     return f"{size_bytes // MIB}M" if size_bytes % MIB == 0 else f"{size_bytes // _KIB}K"
 
 
+def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> str:
+    """Return the mode that saves CPU time, as an option; empty if the run has it already.
+
+    With `end`, it is a mode that helps this end: sendfile saves the sender's copy, discard the receiver's.
+    """
+    if not evidence.workload.is_bulk or evidence.mode is Mode.DISCARD:
+        return ""
+    senders = {sender_of(flow.direction, evidence.workload) for flow in evidence.flows}
+    if evidence.mode is Mode.COPY and (end is None or end.end in senders):
+        return "--mode sendfile"
+    return "--mode discard" if end is None or end.end.other in senders else ""
+
+
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
     """Return the command that raises the limit for buffers that a program sets."""
     if is_linux(end):
-        return f"at the {end.end} end: sysctl -w net.core.{'w' if is_sender else 'r'}mem_max={size_bytes}"
+        return f"at the {end.end.label} end: sysctl -w net.core.{'w' if is_sender else 'r'}mem_max={size_bytes}"
     if is_bsd(end):
-        return f"at the {end.end} end: sysctl -w kern.ipc.maxsockbuf={2 * size_bytes}"
-    return f"at the {end.end} end: let programs have socket buffers of {size_bytes} bytes"
+        return f"at the {end.end.label} end: sysctl -w kern.ipc.maxsockbuf={2 * size_bytes}"
+    return f"at the {end.end.label} end: allow socket buffers of {format_bytes(size_bytes)}"
 
 
 def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
@@ -49,55 +63,54 @@ def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool
     if is_linux(end):
         name, default = ("tcp_wmem", 16_384) if is_sender else ("tcp_rmem", 131_072)
         most = 2 * size_bytes
-        return f"at the {end.end} end: sysctl -w net.ipv4.{name}='4096 {min(default, most)} {most}'"
+        return f"at the {end.end.label} end: sysctl -w net.ipv4.{name}='4096 {min(default, most)} {most}'"
     if is_bsd(end):
-        name = ("sendbuf_max", "autosndbufmax") if is_sender else ("recvbuf_max", "autorcvbufmax")
-        return (
-            f"at the {end.end} end: sysctl -w net.inet.tcp.{name[end.system.startswith('Darwin')]}={2 * size_bytes}"
-        )
-    return f"at the {end.end} end: let TCP grow its buffers to {2 * size_bytes} bytes"
+        names = ("sendbuf_max", "autosndbufmax") if is_sender else ("recvbuf_max", "autorcvbufmax")
+        name = names[end.system.startswith("Darwin")]
+        return f"at the {end.end.label} end: sysctl -w net.inet.tcp.{name}={2 * size_bytes}"
+    return f"at the {end.end.label} end: let TCP grow its buffers to {format_bytes(2 * size_bytes)}"
 
 
 def enable_tcp_option(end: EndEvidence, option: str) -> str:
     """Return the command that enables an option of RFC 7323: `window_scaling` or `timestamps`."""
     if is_linux(end):
-        return f"at the {end.end} end: sysctl -w net.ipv4.tcp_{option}=1"
+        return f"at the {end.end.label} end: sysctl -w net.ipv4.tcp_{option}=1"
     if is_bsd(end):
-        return f"at the {end.end} end: sysctl -w net.inet.tcp.rfc1323=1"
-    return f"at the {end.end} end: switch RFC 1323 (RFC 7323) on"
+        return f"at the {end.end.label} end: sysctl -w net.inet.tcp.rfc1323=1"
+    return f"at the {end.end.label} end: switch RFC 7323 on"
 
 
 def enable_offloads(end: EndEvidence) -> str:
     """Return the command that lets the NIC segment and join packets itself."""
     name = _nic_name(end)
     if is_linux(end) or not is_bsd(end):
-        return f"at the {end.end} end: ethtool -K {name} tso on gso on gro on"
-    return f"at the {end.end} end: ifconfig {name} tso lro"
+        return f"at the {end.end.label} end: ethtool -K {name} tso on gso on gro on"
+    return f"at the {end.end.label} end: ifconfig {name} tso lro"
 
 
 def show_processes(end: EndEvidence) -> str:
     """Return the command that lists the processes by their use of the cores."""
     if is_linux(end):
-        return f"at the {end.end} end: ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"
-    return f"at the {end.end} end: top -o cpu"
+        return f"at the {end.end.label} end: ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"
+    return f"at the {end.end.label} end: top -o cpu"
 
 
 def set_mtu(end: EndEvidence, mtu_bytes: int) -> str:
     """Return the command that sets the MTU of the interface."""
     name = _nic_name(end)
     if is_linux(end):
-        return f"at the {end.end} end: ip link set {name} mtu {mtu_bytes}"
-    return f"at the {end.end} end: ifconfig {name} mtu {mtu_bytes}"
+        return f"at the {end.end.label} end: ip link set {name} mtu {mtu_bytes}"
+    return f"at the {end.end.label} end: ifconfig {name} mtu {mtu_bytes}"
 
 
 def show_nic(end: EndEvidence) -> str:
     """Return the command that shows the speed and duplex of the interface."""
-    return f"at the {end.end} end: {'ethtool' if is_linux(end) else 'ifconfig'} {_nic_name(end)}"
+    return f"at the {end.end.label} end: {'ethtool' if is_linux(end) else 'ifconfig'} {_nic_name(end)}"
 
 
 def show_nic_errors(end: EndEvidence) -> str:
     """Return the command that shows the error counters of the interface."""
-    return f"at the {end.end} end: ip -s -s link show {_nic_name(end)}" if is_linux(end) else show_nic(end)
+    return f"at the {end.end.label} end: ip -s -s link show {_nic_name(end)}" if is_linux(end) else show_nic(end)
 
 
 def show_queue(end: EndEvidence) -> str:
@@ -105,7 +118,7 @@ def show_queue(end: EndEvidence) -> str:
     if not is_linux(end):
         return show_nic(end)
     qdisc = f" ({end.nic.qdisc})" if end.nic is not None and end.nic.qdisc else ""
-    return f"at the {end.end} end: tc -s qdisc show dev {_nic_name(end)}{qdisc}"
+    return f"at the {end.end.label} end: tc -s qdisc show dev {_nic_name(end)}{qdisc}"
 
 
 def _nic_name(end: EndEvidence) -> str:

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import SECOND_NS, Direction
-from ...number_text import format_rate
+from ...number_text import format_bytes, format_quantity, format_rate
 from .. import remedies
-from ..evidence import EndEvidence, FlowView, LinkEvidence, end_name
+from ..evidence import EndEvidence, FlowView, LinkEvidence, end_name, nic_name
 from ..finding import Finding
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
@@ -70,16 +70,15 @@ def _segments(view: FlowView) -> Iterator[Finding]:
     missing = _carries(link, view.target_bit_s, usual, options) - carries
     share = view.budget.take("network", "starved", limit=_share_of_gap(view, missing))
     rates = f"{format_rate(carries)} of {format_rate(view.target_bit_s)}"
-    evidence = f"segments of {mss} bytes instead of {usual} leave {rates}"
+    evidence = f"segments of {format_bytes(mss)} instead of {format_bytes(usual)} leave {rates}"
     small = [end for end in (view.sender, view.receiver) if _mtu(end) is not None and _mtu(end) != link.mtu_bytes]
     if small:
         end = min(small, key=lambda each: _mtu(each) or 0)
-        name = end.nic.name if end.nic else ""
         yield Finding(
             "mtu-mismatch",
             share,
             0.95,
-            f"The MTU of {name} at {end_name(end.end)} is {_mtu(end)}, where the link has {link.mtu_bytes}.",
+            f"{nic_name(end)} has MTU {_mtu(end)}, but the link has {link.mtu_bytes}.",
             evidence,
             remedies.set_mtu(end, link.mtu_bytes),
             end.end,
@@ -89,9 +88,9 @@ def _segments(view: FlowView) -> Iterator[Finding]:
         "mss-small",
         share,
         0.85,
-        "Segments are smaller than both ends' MTU allows: something on the way clamps the MSS.",
+        "The path clamps the MSS: segments are smaller than the MTU of both ends allows.",
         evidence,
-        f"look for a tunnel, a route's own MTU or a firewall: ip route get {'PEER'}; tracepath PEER",
+        "look for a tunnel, a route with its own MTU, or a firewall: ip route get PEER; tracepath PEER",
     )
 
 
@@ -111,9 +110,9 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
             "timestamps-on",
             share,
             0.95,
-            "TCP timestamps take 12 bytes of each packet, which the preset's packets do not carry.",
-            f"that is {format_rate(missing)}",
-            "linkgauge … --timestamps, to hold the link against what it can carry with them",
+            "TCP timestamps take 12 bytes of each packet, and the preset has none.",
+            f"they take {format_rate(missing)}",
+            "linkgauge … --timestamps, to compare with a link that has them",
         )
     elif link.timestamps and not flow.timestamps:
         off = [end for end in (view.sender, view.receiver) if end.tcp is not None and not end.tcp.timestamps]
@@ -122,8 +121,8 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
             "timestamps-off",
             view.budget.take("network", limit=0.2),
             0.5,
-            "TCP timestamps (RFC 1323, RFC 7323) were not negotiated: round trips are measured once a window.",
-            "the preset's sessions have them; without them TCP recovers from loss more slowly",
+            "TCP timestamps (RFC 7323) are off, and the preset has them.",
+            "without them TCP measures the round trip once per window, and recovers from loss more slowly",
             remedies.enable_tcp_option(end, "timestamps"),
             end.end if off else None,
         )
@@ -143,10 +142,9 @@ def _nics(view: FlowView) -> Iterator[Finding]:
                 "nic-speed",
                 view.budget.take("network", "buffer", "starved", limit=_share_of_gap(view, missing)),
                 0.95,
-                f"{nic.name} at {end_name(end.end)} runs at {format_rate(line)} "
-                f"and not at {format_rate(expected)}.",
-                f"speed {line // 1_000_000} Mb/s, duplex {nic.duplex or 'unknown'}",
-                f"{remedies.show_nic(end)}; then cable, switch port or: ethtool -s {nic.name} autoneg on",
+                f"{nic_name(end)} runs at {format_rate(line)} instead of {format_rate(expected)}.",
+                f"line rate {format_rate(line)}, duplex {nic.duplex or 'unknown'}",
+                f"{remedies.show_nic(end)}; check cable and switch port; or: ethtool -s {nic.name} autoneg on",
                 end.end,
             )
         if nic.duplex == "half" and link.duplex == "full":
@@ -158,14 +156,19 @@ def _nics(view: FlowView) -> Iterator[Finding]:
 
 def _half_duplex(view: FlowView, end: EndEvidence, *, mismatch: bool) -> Finding:
     name = end.nic.name if end.nic else "the NIC"
-    collisions = "unknown" if end.counts is None else f"{end.counts.collisions}"
+    collisions = "collisions unknown"
+    if end.counts is not None:
+        collisions = format_quantity(end.counts.collisions, "collision")
+    retransmits = "retransmits unknown"
+    if view.flow.retransmits is not None:
+        retransmits = format_quantity(view.flow.retransmits, "retransmit")
     return Finding(
         "duplex-mismatch" if mismatch else "half-duplex",
         view.budget.take("network", "buffer"),
         0.9,
-        f"{name} at {end_name(end.end)} runs half duplex" + (", the other end full duplex." if mismatch else "."),
-        f"collisions: {collisions}; retransmits: {view.flow.retransmits}",
-        f"let both ends negotiate; at the {end.end} end: ethtool -s {name} autoneg on",
+        f"{nic_name(end)} runs half duplex" + (", the other end full duplex." if mismatch else "."),
+        f"{collisions}; {retransmits}",
+        f"let both ends negotiate; at {end_name(end.end)}: ethtool -s {name} autoneg on",
         end.end,
     )
 
@@ -190,14 +193,14 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
         if other < _OTHERS_SHARE * view.target_bit_s or (share := view.budget.remaining("network")) <= 0:
             continue
         share = view.budget.take("network", limit=_share_of_gap(view, other))
-        way = "leaves by" if sends else "comes in by"
+        way = "leaves through" if sends else "arrives through"
         yield Finding(
             "other-traffic",
             share,
             0.8,
-            f"Other traffic {way} {end.nic.name} at {end_name(end.end)} at the same time.",
-            f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it the test with headers",
-            f"at the {end.end} end: ss -tuanpi (Linux), or test when the link is idle",
+            f"Other traffic {way} {end.end.label} {end.nic.name}.",
+            f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it from the test",
+            f"at {end_name(end.end)}: ss -tuanpi, or test while the link is idle",
             end.end,
         )
         return

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Final
 
-from ...number_text import format_rate
+from ...number_text import format_milliseconds, format_percent, format_quantity, format_rate
 from .. import remedies
-from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name
+from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name, nic_name
 from ..finding import Finding
 
 _HIGH_LOSS: Final = 0.003
@@ -46,10 +46,10 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
         "loss",
         share,
         0.9,
-        "Packets are lost on the way.",
+        "Packets are lost on the path.",
         evidence,
-        f"{remedies.show_nic_errors(view.receiver)}; then cable, optics, switch port counters, policers; "
-        "see what it costs: linkgauge … --congestion bbr",
+        f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, switch port counters and policers; "
+        "for comparison: linkgauge … --congestion bbr",
     )
 
 
@@ -62,12 +62,15 @@ def _mathis_bound(view: FlowView, loss: float) -> float | None:
 
 
 def _describe(view: FlowView, loss: float, bound: float | None) -> str:
-    text = f"{100 * loss:.2g} % of the payload was sent again ({view.flow.retransmits} segments)"
-    if view.flow.out_of_order:
-        text += f", {view.flow.out_of_order} packets came out of order"
-    if bound is not None:
-        rtt_ms = (view.flow.rtt_us or 0) / 1_000
-        text += f"; at a round trip of {rtt_ms:.3g} ms that leaves TCP about {format_rate(bound)}"
+    flow = view.flow
+    text = f"{format_percent(loss)} of the payload was sent again"
+    if flow.retransmits is not None:
+        text += f" ({format_quantity(flow.retransmits, 'segment')})"
+    if flow.out_of_order:
+        text += f", {format_quantity(flow.out_of_order, 'packet')} arrived out of order"
+    if bound is not None and flow.rtt_us is not None:
+        rtt = format_milliseconds(flow.rtt_us)
+        text += f"; with a round trip of {rtt} that leaves TCP about {format_rate(bound)}"
     return text
 
 
@@ -81,8 +84,9 @@ def _nic_fault(view: FlowView, end: EndEvidence, share: float, loss_text: str) -
             "nic-errors",
             share,
             0.95,
-            f"{nic.name} at {end_name(end.end)} counts broken frames: cable, optics or duplex.",
-            f"{counts.errors} errors, {counts.collisions} collisions; {loss_text}",
+            f"{nic_name(end)} counts broken frames: check cable, optics and duplex.",
+            f"{format_quantity(counts.errors, 'error')}, {format_quantity(counts.collisions, 'collision')}; "
+            f"{loss_text}",
             f"{remedies.show_nic_errors(end)}; change the cable or the optics",
             end.end,
         )
@@ -91,9 +95,9 @@ def _nic_fault(view: FlowView, end: EndEvidence, share: float, loss_text: str) -
             "nic-drops",
             share,
             0.85,
-            f"{nic.name} at {end_name(end.end)} drops frames that the host does not take in time.",
-            f"{counts.dropped} dropped; {loss_text}",
-            f"at the {end.end} end: ethtool -G {nic.name} rx 4096",
+            f"{nic_name(end)} drops frames because the host takes them too slowly.",
+            f"{format_quantity(counts.dropped, 'frame')} dropped; {loss_text}",
+            f"at {end_name(end.end)}: ethtool -G {nic.name} rx 4096",
             end.end,
         )
     return None

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import Direction
-from ...number_text import format_rate
+from ...number_text import format_bytes, format_milliseconds, format_quantity, format_rate
 from .. import remedies
 from ..evidence import MIN_SHARE, FlowView
 from ..finding import Finding
@@ -46,9 +46,9 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
         "pacing",
         view.budget.take("network"),
         0.6,
-        f"{flow.congestion} paces the sender below the expected rate.",
-        f"its pacing rate is {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} arrive, and no queue builds",
-        "linkgauge … --congestion cubic, to see what the path carries",
+        f"{flow.congestion} paces the sender too slowly.",
+        f"it paces at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} arrives, and no queue builds",
+        "for comparison: linkgauge … --congestion cubic",
         view.sender.end,
     )
 
@@ -62,8 +62,9 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
         "congestion-window",
         view.budget.take("network"),
         0.7,
-        "The congestion window has not grown to bandwidth x delay yet.",
-        f"{cwnd} bytes of the {needed:.0f} needed, after {view.flow.retransmits or 0} retransmits",
+        "The congestion window has not yet grown to bandwidth x delay.",
+        f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, "
+        f"after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
         "linkgauge … --seconds 60 --warmup 10, or more --sessions",
         view.sender.end,
     )
@@ -74,22 +75,25 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
     if share < MIN_SHARE:
         return
     flow = view.flow
-    evidence = [f"{format_rate(flow.bit_s)} got through"]
+    evidence = [f"{format_rate(flow.bit_s)} arrived"]
     if flow.busy is not None:
-        evidence[0] = f"there was something to send for {100 * flow.busy:.0f} % of the time, {evidence[0]}"
+        evidence[0] = f"the sender had data for {100 * flow.busy:.0f} % of the time, and {evidence[0]}"
     if flow.delivery_bit_s is not None:
         delivery = format_rate(flow.delivery_bit_s * view.evidence.sessions)
-        evidence.append(f"the path delivered {delivery} while it sent")
+        evidence.append(f"the path delivered {delivery} while data was sent")
     if flow.rtt_us is not None and flow.min_rtt_us is not None:
         queue = "a queue builds" if view.has_queue else "no queue builds"
-        evidence.append(f"{queue}: round trip {flow.rtt_us / 1e3:.3g} ms, at best {flow.min_rtt_us / 1e3:.3g} ms")
+        evidence.append(
+            f"{queue}: round trip {format_milliseconds(flow.rtt_us)}, "
+            f"at best {format_milliseconds(flow.min_rtt_us)}"
+        )
     yield Finding(
         "path-slow",
         share,
         _path_confidence(view),
         "The path itself carries less than a link of this kind.",
         "; ".join([*evidence, _other_direction(view)]),
-        f"{remedies.show_queue(view.sender)}; then port speeds and shapers on the way",
+        f"{remedies.show_queue(view.sender)}; then check port speeds and shapers on the path",
     )
 
 
@@ -106,7 +110,7 @@ def _other_direction(view: FlowView) -> str:
     others = [flow for flow in view.evidence.flows if flow is not view.flow]
     if not others:
         back = Direction.IN if view.flow.direction is Direction.OUT else Direction.OUT
-        return f"the other way tells whether it is both: --direction {back}"
+        return f"the other direction is not tested: --direction {back}"
     bit_s = others[0].bit_s
     is_alike = abs(bit_s - view.flow.bit_s) <= _ALIKE * max(bit_s, view.flow.bit_s)
-    return f"{'both ways alike' if is_alike else 'not both ways alike'}: {format_rate(bit_s)} the other way"
+    return f"the other direction is {'similar' if is_alike else 'different'}: {format_rate(bit_s)}"

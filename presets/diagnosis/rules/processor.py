@@ -9,7 +9,8 @@ Meaning: one session is the work of one core at each end. A sender whose core is
 the kernel handles packets of up to 64 KiB; without them each packet on the wire costs about a microsecond.
 
 Findings: `steal` for a hypervisor, `offloads-off`, `core-saturated`, and with it `sessions-few` if other cores are
-idle. `sender-starved` is a sender without data to send on a host without a full core.
+idle. `sender-starved` is a sender without data to send on a host without a full core. `ssh-data-path` replaces all
+of them if ssh carries the payload.
 """
 
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Final
 
 from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB
+from ...number_text import format_milliseconds, format_quantity, group_digits
 from .. import remedies
 from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, FlowView, end_name
 from ..finding import Finding
@@ -42,13 +44,14 @@ def find_processor_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the findings about the cores of a sender without data and of a receiver that reads too slowly."""
     yield from find_core_limits(view)
     if (share := view.budget.take("starved")) >= MIN_SHARE:
+        without_data = f"{100 * (1 - (view.flow.busy or 0)):.0f} %"
         yield Finding(
             "sender-starved",
             share,
             0.6,
-            f"The sending process of {end_name(view.sender.end)} was not let run, though no core was full.",
-            f"it had nothing to send for {100 * (1 - (view.flow.busy or 0)):.0f} % of the time",
-            f"at the {view.sender.end} end, look for a CPU quota: cat /sys/fs/cgroup/cpu.max"
+            f"The {view.sender.end.label} sender was starved of CPU time.",
+            f"it had no data to send for {without_data} of the time, and no core is full",
+            f"at {end_name(view.sender.end)}, look for a CPU quota: cat /sys/fs/cgroup/cpu.max"
             if remedies.is_linux(view.sender)
             else remedies.show_processes(view.sender),
             view.sender.end,
@@ -120,64 +123,90 @@ def has_full_core(end: EndEvidence) -> bool:
 
 
 def describe_core_load(end: EndEvidence) -> str:
-    """Return the load of an end's hottest core in words."""
+    """Return the load of an end's busiest core in words."""
     hottest = _hottest(end)
     if hottest is None:
-        return "its cores are unknown"
+        return "core load unknown"
     number, core = hottest
     parts = f"user {100 * core.user:.0f}, system {100 * core.system:.0f}, softirq {100 * core.softirq:.0f}"
     stolen = f", steal {100 * core.steal:.0f}" if core.steal >= 0.005 else ""
     worker = (
-        "" if end.busiest_worker is None else f"; its busiest worker used {100 * end.busiest_worker:.0f} % of one"
+        ""
+        if end.busiest_worker is None
+        else f"; the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
     )
     return f"core {number} is {100 * core.busy:.0f} % busy ({parts}{stolen}){worker}"
 
 
 def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
-    hottest = _hottest(end)
-    number = hottest[0] if hottest else 0
+    """Return the finding about a full core, with the cause that the processes' own CPU times show."""
+    evidence, hottest = view.evidence, _hottest(end)
+    number, load = hottest if hottest is not None else (0, None)
+    core = f"{end.end.label.capitalize()} CPU core {number}"
+    is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
+    others = _other_processes(view, end)
+    if load is not None and load.busy >= _FULL and not is_worker_full and others >= _MIN_OTHERS:
+        text = f"{core} is saturated by other processes."
+        remedy = f"{remedies.show_processes(end)}; end them, or avoid them with {_cores_option(end)}"
+    elif not evidence.workload.is_bulk and evidence.is_same_host:
+        text = f"CPU core {number} is saturated: both ends of the transactions share it."
+        has_idle_core = evidence.sessions < len(end.cores)
+        remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if has_idle_core else "a faster machine"
+    elif is_worker_full and evidence.sessions == 1:
+        text = f"{core} is saturated; one session can use one core."
+        remedy = _use_more_cores(view, end)
+    else:
+        text = f"{core} is saturated."
+        remedy = _use_more_cores(view, end)
+    numbers = (
+        f"{describe_core_load(end)}; other processes used {others:.1f} of {format_quantity(len(end.cores), 'core')}"
+    )
+    confidence = 0.6 if view.flow.busy is None else 0.9
+    return Finding("core-saturated", share, confidence, text, numbers, remedy, end.end, share)
+
+
+def _other_processes(view: FlowView, end: EndEvidence) -> float:
+    """Return the number of cores that processes other than linkgauge's used at an end."""
     own = end.process or 0.0
     if view.evidence.is_same_host:
         own = (view.sender.process or 0.0) + (view.receiver.process or 0.0)
     # The kernel's work on packets (softirq) belongs to the test, on whichever core it is done.
-    others = max(0.0, sum(core.user + core.system for core in end.cores) - own)
-    is_crowded = hottest is not None and hottest[1].busy >= _FULL and (end.busiest_worker or 0.0) < _FULL_WORKER
-    if is_crowded and others >= _MIN_OTHERS:
-        text = f"Core {number} of {end_name(end.end)} is full, and other processes fill it."
-        remedy = f"{remedies.show_processes(end)}; end them, or keep clear of them with {_cores_option(end)}"
-    elif not view.evidence.workload.is_bulk and view.evidence.is_same_host:
-        text = f"Core {number} is full: between two ends of one host its time is all that a transaction takes."
-        has_idle_core = view.evidence.sessions < len(end.cores)
-        remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if has_idle_core else "a faster machine"
-    else:
-        text = f"Core {number} of {end_name(end.end)} is full: one session is one core's work."
-        remedy = _use_more_cores(view, end)
-    evidence = f"{describe_core_load(end)}; other processes used {others:.1f} of {len(end.cores)} cores"
-    confidence = 0.6 if view.flow.busy is None else 0.9
-    return Finding("core-saturated", share, confidence, text, evidence, remedy, end.end, share)
+    return max(0.0, sum(core.user + core.system for core in end.cores) - own)
+
+
+def find_ssh_limit(view: FlowView) -> Iterator[Finding]:
+    """Yield the finding about payload that ssh carries: no TCP value of the run is one of the link."""
+    ends = (view.sender, view.receiver)
+    end = max(ends, key=_hottest_busy)
+    others = " and ".join(f"{_other_processes(view, each):.1f} cores at {end_name(each.end)}" for each in ends)
+    yield Finding(
+        "ssh-data-path",
+        view.budget.take("starved", "receiver", "buffer", "network"),
+        0.9 if has_full_core(end) else 0.6,
+        "ssh carries and encrypts the payload: it is the bottleneck, not the link.",
+        f"{end.end.label} {describe_core_load(end)}; ssh and other processes used {others}",
+        "linkgauge … without --via-ssh; if a firewall blocks its data connections, open one port for --data-port",
+    )
 
 
 def _cores_option(end: EndEvidence) -> str:
-    return "--cores N" if end.end == "near" else "--far-cores N"
+    return "--cores" if end.end == "near" else "--far-cores"
 
 
 def _use_more_cores(view: FlowView, end: EndEvidence) -> str:
-    if not view.evidence.workload.is_bulk:
+    """Return the options or the command that relieve a full core, of those that the run does not have yet."""
+    evidence, hottest = view.evidence, _hottest(end)
+    if not evidence.workload.is_bulk:
         return f"linkgauge … --sessions {2 * len(end.cores)} --workers {len(end.cores)}, or a faster machine"
-    if len(end.cores) > 2 and view.evidence.sessions == 1:
+    if len(end.cores) > 2 and evidence.sessions == 1:
         workers = min(4, len(end.cores) // 2)
         return f"linkgauge … --sessions {workers} --workers {workers}"
-    hottest = _hottest(end)
-    if (
-        hottest is not None
-        and hottest[1].softirq >= _FULL_OF_PACKETS
-        and remedies.is_linux(end)
-        and end.nic is not None
-    ):
-        return (
-            f"at the {end.end} end, spread packets over cores: ethtool -L {end.nic.name} combined {len(end.cores)}"
-        )
-    return "linkgauge … --mode sendfile (or discard), a larger MTU, or a faster machine"
+    is_full_of_packets = hottest is not None and hottest[1].softirq >= _FULL_OF_PACKETS
+    if is_full_of_packets and remedies.is_linux(end) and end.nic is not None and end.nic.sort != "loopback":
+        command = f"ethtool -L {end.nic.name} combined {len(end.cores)}"
+        return f"at {end_name(end.end)}, spread packets over cores: {command}"
+    mode = remedies.cheaper_mode(evidence, end)
+    return f"{f'linkgauge … {mode}, ' if mode else ''}a larger MTU, or a faster machine"
 
 
 def _too_few_sessions(view: FlowView, end: EndEvidence, share: float) -> Iterator[Finding]:
@@ -190,8 +219,8 @@ def _too_few_sessions(view: FlowView, end: EndEvidence, share: float) -> Iterato
         "sessions-few",
         share,
         0.5,
-        "One session cannot use more than one core; others are idle.",
-        f"{idle} of the {len(end.cores)} cores of {end_name(end.end)} are less than half busy",
+        "One session can use one core; others are idle.",
+        f"{format_quantity(idle, 'core')} of {len(end.cores)} at {end_name(end.end)} less than half busy",
         f"linkgauge … --sessions {workers} --workers {workers}",
         end.end,
     )
@@ -206,8 +235,8 @@ def _offloads(view: FlowView, end: EndEvidence, share: float) -> Finding:
         "offloads-off",
         share,
         0.85,
-        f"The offloads of {nic.name} at {end_name(end.end)} are off: each packet costs processor time.",
-        f"{states}; {_packets_s(view):.0f} packets/s are needed{_cost(view, end)}; {describe_core_load(end)}",
+        f"The offloads of {end.end.label} {nic.name} are off: each packet costs CPU time.",
+        f"{states}; {group_digits(_packets_s(view))} packets/s needed{_cost(view, end)}; {describe_core_load(end)}",
         remedies.enable_offloads(end),
         end.end,
     )
@@ -217,7 +246,8 @@ def _cost(view: FlowView, end: EndEvidence) -> str:
     """Return linkgauge's CPU cost of a MiB in words; empty if it is unknown."""
     if end.process is None or view.evidence.bit_s <= 0:
         return ""
-    return f", and each MiB costs linkgauge there {end.process * 1e3 * MIB * 8 / view.evidence.bit_s:.2g} ms"
+    cost_us = end.process * 1e6 * MIB * 8 / view.evidence.bit_s
+    return f", {format_milliseconds(cost_us)} of CPU time per MiB"
 
 
 def _steal(view: FlowView) -> Iterator[Finding]:
@@ -231,8 +261,8 @@ def _steal(view: FlowView) -> Iterator[Finding]:
             "steal",
             share,
             0.7,
-            f"The hypervisor takes processor time away from {end_name(end.end)}.",
-            f"up to {100 * stolen:.0f} % of a core was stolen; {describe_core_load(end)}",
-            "give this virtual machine cores of its own, or a less busy host",
+            f"The hypervisor takes CPU time from {end_name(end.end)}.",
+            f"{100 * stolen:.0f} % of a core was stolen; {describe_core_load(end)}",
+            "give this virtual machine dedicated cores, or a less busy host",
             end.end,
         )

@@ -15,7 +15,7 @@ Findings: `window-scaling-off`; `window-below-bdp` for a requested window; `wind
 from collections.abc import Iterator
 from typing import Final
 
-from ...number_text import format_rate
+from ...number_text import format_milliseconds, format_quantity, format_rate
 from .. import remedies
 from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name
 from ..finding import Finding
@@ -49,8 +49,8 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             "receive-window",
             share,
             0.5,
-            f"The receive window of {end_name(view.receiver.end)} holds the sender back: it is read too slowly.",
-            f"held for {_percent(flow.rwnd_limited)} of the time, with {_bytes(flow.peer_window_bytes)} granted",
+            f"The receiver at {end_name(view.receiver.end)} is reading too slowly: its window stops the sender.",
+            f"for {_percent(flow.rwnd_limited)} of the time, with a window of {_bytes(flow.peer_window_bytes)}",
             remedies.show_processes(view.receiver),
             view.receiver.end,
         )
@@ -59,8 +59,8 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             "send-buffer",
             share,
             0.5,
-            f"The send buffer of {end_name(view.sender.end)} is full of what is not acknowledged yet.",
-            f"held for {_percent(flow.sndbuf_limited)} of the time",
+            f"The send buffer of {end_name(view.sender.end)} is full of unacknowledged data.",
+            f"full for {_percent(flow.sndbuf_limited)} of the time",
             "give a larger --window, or "
             + remedies.raise_autotuning_limit(view.sender, _larger_buffer(view), is_sender=True),
             view.sender.end,
@@ -87,8 +87,8 @@ def _requested_window(view: FlowView, needed: float) -> Finding:
             "window-clamped",
             share,
             0.9,
-            f"The kernel of {end_name(end.end)} grants {_bytes(granted)} of the {_bytes(requested)} asked for.",
-            f"{limit} there is {_bytes(_limit(end, sends=sends) or granted)}; {evidence}",
+            f"The {end.end.label} kernel grants only {_bytes(granted)} of the requested {_bytes(requested)}.",
+            f"{limit} is {_bytes(_limit(end, sends=sends) or granted)}; {evidence}",
             remedies.raise_buffer_limit(end, max(size, requested), is_sender=sends),
             end.end,
         )
@@ -96,7 +96,7 @@ def _requested_window(view: FlowView, needed: float) -> Finding:
         "window-below-bdp",
         share,
         0.95,
-        f"The window of {_bytes(granted)} is below bandwidth x delay.",
+        f"The window of {_bytes(granted)} is smaller than bandwidth x delay.",
         evidence,
         f"linkgauge … --window {remedies.format_window(size)}, or --window auto{_prerequisites(view, size)}",
     )
@@ -124,10 +124,10 @@ def _unscaled_window(view: FlowView, needed: float) -> Finding:
         "window-scaling-off",
         share,
         0.95,
-        "TCP window scaling (RFC 1323, RFC 7323) was not negotiated: no window is above 64 KiB.",
+        "TCP window scaling (RFC 7323) is off: no window can exceed 64 KiB.",
         f"{_carries(view, _MAX_UNSCALED_BYTES)}; {_needs(view, needed)}; {_limited(view)}",
         remedies.enable_tcp_option(end, "window_scaling")
-        + ("" if off else "; where it is on, look for a firewall on the way"),
+        + ("" if off else "; if it is on, look for a firewall on the path"),
         end.end if off else None,
     )
 
@@ -148,8 +148,8 @@ def _autotuned_window(view: FlowView, needed: float) -> Iterator[Finding]:
             "window-clamped",
             share,
             0.9,
-            f"The {buffer} of {end_name(end.end)} has grown to the kernel's limit.",
-            f"{sysctl} ends at {_bytes(limit)} there; {_needs(view, needed)}; {_limited(view)}",
+            f"The {buffer} of {end_name(end.end)} has reached the kernel's limit.",
+            f"{sysctl} allows {_bytes(limit)}; {_needs(view, needed)}; {_limited(view)}",
             remedies.raise_autotuning_limit(end, remedies.round_window(needed), is_sender=sends),
             end.end,
         )
@@ -164,7 +164,7 @@ def _larger_buffer(view: FlowView) -> int:
 def _carries(view: FlowView, window_bytes: float) -> str:
     rtt_s = view.base_rtt_s or 1.0
     rate = format_rate(window_bytes * 8 / rtt_s * view.evidence.sessions)
-    return f"it carries {rate} at most at a round trip of {rtt_s * 1e3:.3g} ms"
+    return f"it carries at most {rate} with a round trip of {format_milliseconds(rtt_s * 1e6)}"
 
 
 def _needs(view: FlowView, needed: float) -> str:
@@ -174,7 +174,7 @@ def _needs(view: FlowView, needed: float) -> str:
 def _limited(view: FlowView) -> str:
     flow = view.flow
     return (
-        f"TCP was held by the peer's window for {_percent(flow.rwnd_limited)} and by its send buffer for "
+        f"the receiver's window stopped TCP for {_percent(flow.rwnd_limited)}, its send buffer for "
         f"{_percent(flow.sndbuf_limited)} of the time"
     )
 
@@ -184,4 +184,4 @@ def _percent(share: float | None) -> str:
 
 
 def _bytes(size: int | None) -> str:
-    return "an unknown number of bytes" if size is None else f"{size:,} bytes".replace(",", " ")
+    return "an unknown number of bytes" if size is None else format_quantity(size, "byte")

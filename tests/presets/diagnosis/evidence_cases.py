@@ -3,7 +3,7 @@
 from typing import Any
 
 from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose
@@ -40,9 +40,19 @@ def run(
     link: LinkEvidence | None = LINK,
     **flow: Any,
 ) -> Evidence:
-    """Return a run out over a 1 Gb link whose sender always had something to send, unless told otherwise."""
-    whole = {"sessions": 1, "window_bytes": None, "ceiling_bit_s": None, "expected_bit_s": WANTED_BIT_S}
-    told = {name: flow.pop(name, default) for name, default in whole.items()}
+    """Return a run out over a 1 Gb link whose sender always had data, unless the arguments say otherwise."""
+    defaults: dict[str, Any] = {
+        "sessions": 1,
+        "window_bytes": None,
+        "ceiling_bit_s": None,
+        "expected_bit_s": WANTED_BIT_S,
+        "workload": Workload.STREAM,
+        "mode": Mode.COPY,
+        "response_bytes": 0,
+        "burst": 1,
+        "is_data_through_ssh": False,
+    }
+    whole = {name: flow.pop(name, default) for name, default in defaults.items()}
     values: dict[str, Any] = {
         "busy": 1.0,
         "rwnd_limited": 0.0,
@@ -58,9 +68,8 @@ def run(
         "timestamps": True,
         "window_scaling": True,
     }
-    one = FlowEvidence(Direction.OUT, mbit_s * 1e6, told["expected_bit_s"], **values | flow)
+    one = FlowEvidence(Direction.OUT, mbit_s * 1e6, whole["expected_bit_s"], **values | flow)
     return Evidence(
-        workload=Workload.STREAM,
         direction=Direction.OUT,
         span_ns=5 * SECOND_NS,
         bit_s=mbit_s * 1e6,
@@ -68,7 +77,7 @@ def run(
         near=end(End.NEAR, **near or {}),
         far=end(End.FAR, **far or {}),
         link=link,
-        **told,
+        **whole,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.host_info import TcpSysctls
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.plan import Direction, Mode
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.workload import Workload
@@ -49,7 +49,7 @@ def test_a_run_at_its_expected_rate_has_a_single_finding() -> None:
     (finding,) = diagnose(run(930, near={"cores": FULL}))
     assert (finding.code, finding.share) == ("at-expected", None)
     assert "98.1 % of 948 Mb/s" in finding.evidence
-    assert "next limit at the near end: core 0 is 99 % busy" in finding.evidence
+    assert "next limit at the local end: core 0 is 99 % busy" in finding.evidence
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_sessions_without_payload_point_to_packets_that_are_too_large() -> None:
     assert finding.code == "no-payload"
     assert (
         finding.remedy
-        == "ping -M do -s 1472 PEER tells the largest packet; at the near end: ip link set eth0 mtu 1500"
+        == "ping -M do -s 1472 PEER finds the largest packet; at the local end: ip link set eth0 mtu 1500"
     )
 
 
@@ -122,7 +122,7 @@ def test_findings_without_an_expected_rate_have_no_share() -> None:
     assert all(one.share is None for one in findings)
 
 
-@pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR, Workload.FETCH])
+@pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR])
 def test_transactions_wait_for_round_trips_where_no_core_is_full(workload: Workload) -> None:
     """Having nothing to send is what they mostly do; a full core comes before it."""
     evidence = replace(run(5, expected_bit_s=10e6, busy=0.01), workload=workload)
@@ -133,6 +133,64 @@ def test_transactions_wait_for_round_trips_where_no_core_is_full(workload: Workl
     assert not any("no core is full" in one.evidence for one in findings)
 
 
+def fetched(response_bytes: int, rtt_us: int, sessions: int) -> Evidence:
+    """Return the evidence of a fetch over an ideal link of 948 Mb/s."""
+    whole_bits = sessions * response_bytes * 8
+    bit_s = whole_bits / max(whole_bits / WANTED_BIT_S, rtt_us / 1e6 + response_bytes * 8 / WANTED_BIT_S)
+    busy = min(1.0, bit_s / WANTED_BIT_S)
+    return run(
+        bit_s / 1e6,
+        workload=Workload.FETCH,
+        sessions=sessions,
+        response_bytes=response_bytes,
+        rtt_us=rtt_us,
+        min_rtt_us=rtt_us,
+        busy=busy,
+        cwnd_bytes=100_000_000,
+    )
+
+
+@pytest.mark.parametrize("sessions", [1, 3, 10])
+@pytest.mark.parametrize("rtt_us", [50, 1_000, 30_000, 200_000])
+@pytest.mark.parametrize("response_bytes", [1_000, 64_000, 1_000_000, 20_000_000, 500_000_000])
+def test_a_fetch_is_limited_by_round_trips_only_if_they_take_its_time(
+    response_bytes: int, rtt_us: int, sessions: int
+) -> None:
+    """A request costs one round trip, which is nothing beside a long response."""
+    evidence = fetched(response_bytes, rtt_us, sessions)
+    finding = first(evidence)
+    if evidence.bit_s >= 0.95 * WANTED_BIT_S:
+        assert finding.code == "at-expected"
+    else:
+        assert finding.code == "round-trip"
+        assert (finding.share or 0) > 0.8
+        assert "--sessions" in finding.remedy
+        assert "--burst" not in finding.remedy
+    fast = replace(evidence, flows=(replace(evidence.flows[0], rtt_us=1, min_rtt_us=1),))
+    assert response_bytes < 64_000 or first(fast).code != "round-trip"
+
+
+def test_a_fast_fetch_without_an_expected_rate_is_not_limited_by_round_trips() -> None:
+    """40 Gb/s over loopback: responses of 20 MB take 4 ms each, a round trip 50 microseconds."""
+    lo = replace(NIC, name="lo", sort="loopback", line_rate_bit_s=None, mtu_bytes=65_536)
+    ends = {"near": {"nic": lo}, "far": {"nic": lo, "cores": FULL, "busiest_worker": 0.97}}
+    rates = {"expected_bit_s": None, "rtt_us": 60, "min_rtt_us": 50, "busy": 0.5}
+    findings = diagnose(
+        run(40_000, **rates, **ends, workload=Workload.FETCH, response_bytes=20_000_000, link=LinkEvidence("none"))
+    )
+    assert findings[0].code == "core-saturated"
+    assert all(finding.code != "round-trip" for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("ceiling_bit_s", "is_limit"), [(510e6, True), (600e6, True), (700e6, False), (450e6, False)]
+)
+def test_a_ceiling_limits_only_a_rate_just_below_it(ceiling_bit_s: float, *, is_limit: bool) -> None:
+    """A rate above the ceiling shows that the ceiling is out of date."""
+    codes = [finding.code for finding in diagnose(run(500, ceiling_bit_s=int(ceiling_bit_s), rtt_us=9_000))]
+    assert ("tester-limited" in codes) is is_limit
+
+
 @pytest.mark.parametrize("cores", [IDLE, FULL], ids=["idle", "full"])
 def test_the_evidence_of_an_unexplained_run_says_whether_a_core_is_full(cores: tuple[CoreLoad, ...]) -> None:
     """Other processes may fill one, of which TCP did not wait: then it is told how full, and not that none is."""
@@ -141,7 +199,7 @@ def test_the_evidence_of_an_unexplained_run_says_whether_a_core_is_full(cores: t
     finding = first(replace(evidence, far=replace(evidence.far, hostname=evidence.near.hostname)))
     assert finding.code == "unexplained"
     assert ("no core is full" in finding.evidence) is (cores is IDLE)
-    assert "no window, loss or queue shows; core " in finding.evidence.replace("core is full and no ", "")
+    assert "no sign of a window, loss or queue limit; local core " in finding.evidence
 
 
 def test_a_run_without_any_signs_is_unexplained() -> None:
@@ -159,6 +217,15 @@ def test_a_duplex_run_is_explained_by_its_slow_direction() -> None:
     findings = diagnose(replace(evidence, direction=Direction.DUPLEX, bit_s=950e6, flows=(good, bad)))
     assert findings[0].code == "loss"
     assert (findings[0].share or 0) > 0.9
+
+
+def _check_advice(evidence: Evidence, remedies: str) -> None:
+    """Check that remedies name only options that the workload takes and the run does not have."""
+    workload = evidence.workload
+    assert "--burst" not in remedies or workload.allows_burst
+    assert "--response" not in remedies or workload.is_transactional
+    assert "--mode" not in remedies or workload.is_bulk
+    assert f"--mode {evidence.mode}" not in remedies
 
 
 SHARES = st.none() | st.floats(0, 1)
@@ -180,6 +247,11 @@ COUNTS = st.none() | st.integers(0, 2**62)
         link=st.sampled_from([None, LINK, LinkEvidence("none")]),
         expected_bit_s=st.sampled_from([None, 1.0, WANTED_BIT_S]),
         ceiling_bit_s=st.none() | st.integers(1, 10**10),
+        workload=st.sampled_from([Workload.STREAM, Workload.RR, Workload.CRR, Workload.FETCH]),
+        mode=st.sampled_from(list(Mode)),
+        response_bytes=st.integers(0, 2**30),
+        burst=st.integers(1, 1_024),
+        is_data_through_ssh=st.booleans(),
         near=st.fixed_dictionaries(
             {
                 "cores": st.sampled_from([(), IDLE, FULL]),
@@ -204,5 +276,8 @@ def test_any_evidence_has_findings_with_sensible_shares(evidence: Evidence) -> N
     shares = [one.share for one in findings if one.share is not None and one.code != "sessions-few"]
     assert all(0 <= share <= 1 for share in shares)
     assert sum(shares) <= 1.001
-    kept = read_findings(json.loads(json.dumps(findings_json(findings), allow_nan=False)))
-    assert [one.code for one in kept] == [one.code for one in findings]
+    stored = read_findings(json.loads(json.dumps(findings_json(findings), allow_nan=False)))
+    assert [(one.code, one.text, one.evidence) for one in stored] == [
+        (one.code, one.text, one.evidence) for one in findings
+    ]
+    _check_advice(evidence, " ".join(one.remedy for one in findings))

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
+from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Warned, WarningText
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis, StableFindings
 
@@ -85,7 +86,7 @@ def test_a_rate_beyond_the_links_capacity_has_a_single_finding() -> None:
     fed(watch, 0, 8)
     (finding,) = watch.final_findings
     assert (finding.code, finding.share) == ("another-link", None)
-    assert finding.evidence == "50 Mb/s came through, and its wire carries 9.4 Mb/s at most"
+    assert finding.evidence == "50 Mb/s arrived; such a link can carry at most 9.4 Mb/s"
     assert "check auto" in finding.remedy
 
 
@@ -122,3 +123,30 @@ def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
     fed(watch, 13, 18, Settings(sessions=5), warmup=True)
     assert watch.current_findings == ()
     assert watch.final_findings[0].share is not None
+
+
+def test_the_plan_and_the_data_path_are_part_of_the_evidence() -> None:
+    """Remedies depend on the mode, the sizes and the burst; ssh as the data path replaces all other causes."""
+    collector = EvidenceCollector()
+    plan = Plan(workload=Workload.FETCH, mode=Mode.SENDFILE, response_bytes=5_000)
+    collector.feed(started(plan))
+    fed(collector, 0, 8)
+    evidence = collector.period_evidence()
+    assert evidence is not None
+    assert (evidence.mode, evidence.response_bytes, evidence.burst) == (Mode.SENDFILE, 5_000, 1)
+    assert not evidence.is_data_through_ssh
+    collector.feed(Warned(WarningText.DATA_THROUGH_SSH.value))
+    evidence = collector.period_evidence()
+    assert evidence is not None
+    assert evidence.is_data_through_ssh
+
+
+def test_a_run_without_a_target_rate_is_diagnosed_only_on_request() -> None:
+    """There is nothing to compare it with, except that no payload at all is always a fault."""
+    silent, requested = LiveDiagnosis(), LiveDiagnosis(without_target=True)
+    for watch in (silent, requested):
+        watch.feed(replace(started(), expectation=Expectation()))
+        fed(watch, 0, 8)
+    assert silent.current_findings == silent.final_findings == ()
+    assert requested.current_findings
+    assert requested.final_findings

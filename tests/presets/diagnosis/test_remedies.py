@@ -24,9 +24,9 @@ from .evidence_cases import end, first, run
 @pytest.mark.parametrize(
     ("system", "remedy"),
     [
-        ("Darwin 23.1.0", "at the far end: sysctl -w net.inet.tcp.autorcvbufmax=4194304"),
-        ("FreeBSD 14.0", "at the far end: sysctl -w net.inet.tcp.recvbuf_max=4194304"),
-        ("AIX 7", "at the far end: let TCP grow its buffers to 4194304 bytes"),
+        ("Darwin 23.1.0", "at the remote end: sysctl -w net.inet.tcp.autorcvbufmax=4194304"),
+        ("FreeBSD 14.0", "at the remote end: sysctl -w net.inet.tcp.recvbuf_max=4194304"),
+        ("AIX 7", "at the remote end: let TCP grow its buffers to 4\u00a0194\u00a0304 bytes (4\u00a0096 KB)"),
     ],
 )
 def test_a_remedy_is_a_command_of_the_ends_own_system(system: str, remedy: str) -> None:
@@ -52,23 +52,23 @@ def test_an_interface_is_set_with_the_tools_of_its_system() -> None:
     """Linux alone has ethtool and ip."""
     linux = end(End.FAR)
     mac = replace(linux, system="Darwin 23.1.0")
-    assert set_mtu(linux, 1_500) == "at the far end: ip link set eth0 mtu 1500"
-    assert set_mtu(mac, 1_500) == "at the far end: ifconfig eth0 mtu 1500"
-    assert show_nic(linux) == "at the far end: ethtool eth0"
-    assert show_nic_errors(mac) == show_queue(mac) == show_nic(mac) == "at the far end: ifconfig eth0"
+    assert set_mtu(linux, 1_500) == "at the remote end: ip link set eth0 mtu 1500"
+    assert set_mtu(mac, 1_500) == "at the remote end: ifconfig eth0 mtu 1500"
+    assert show_nic(linux) == "at the remote end: ethtool eth0"
+    assert show_nic_errors(mac) == show_queue(mac) == show_nic(mac) == "at the remote end: ifconfig eth0"
 
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
         ("window-below-bdp", "--window 512K"),
-        ("window-clamped", "at the near end: sysctl -w net.ipv4.tcp_rmem='4096 131072 1048576'"),
-        ("window-scaling-off", "at the near end: sysctl -w net.ipv4.tcp_window_scaling=1"),
+        ("window-clamped", "at the local end: sysctl -w net.ipv4.tcp_rmem='4096 131072 1048576'"),
+        ("window-scaling-off", "at the local end: sysctl -w net.ipv4.tcp_window_scaling=1"),
         ("loss", "ip -s -s link show"),
         ("path-slow", "tc -s qdisc show dev near0"),
-        ("mtu-mismatch", "at the far end: ip link set far0 mtu 1500"),
+        ("mtu-mismatch", "at the remote end: ip link set far0 mtu 1500"),
         ("core-saturated", "ps -eo pid,psr,pcpu,comm"),
-        ("offloads-off", "at the near end: ethtool -K near0 tso on gso on gro on"),
+        ("offloads-off", "at the local end: ethtool -K near0 tso on gso on gro on"),
     ],
 )
 def test_the_remedy_of_a_recorded_run_undoes_the_fault_of_its_link(name: str, remedy: str) -> None:

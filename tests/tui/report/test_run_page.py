@@ -46,7 +46,7 @@ def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, kept: RunLog
         assert said in page.text
     first = page_of(kept, FIRST).text
     assert "✓ PASS" in first
-    assert "Out 9\u00a0379 Mb/s is 99.6 % of 9\u00a0415 Mb/s (documented: AIX table 1 (peak))." in first
+    assert "Out 9 379 Mb/s is 99.6 % of 9 415 Mb/s (documented: AIX table 1 (peak))." in first
     assert page.tags.count("svg") == 2
     assert not [tag for tag in page.open if tag not in VOID]
 

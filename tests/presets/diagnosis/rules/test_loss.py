@@ -45,4 +45,4 @@ def test_the_evidence_of_loss_has_tcps_bound() -> None:
     """By the bound of Mathis and others: MSS / RTT x sqrt(3/2 / loss)."""
     (finding,) = findings(retransmitted=0.02, retransmits=40, rtt_us=10_000, min_rtt_us=10_000)
     assert finding.evidence.startswith("2 % of the payload was sent again (40 segments)")
-    assert finding.evidence.endswith("at a round trip of 10 ms that leaves TCP about 10.03 Mb/s")
+    assert finding.evidence.endswith("with a round trip of 10 ms that leaves TCP about 10.03 Mb/s")

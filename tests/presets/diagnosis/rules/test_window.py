@@ -26,8 +26,8 @@ def test_a_clamped_window_names_its_sysctl_and_its_value() -> None:
         )
     )
     assert (finding.code, finding.end) == ("window-clamped", End.FAR)
-    assert "net.core.rmem_max there is 212 992 bytes" in finding.evidence
-    assert finding.remedy == "at the far end: sysctl -w net.core.rmem_max=4194304"
+    assert "net.core.rmem_max is 212\u00a0992 bytes" in finding.evidence
+    assert finding.remedy == "at the remote end: sysctl -w net.core.rmem_max=4194304"
 
 
 def test_the_remedy_raises_the_kernels_limit_before_the_window() -> None:
@@ -44,4 +44,4 @@ def test_the_remedy_raises_the_kernels_limit_before_the_window() -> None:
         )
     )
     assert finding.code == "window-below-bdp"
-    assert finding.remedy.startswith("linkgauge … --window 2M, or --window auto; first at the near end: sysctl -w")
+    assert finding.remedy.startswith("linkgauge … --window 2M, or --window auto; first at the local end: sysctl -w")
