@@ -69,7 +69,7 @@ def test_a_report_says_why_a_run_is_not_faster(world: Any, kept: RunLog) -> None
     """What limits, what shows it, and the command; nobody has to come back to the terminal for it."""
     page = page_of(kept, SHORT)
     why = page.text.partition("Why it is not faster")[2]
-    assert "Core 3 of the near end is full" in why
+    assert "Local CPU core 3 is saturated" in why
     assert "% of the gap, confidence" in why
     assert "What to do:" in why
 
