@@ -88,6 +88,9 @@ class QueryHostInfo(Protocol):
 SelectPreset = Callable[[Peer], Awaitable[PresetSelection]]
 """Function that selects the preset by the interfaces of both ends. Raises PeerError or PlanError."""
 
+RememberAccess = Callable[[Peer], Path]
+"""Function that saves the key of a peer and returns the file; called in a thread. Raises InvalidKeyError."""
+
 ExportFormat = Literal["csv", "json", "html"]
 
 
@@ -149,7 +152,8 @@ class Sweeps(Protocol):
 class AppServices:
     """All services of the app.
 
-    `history` and `sweeps` are None if runs are not stored, `select_preset` if presets are chosen only by hand.
+    `history` and `sweeps` are None if runs are not stored, `select_preset` if presets are chosen only by
+    hand, `remember_access` if keys are not saved.
     """
 
     start_run: StartRun
@@ -158,3 +162,4 @@ class AppServices:
     history: History | None = None
     sweeps: Sweeps | None = None
     select_preset: SelectPreset | None = None
+    remember_access: RememberAccess | None = None

@@ -80,6 +80,7 @@ class ScriptedServices:
         self.exports: list[tuple[list[str], str, Path]] = []
         self.history: RunLog | None = None
         self.probed: list[Peer] = []
+        self.remembered: list[Peer] = []
         self.loaded = LoadedPreferences()
         self.settings_dir: Path | None = None
         self.refusal: PeerError | None = None
@@ -120,6 +121,11 @@ class ScriptedServices:
             raise PlanError("preset", "auto", "no interface reports a speed")
         return self.selection
 
+    def remember_access(self, peer: Peer) -> Path:
+        """Remember the peer only."""
+        self.remembered.append(peer)
+        return Path("keys")
+
     def export(self, run_ids: Sequence[str], form: str, path: Path) -> Path:
         """Write only the ids of the runs."""
         self.exports.append((list(run_ids), form, path))
@@ -152,6 +158,7 @@ class ScriptedServices:
                 self.export,
                 history=self.history,
                 select_preset=self.select_preset,
+                remember_access=self.remember_access,
             ),
             plan=plan or Plan(duration_ns=30 * SECOND_NS),
             preset=NO_PRESET if preset is None else self.catalog.find(preset),

@@ -24,6 +24,7 @@ from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..app import LinkgaugeApp
 from ..interfaces import AppServices, ExportFormat
 from ..report.html import check_report_path
+from ..services.credentials import remember_access
 from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
@@ -223,6 +224,7 @@ async def _run_app(
                 history=log,
                 sweeps=None if log is None else StoredSweeps(log, backend),
                 select_preset=backend.select_preset,
+                remember_access=remember_access,
             ),
             plan=plan,
             preset=selection.preset,

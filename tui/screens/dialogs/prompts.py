@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from ....engine.model.errors import InvalidKeyError, PlanError
-from ....engine.model.peer import Peer, SharedKey
 from ....engine.model.serialization import make_printable
+from ...services.credentials import parse_pasted_key, parse_pasted_peer
 from ...widgets.common.typed_input import TextField
 from ..base_screen import Dialog
 
@@ -90,18 +90,18 @@ class SecretPrompt(TextPrompt):
 
 
 def validate_peer(text: str) -> str | None:
-    """Return why a text is no peer, or None."""
+    """Return why a text is neither a peer nor a command that names one, or None."""
     try:
-        Peer.parse(text)
-    except PlanError as error:
+        parse_pasted_peer(text)
+    except (PlanError, InvalidKeyError) as error:
         return str(error)
     return None
 
 
 def validate_key(text: str) -> str | None:
-    """Return why a text is no shared key, or None."""
+    """Return why a text is neither a shared key nor a command with one, or None."""
     try:
-        SharedKey(text.strip())
+        parse_pasted_key(text)
     except InvalidKeyError as error:
         return str(error)
     return None

@@ -6,6 +6,7 @@ screen is drawn is bounded. Dialogs and other screens are imported by the keys t
 make the first frame 40 ms later.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,12 +17,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.worker import Worker, WorkerState
 
-from ....engine.model.peer import Peer, SharedKey
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
-from ...interfaces import AppServices
+from ...interfaces import AppServices, RememberAccess
+from ...services.credentials import parse_pasted_key, parse_pasted_peer
 from ...services.preferences import Preferences
 from ...services.preset_choice import find_initial_preset
 from ...state.cockpit import (
@@ -98,6 +101,7 @@ class CockpitScreen(InstrumentScreen):
         self._language = language
         self._is_paint_scheduled = False
         self._is_quitting = False
+        self._has_new_key = False
 
     @property
     def plan(self) -> Plan:
@@ -145,6 +149,35 @@ class CockpitScreen(InstrumentScreen):
         self.state.set_far_info(message.info)
         self._use_selection(message)
         self.paint()
+        self._offer_to_remember(self.state.peer)
+
+    def _use_typed_peer(self, peer: Peer) -> None:
+        """Connect to a peer that was typed or pasted; a key that works there may then be saved."""
+        self.state.set_peer(peer)
+        self._has_new_key = peer.access is not None and peer.access.key is not None
+
+    def _offer_to_remember(self, peer: Peer) -> None:
+        """Ask once whether a key that was typed and that works may be saved."""
+        remember = self._services.remember_access
+        if not self._has_new_key or remember is None:
+            return
+        self._has_new_key = False
+        from ..dialogs.prompts import ConfirmScreen
+
+        def save(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self.run_worker(self._save_access(remember, peer), exit_on_error=False)
+
+        question = f"Save the key of {peer} in your keys file? Only you can read it."
+        app_of(self).push_screen(ConfirmScreen("Remember this key", question), save)
+
+    async def _save_access(self, remember: RememberAccess, peer: Peer) -> None:
+        try:
+            path = await asyncio.to_thread(remember, peer)
+        except LinkgaugeError as error:
+            self.notify(str(error), title="The key is not saved", severity="error", markup=False)
+        else:
+            self.notify(f"Saved in {path}.", title=f"Key of {peer}", markup=False)
 
     def _use_selection(self, message: FarAnswered) -> None:
         """Use the preset that was selected by both ends' interfaces, unless a person has chosen one meanwhile."""
@@ -173,7 +206,7 @@ class CockpitScreen(InstrumentScreen):
 
         def use_key(text: str | None) -> None:
             if text is not None:
-                self.state.set_peer(peer.with_key(SharedKey(text.strip())))
+                self._use_typed_peer(peer.with_key(parse_pasted_key(text)))
                 self.paint()
                 self._query_far_end()
 
@@ -333,8 +366,8 @@ class CockpitScreen(InstrumentScreen):
         def use_peer(text: str | None) -> None:
             if text is None:
                 return
-            peer = Peer.parse(text)
-            self.state.set_peer(peer)
+            peer = parse_pasted_peer(text)
+            self._use_typed_peer(peer)
             if self.state.is_preset_auto:
                 selection = find_initial_preset(self.catalog, None, peer)
                 self.state.set_preset(selection.preset, is_auto=True)

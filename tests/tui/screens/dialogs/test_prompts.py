@@ -93,6 +93,8 @@ async def test_a_far_end_with_a_key_makes_the_app_prompt_for_it(world: Any) -> N
         access = world.probed[-1].access
         assert access is not None
         assert access.key.reveal() == "tiny-and-then-some"
+        assert "Save the key" in cockpit.text()
+        await cockpit.press("n")
         assert "key of" not in cockpit.text()
         assert "READY" in cockpit.line(0)
 

@@ -326,3 +326,22 @@ async def test_a_link_of_an_unknown_kind_is_measured_without_a_target(world: Any
         cockpit.app.screen.query_one(Input).value = "loopback"
         await cockpit.press("enter")
         assert cockpit.app.cockpit.preset.id == "loopback"
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+async def test_a_pasted_key_is_saved_on_request_once_it_works(world: Any, answer: str) -> None:
+    """The whole command of the endpoint goes into the peer's line; the question comes once."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        pasted = "LINKGAUGE_KEY=k-of-an-endpoint-1234 linkgauge check auto db-02"
+        cockpit.app.screen.query_one(Input).value = pasted
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed == [FAR]
+        assert "Save the key of db-02:5820" in cockpit.text()
+        await cockpit.press(answer)
+        await cockpit.end()
+        assert world.remembered == ([FAR] if answer == "y" else [])
+        await cockpit.press("r")
+        await cockpit.end()
+        assert "Save the key" not in cockpit.text()
