@@ -6,7 +6,7 @@ export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-every lint format screenshots bench lock clean
+.PHONY: run test test-every lint format command-files release-check screenshots bench lock clean
 
 # The app on loopback; without a terminal, a 5 s test and its summary.
 run: $(VENV)/run.stamp
@@ -36,6 +36,14 @@ lint: $(VENV)/dev.stamp
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Manual pages and shell completions, after a change of the command line.
+command-files: $(VENV)/dev.stamp
+	$(BIN)/python packaging/command_files.py
+
+# Whether this commit can be released: version, changelog, tree, packages, their metadata, and every command of the documents.
+release-check: $(VENV)/dev.stamp
+	$(BIN)/python packaging/release_check.py
 
 # Pictures of real runs on a link that it emulates itself, as PNG, into screenshots/.
 screenshots: $(VENV)/dev.stamp

@@ -19,6 +19,7 @@ from .commands import ceiling, lab, presets, runs, sweep
 from .commands.app import open_app
 from .commands.endpoint import endpoint
 from .commands.run import check, run
+from .completion import COMPLETION_VARIABLE, complete
 from .exit_status import USAGE_ERROR, error_exit_status
 from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, print_stderr
 from .typer_extension import AppGroup, with_options
@@ -85,7 +86,10 @@ def run_command_line(arguments: Sequence[str]) -> int:
     prepare_streams()
     command = typer.main.get_command(app)
     try:
-        status: object = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        if COMPLETION_VARIABLE in os.environ:
+            status: object = complete(command, PROGRAM)
+        else:
+            status = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except TyperException as error:
         print_stderr(typer_error_text(error))
         return error.exit_code

@@ -91,7 +91,8 @@ class DefaultGroup(TyperGroup):
         """Insert the default command where the first argument after the group's own flags is not a command."""
         own = list(takewhile(self.own_flags.__contains__, args))
         rest = args[len(own) :]
-        if not rest or rest[0] not in self.commands:
+        completes_a_command = ctx.resilient_parsing and not rest
+        if not completes_a_command and (not rest or rest[0] not in self.commands):
             rest = [self.default, *rest]
         return super().parse_args(ctx, [*own, *rest])
 

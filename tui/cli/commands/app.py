@@ -8,6 +8,7 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...text.parsing import resolve_language
+from ..completion import complete_preset
 from ..options import AccessOptions, JsonOption, LangOption, PlanOptions, SshOptions
 from ..output import keep_log_off_screen
 
@@ -18,7 +19,10 @@ _LOOPBACK_TEST_S: Final = "5"
 def open_app(
     peer: Annotated[str | None, typer.Argument(metavar="[PEER]", show_default=False)] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="ID", show_default=False, help="The preset to begin with.")
+        str | None,
+        typer.Option(
+            metavar="ID", show_default=False, help="The preset to begin with.", autocompletion=complete_preset
+        ),
     ] = None,
     lang: LangOption = None,
     *,

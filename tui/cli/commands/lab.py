@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import UsageError
+from ..completion import complete_preset
 from ..options import JsonOption
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
 from ..typer_extension import option, with_options
@@ -49,7 +50,13 @@ class FaultOptions:
 
 def lab(
     preset: Annotated[
-        str, typer.Argument(metavar="PRESET|clean", show_default=False, help="The preset of the link to build.")
+        str,
+        typer.Argument(
+            metavar="PRESET|clean",
+            show_default=False,
+            help="The preset of the link to build.",
+            autocompletion=complete_preset,
+        ),
     ],
     more: Annotated[
         list[str] | None,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...text.parsing import resolve_language
+from ..completion import complete_preset
 from ..options import JsonOption, LangOption, LinkOptions
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
 from ..typer_extension import DefaultGroup, with_options
@@ -47,7 +48,9 @@ def list_presets(*, lang: LangOption = None, as_json: JsonOption = False) -> int
 
 
 def show_preset(
-    preset: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="A preset's id.")],
+    preset: Annotated[
+        str, typer.Argument(metavar="ID", show_default=False, help="A preset's id.", autocompletion=complete_preset)
+    ],
     *,
     link: LinkOptions,
     lang: LangOption = None,

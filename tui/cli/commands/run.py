@@ -7,11 +7,20 @@ import typer
 from ....engine.model.labels import validate_label
 from ....engine.model.peer import Peer
 from ...text import parsing
+from ..completion import complete_test_preset
 from ..options import AccessOptions, LinkOptions, OutputOptions, PeerArgument, SshOptions, TestOptions
 
 
 def check(
-    preset: Annotated[str, typer.Argument(metavar="PRESET", show_default=False, help="A preset's id, or auto.")],
+    preset: Annotated[
+        str,
+        typer.Argument(
+            metavar="PRESET",
+            show_default=False,
+            help="A preset's id, or auto.",
+            autocompletion=complete_test_preset,
+        ),
+    ],
     peer: PeerArgument,
     *,
     test_options: TestOptions,
@@ -29,7 +38,12 @@ def run(
     *,
     preset: Annotated[
         str | None,
-        typer.Option(metavar="ID", show_default=False, help="Compare with this preset, or with auto."),
+        typer.Option(
+            metavar="ID",
+            show_default=False,
+            help="Compare with this preset, or with auto.",
+            autocompletion=complete_test_preset,
+        ),
     ] = None,
     test_options: TestOptions,
     link: LinkOptions,

@@ -9,6 +9,7 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ...services.storage import find_run, open_run_list
+from ..completion import complete_run
 from ..options import JsonOption
 from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr
 from ..typer_extension import DefaultGroup
@@ -24,7 +25,12 @@ app = typer.Typer(
 
 RunArgument = Annotated[
     str,
-    typer.Argument(metavar="ID", show_default=False, help="A run's id, or enough of its beginning."),
+    typer.Argument(
+        metavar="ID",
+        show_default=False,
+        help="A run's id, or enough of its beginning.",
+        autocompletion=complete_run,
+    ),
 ]
 
 

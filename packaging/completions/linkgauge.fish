@@ -1,0 +1,1 @@
+complete --command linkgauge --no-files --arguments "(env _LINKGAUGE_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) linkgauge)" --condition "env _LINKGAUGE_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) linkgauge"

@@ -1,0 +1,100 @@
+"""The packages that a release consists of, built and installed as a user would, without the network."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 60.0
+_BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+
+
+def source_files() -> list[Path]:
+    """Return the files of the repository; skip the test where this is not one."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("git and a clone of the repository are needed")
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    return [Path(name) for name in listed if name and (ROOT / name).is_file()]
+
+
+def copy_source(folder: Path) -> Path:
+    """Copy the repository's files, so that building leaves nothing in it."""
+    for name in source_files():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def build(source: Path, kind: str, target: Path) -> Path:
+    """Build a wheel or an sdist of a source tree; return its path."""
+    command = [sys.executable, "-c", _BUILD, f"build_{kind}", str(target)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
+    return target / done.stdout.splitlines()[-1]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment of its own with linkgauge and nothing else installed; its dependencies are the tests'."""
+
+    prefix: Path
+
+    @property
+    def program(self) -> Path:
+        """The `linkgauge` command."""
+        return self.prefix / "bin" / "linkgauge"
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """Return the environment of a user who has activated it."""
+        kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "COLUMNS"}}
+        path = f"{self.prefix / 'bin'}:/usr/bin:/bin"
+        return {**kept, "PATH": path, "HOME": str(home), "LINKGAUGE_DATA_DIR": str(home / "data")}
+
+
+@pytest.fixture(scope="session")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the sdist."""
+    folder = tmp_path_factory.mktemp("sdist")
+    return build(copy_source(folder / "source"), "sdist", folder)
+
+
+@pytest.fixture(scope="session")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the wheel, built from the sdist."""
+    folder = tmp_path_factory.mktemp("wheel")
+    shutil.unpack_archive(sdist, folder / "source", filter="data")
+    return build(folder / "source" / sdist.name.removesuffix(".tar.gz"), "wheel", folder)
+
+
+@pytest.fixture(scope="session")
+def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Installed]:
+    """Give a function that installs a package into a fresh environment."""
+
+    def install(package: Path) -> Installed:
+        prefix = tmp_path_factory.mktemp("environment")
+        venv.create(prefix)
+        site_packages = next(prefix.glob("lib/python*/site-packages"))
+        # The editable install of the tests' environment hangs on a .pth file, which does not count here.
+        (site_packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        command = [sys.executable, "-m", "pip", "--python", str(prefix), "install", "--quiet"]
+        command += ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", str(package)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+        assert done.returncode == 0, done.stderr
+        return Installed(prefix)
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, install: Callable[[Path], Installed]) -> Installed:
+    """Give an environment with the wheel installed."""
+    return install(wheel)
