@@ -8,7 +8,7 @@ date.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportPrivateImportUsage=false
 
 import argparse
 import re
