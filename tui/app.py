@@ -72,7 +72,7 @@ class BaseApp(DiffApp):
 
     def on_mount(self) -> None:
         """Notify of problems in the saved preferences."""
-        self.notify_problems("your settings", self._problems, "the settings list them")
+        self.notify_problems("settings", self._problems, "see settings")
 
     def notify_problems(self, title: str, problems: Sequence[str], where: str) -> None:
         """Notify of the first problem, and of where to find the others."""
@@ -105,7 +105,7 @@ class BaseApp(DiffApp):
             return
         self._saved, self._problems = preferences, ()
         if moved_file is not None:
-            text = f"The file that had something wrong in it is now {moved_file}"
+            text = f"The invalid settings file was moved to {moved_file}"
             self.notify(text, title="settings", markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -121,7 +121,8 @@ class BaseApp(DiffApp):
         """Yield the actions of the screen, for a dialog those of the bottom screen, then some of Textual's."""
         target = screen if isinstance(screen, ActionScreen) else self.home
         for action in actions_of(target.SCREEN_KIND):
-            yield SystemCommand(action.title, action.help, partial(self.run_action, action.id, target))
+            title = f"{action.title}  ({action.key_names})"
+            yield SystemCommand(title, action.help, partial(self.run_action, action.id, target))
         commands = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
         for command in commands:
             if command.title in _TEXTUAL_COMMANDS:
@@ -176,7 +177,7 @@ class LinkgaugeApp(BaseApp):
 
     def on_mount(self) -> None:
         """Notify of problems in the person's own presets; the preset picker lists them."""
-        self.notify_problems("your own presets", self._preset_problems, "n lists them")
+        self.notify_problems("your own presets", self._preset_problems, "press n to see them")
 
     async def ask(self, question: str) -> str | None:
         """Show a question of ssh and return the answer; None if the person gives none."""

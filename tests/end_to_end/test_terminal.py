@@ -306,12 +306,12 @@ def test_a_peer_that_is_not_there_is_a_message_with_what_to_do_and_can_be_tried_
 ) -> None:
     """No traceback; and once an endpoint listens there, a key is all it takes."""
     screen = terminal(f"127.0.0.1:{free_port}", size=SMALL)
-    screen.see("✗ NO FAR END", f"nothing listens on 127.0.0.1:{free_port}", "linkgauge endpoint", "try again")
+    screen.see("✗ NOT CONNECTED", f"nothing listens on 127.0.0.1:{free_port}", "linkgauge endpoint", "try again")
     endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", free_port, stderr=subprocess.DEVNULL)
     assert endpoint.stdout.readline().startswith("listening")
     screen.type("r")
     screen.see("READY", "start a test")
-    screen.lose("NO FAR END")
+    screen.lose("NOT CONNECTED")
     screen.type("q")
     assert screen.finish() == 0
     assert screen.is_restored()
@@ -322,9 +322,9 @@ def test_the_app_can_be_left_while_its_peer_is_not_there(
 ) -> None:
     """A run that cannot be made is the same message, and none is kept."""
     screen = terminal(f"127.0.0.1:{free_port}")
-    screen.see("✗ NO FAR END", "try again")
+    screen.see("✗ NOT CONNECTED", "try again")
     screen.type(" ")
-    screen.see("✗ NO FAR END", "try again")
+    screen.see("✗ NOT CONNECTED", "try again")
     screen.type("q")
     assert screen.finish() in {0, 3}
     assert screen.is_restored()
@@ -369,9 +369,9 @@ def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
     """As when an SSH connection is lost: nobody can see a screen any more, and still nothing stays."""
     screen = terminal(*([f"127.0.0.1:{free_port}"] if by_key else []), size=SMALL)
     if by_key:
-        screen.see("NO FAR END")
+        screen.see("NOT CONNECTED")
         screen.type("c")
-        screen.see("connect to a far end")
+        screen.see("connect to a remote host")
         screen.type("loopback" + ENTER)
     start_and_measure(screen)
     assert len(everything_of(home)) > 2  # the app, its workers and the far end
@@ -530,9 +530,9 @@ def test_an_unanswered_question_of_ssh_is_reported_and_another_peer_can_be_chose
     screen = terminal(sshd.peer, "--ssh-command", sshd.command(known_hosts="nobody"), size=SMALL)
     screen.see("ssh asks", "(yes/no", "SHA256:")
     screen.type("\x1b")
-    screen.see("NO FAR END", "Host key verification failed")
+    screen.see("NOT CONNECTED", "Host key verification failed")
     screen.type("c")
-    screen.see("connect to a far end")
+    screen.see("connect to a remote host")
     screen.type("loopback" + ENTER)
     start_and_measure(screen)
     screen.type("qq")
@@ -545,7 +545,7 @@ def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_
 ) -> None:
     """The key works as it stands there; `q` lets nobody in any more, a second one ends the run that goes on."""
     screen = terminal("endpoint", "--ui", "--port", "0", "--limit", "clients=7")
-    screen.see("● SERVING", "Nobody is connected", "linkgauge check auto", "0 / 7", "q end")
+    screen.see("● SERVING", "No clients.", "linkgauge check auto", "0 / 7", "q stop")
     found = re.search(r"(LINKGAUGE_KEY)=(\S+) linkgauge check auto \S+:(\d+)", screen.text)
     assert found, screen.text
     name, key, port = found.groups()

@@ -1,15 +1,18 @@
 """Base classes of the screens and dialogs, and typed access to their app."""
 
+import logging
 from typing import Any, ClassVar, TypeVar, cast
 
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
 
+from ...engine.host.debug_log import LOG_VARIABLE
 from ..actions import ScreenKind
 from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -21,6 +24,12 @@ def app_of(screen: Screen[Any]) -> App[None]:
 def preferences_of(screen: Screen[Any]) -> Preferences:
     """Return the preferences in force in the app of a screen."""
     return getattr(app_of(screen), "preferences", Preferences())
+
+
+def internal_error_text(error: BaseException | None) -> str:
+    """Return the text for an error in linkgauge itself, and log its details."""
+    _log.debug("internal error", exc_info=error)
+    return f"internal error ({type(error).__name__}); set {LOG_VARIABLE}=FILE to log its details"
 
 
 class ActionScreen(DiffScreen):

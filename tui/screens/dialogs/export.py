@@ -37,8 +37,8 @@ class _Format:
 _FORMATS: Final = {
     format_.extension: format_
     for format_ in (
-        _Format("c", "csv", "CSV", "one row for each interval, direction and session"),
-        _Format("j", "json", "JSON", "the document that --json prints"),
+        _Format("c", "csv", "CSV", "one row per interval, direction and session"),
+        _Format("j", "json", "JSON", "the same document as --json"),
         _Format("h", "html", "HTML report", "one page with plots, for a ticket or a mail"),
         _Format("p", PICTURE, "picture", "this screen, as SVG"),
     )
@@ -115,7 +115,7 @@ async def _write_runs(
     screen: Screen[None], export: ExportRuns, run_ids: Sequence[str], extension: str, path: Path
 ) -> None:
     if extension == "html":
-        screen.notify("The plots take a few seconds.", title="making the report", markup=False)
+        screen.notify("The plots take a few seconds.", title="writing the report", markup=False)
     await _notify_result(screen, to_thread(export, run_ids, cast("ExportFormat", extension), path))
 
 
@@ -130,7 +130,10 @@ async def _write_picture(screen: Screen[None], picture: str, path: Path) -> None
 async def _notify_result(screen: Screen[None], pending: Awaitable[Path]) -> None:
     try:
         path = await pending
-    except (LinkgaugeError, OSError) as error:
-        screen.notify(numbers.sanitize(str(error)), title="not exported", severity="error", markup=False)
+    except LinkgaugeError as error:
+        screen.notify(numbers.sanitize(str(error)), title="export failed", severity="error", markup=False)
+    except OSError as error:
+        text = f"{error.filename or 'the file'}: {(error.strerror or 'it cannot be written').lower()}"
+        screen.notify(numbers.sanitize(text), title="export failed", severity="error", markup=False)
     else:
         screen.notify(str(path), title="exported", markup=False)

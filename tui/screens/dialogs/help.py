@@ -16,17 +16,17 @@ _KEY_COLUMNS: Final = 9
 
 Marks = tuple[tuple[str, str], ...]
 _ANYWHERE: Final = (
-    ("tab", "Go to the next part of the screen; arrows, page up and page down scroll there."),
-    ("^p", "The command palette: every action by name."),
+    ("tab", "Go to the next part of the screen. Arrows, page up and page down scroll it."),
+    ("^p", "Command palette: every action by name, with its key."),
 )
 _MARKS: Final = (
-    ("┃ ━", "the rate to expect: the tick of a gauge's bar, the dashes in the plot"),
-    ("╏ ·", "the best that is known of the link, where that takes more sessions"),
-    ("░", "warm-up in the plot: shown and kept, left out of what was measured"),
-    ("│", "a change of settings in the plot; above each stretch what it was changed to, and its average"),
-    ("✓ ▼ ✗", "at least the pass mark; under it; under half of what is expected"),
-    ("!", "a core that is 90 % busy or more"),
-    ("▲", "something to know about the figures"),
+    ("┃ ━", "expected rate: the tick on a gauge's bar, the dashed line in the plot"),
+    ("╏ ·", "best known rate of this kind of link, if more sessions are needed to reach it"),
+    ("░", "warm-up in the plot: shown and saved, but not part of the result"),
+    ("│", "change of settings in the plot; above each period, its settings and its average rate"),
+    ("✓ ▼ ✗", "PASS: the pass mark or more; SHORT: less; FAIL: less than half of the expected rate"),
+    ("!", "a CPU core that is at least 90 % busy"),
+    ("▲", "warning or note about the results"),
 )
 
 
@@ -64,7 +64,7 @@ class HelpScreen(ModalScreen[None]):
         """Compose one scrollable page."""
         page = TextPage()
         page.border_title = Content("keys and marks")
-        page.border_subtitle = Content("↑ ↓ scroll   esc back")
+        page.border_subtitle = Content("↑ ↓ PgUp PgDn scroll   esc back")
         yield page
 
     def on_mount(self) -> None:

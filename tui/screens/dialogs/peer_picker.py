@@ -23,9 +23,7 @@ from ...widgets.common.typed_input import TextField
 from .prompts import TextPrompt, validate_peer
 
 _QUERY_TIMEOUT_S: Final = 3.0
-_HINT: Final = (
-    "host or host:port, where `linkgauge endpoint` runs; ssh://host, which needs only Python 3.11 there; loopback"
-)
+_HINT: Final = "HOST or HOST:PORT where `linkgauge endpoint` runs; ssh://HOST, if Python 3.11 is there; or loopback"
 
 
 class PeerPicker(TextPrompt):
@@ -45,7 +43,7 @@ class PeerPicker(TextPrompt):
 
     def __init__(self, peer: Peer, services: AppServices) -> None:
         value = "loopback" if peer.is_loopback else str(peer)
-        super().__init__("connect to a far end", value, _HINT, validate_peer)
+        super().__init__("connect to a remote host", value, _HINT, validate_peer)
         self._services = services
         self._known: list[KnownPeer] = []
 
@@ -53,7 +51,7 @@ class PeerPicker(TextPrompt):
         """Compose the input line, the known peers and the hint."""
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("↑ ↓ known ones   enter   esc")
+            box.border_subtitle = Content("↑ ↓ known hosts   enter connect   esc back")
             yield TextField(self._value, select_on_focus=True, compact=False)
             yield OptionList(markup=False)
             yield Static(Content(self._hint), markup=False)
@@ -94,9 +92,9 @@ class PeerPicker(TextPrompt):
             async with asyncio.timeout(_QUERY_TIMEOUT_S):
                 info = await self._services.query_host_info(Peer.parse(peer.text))
         except (LinkgaugeError, TimeoutError):
-            line = _line(peer, "✗", BAD, "does not answer")
+            line = _line(peer, "✗", BAD, "no answer")
         else:
-            line = _line(peer, "✓", GOOD, f"answers, {numbers.quantity(info.cores, 'core')}")
+            line = _line(peer, "✓", GOOD, f"online, {numbers.quantity(info.cores, 'core')}")
         if self.is_attached:
             show(index, line)
 

@@ -93,11 +93,11 @@ class PresetPicker(ModalScreen[Preset | None]):
     def compose(self) -> ComposeResult:
         """Compose the filter, the list and the sheet."""
         with Vertical() as box:
-            box.border_title = Content(f"presets, and what they expect: {numbers.settings(self._settings)}")
+            box.border_title = Content(f"presets and their expected rates: {numbers.settings(self._settings)}")
             yield TextField(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
             if self._catalog.problems:
                 problems = numbers.quantity(len(self._catalog.problems), "problem")
-                text = f"▲ {problems} in your own presets: at the end of the list"
+                text = f"▲ {problems} in your own presets, shown at the end"
                 yield Static(Content(text), id="problems", markup=False)
             yield Static(id="legend", markup=False)
             with Horizontal():
@@ -178,7 +178,7 @@ class PresetPicker(ModalScreen[Preset | None]):
         """List the presets that match the filter."""
         matches = self._list.filter(self.query_one(Input).value, self._chosen)
         total = "" if matches == len(self._catalog.presets) else f" of {len(self._catalog.presets)}"
-        legend = f"{matches}{total} presets; payload rate in Mb/s as documented, or ≈ as computed"
+        legend = f"{matches}{total} presets; expected payload rate in Mb/s, ≈ if computed"
         self.query_one("#legend", Static).update(Content(legend), layout=False)
         self._remember_choice()
         self._sheet_soon.schedule()
@@ -192,7 +192,7 @@ class PresetPicker(ModalScreen[Preset | None]):
         """Show the sheet of the highlighted row from its top."""
         row = self._list.selected_row
         if row is None:
-            self._sheet.show(Text("no preset has these words", "dim"))
+            self._sheet.show(Text("no preset matches", "dim"))
         elif row.problem is not None:
             self._sheet.show(self._problem_sheet(row.problem))
         else:
@@ -206,5 +206,5 @@ class PresetPicker(ModalScreen[Preset | None]):
         for name, text in (("file", problem.path), ("key", problem.key), ("", problem.expected)):
             if text:
                 table.add_row(name, numbers.sanitize(text))
-        heading = Text("▲ not usable; nothing else is touched by it", "bold yellow")
+        heading = Text("▲ not usable; all other presets work", "bold yellow")
         return Group(heading, Text(), table)

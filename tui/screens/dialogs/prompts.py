@@ -58,7 +58,7 @@ class TextPrompt(Dialog[str | None]):
         """Compose the line and its hint."""
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("enter  esc")
+            box.border_subtitle = Content("enter ok   esc cancel")
             yield TextField(self._value, select_on_focus=True, compact=False, password=self._is_secret)
             yield Static(Content(self._hint), markup=False)
 
@@ -84,7 +84,7 @@ class SecretPrompt(TextPrompt):
         """Compose the question and the input line."""
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("enter  esc")
+            box.border_subtitle = Content("enter ok   esc cancel")
             yield Static(Content("\n".join(self._question)), markup=False)
             yield TextField(password=self._is_secret, compact=False)
 
@@ -111,10 +111,10 @@ def validate_new_path(text: str) -> str | None:
     """Return why no new file can be created at a path, or None."""
     path = Path(text).expanduser()
     if not text.strip() or path.is_dir():
-        return "give the name of a file"
+        return "type the name of a file"
     if path.exists():
-        return f"{path} exists already: give another name"
-    return None if path.parent.is_dir() else f"there is no directory {path.parent}"
+        return f"{path} already exists; choose another name"
+    return None if path.parent.is_dir() else f"no such directory: {path.parent}"
 
 
 class ConfirmScreen(Dialog[bool]):

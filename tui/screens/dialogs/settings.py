@@ -24,8 +24,8 @@ _PARSERS: Final[dict[str, Callable[[str], float]]] = {"refresh_hz": refresh_hz, 
 _NAMES: Final = {"theme": "theme", "units": "units", "refresh_hz": "refresh rate", "pass_mark": "pass mark"}
 _HINTS: Final = {
     "theme": "",
-    "units": "of the gauges and the plot",
-    "refresh_hz": f"frames a second, {MIN_REFRESH_HZ:g} to {MAX_REFRESH_HZ:g}",
+    "units": "of gauges and plots",
+    "refresh_hz": f"frames per second, {MIN_REFRESH_HZ:g} to {MAX_REFRESH_HZ:g}",
     "pass_mark": "percent of the expected rate",
 }
 

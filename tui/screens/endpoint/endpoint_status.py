@@ -27,9 +27,9 @@ from ..dialogs.export import prompt_export
 from ..dialogs.help import HelpScreen
 
 _MARKS: Final = (
-    ("○ ● ■", "in the log: a client was let in; its run began; its run ended"),
-    ("✗", "somebody was turned away, with the limit's name where it was one"),
-    ("▲", "something to know"),
+    ("○ ● ■", "in the log: a client connected; its test started; its test finished"),
+    ("✗", "a connection was rejected, by the named limit if there is one"),
+    ("▲", "warning or note"),
 )
 
 
@@ -168,9 +168,7 @@ class EndpointScreen(ActionScreen):
     def action_copy(self) -> None:
         """Copy the connect command to the clipboard of the terminal."""
         app_of(self).copy_to_clipboard(self._endpoint.info.command)
-        self.notify(
-            "The terminal has the command that connects, if it takes what apps copy (OSC 52).", title="copy"
-        )
+        self.notify("Copied, if your terminal supports OSC 52.", title="copy")
 
     def action_reload(self) -> None:
         """Read the limits and the key again; the log has the result."""
@@ -178,7 +176,7 @@ class EndpointScreen(ActionScreen):
             self._endpoint.reload()
             self.paint()
         else:
-            self.notify("There is no file to read again: it was started without --limits and --key-file.")
+            self.notify("Nothing to reload: no --limits or --key-file was given.")
 
     def action_finish(self) -> None:
         """End the endpoint once its runs have ended; a second request ends it at once."""
@@ -196,18 +194,18 @@ class EndpointScreen(ActionScreen):
 
 def _refuse_export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
     del run_ids, form
-    raise RunLogError(f"an endpoint keeps no runs, so {path} cannot be written: the near end has them")
+    raise RunLogError(f"{path}: an endpoint saves no runs; export them where the test was started")
 
 
 def _invitation(info: EndpointInfo) -> Content:
     """Return how to connect the first client."""
     return Content.assemble(
-        ("Nobody is connected. ", "bold"),
-        ("On the other host:", MUTED),
+        ("No clients. ", "bold"),
+        ("Connect from the other host:", MUTED),
         "\n\n",
         (numbers.sanitize(info.command), "bold $text-primary"),
         "\n\n",
         ("y", KEY),
-        ("  copies it", MUTED),
+        ("  copies this command", MUTED),
         (f"   ·   {info.hint}" if info.hint else "", MUTED),
     )

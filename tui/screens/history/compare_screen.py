@@ -3,7 +3,7 @@
 from asyncio import to_thread
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -34,6 +34,11 @@ from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 
+_LEGEND: Final[dict[Significance, str]] = {
+    "real": "significant",
+    "alike": "not significant",
+    "plain": "not tested",
+}
 _STYLES = {"real": "bold", "alike": "", "plain": MUTED}
 
 
@@ -86,7 +91,11 @@ class CompareScreen(ActionScreen):
         yield Static(id="legend", markup=False)
         yield OverlayPlot()
         with VerticalScroll() as differences:
-            marks: dict[Significance, str] = {"real": "real", "alike": "none shown", "plain": "no interval"}
+            marks: dict[Significance, str] = {
+                "real": "significant",
+                "alike": "not significant",
+                "plain": "not tested",
+            }
             legend = "   ".join(f"{SIGNIFICANCE_MARKS[kind]} {text}" for kind, text in marks.items())
             differences.border_title = Content(f"differences   {legend}")
             yield Static(markup=False)
@@ -98,7 +107,7 @@ class CompareScreen(ActionScreen):
             ("linkgauge ", KEY), (" compare  ", "bold"), numbers.quantity(len(self._rows), "run")
         )
         self.query_one("#head", Static).update(title)
-        self.query_one("#legend", Static).update(Content.styled("reading …", MUTED))
+        self.query_one("#legend", Static).update(Content.styled("loading …", MUTED))
         self.query_one(VerticalScroll).focus()
         self.run_worker(self._load(), exit_on_error=False)
 
@@ -158,7 +167,7 @@ def _differences(tables: Sequence[ComparisonTable]) -> list[Content]:
     widths = [max((len(getattr(row, name)) for row in rows), default=0) for name in ("name", "first", "second")]
     lines: list[Content] = []
     for letter, table in zip(LETTERS[1:], tables, strict=False):
-        title = f"{letter} against A"
+        title = f"{letter} compared with A"
         lines.append(
             Content.assemble(
                 (f"{title:<{widths[0] + 2}}  {'A':>{widths[1]}}  {letter:>{widths[2]}}", "bold $text-primary")

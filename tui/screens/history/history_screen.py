@@ -206,7 +206,7 @@ class HistoryScreen(ActionScreen):
     @on(RunLogFailed)
     def _show_failure(self, message: RunLogFailed) -> None:
         _log.debug("run log failed: %s", message.text)
-        self.notify(numbers.sanitize(message.text), title="the run log", severity="error", markup=False)
+        self.notify(numbers.sanitize(message.text), title="run log", severity="error", markup=False)
 
     @on(Input.Changed, "#filter")
     def _schedule_filter(self) -> None:
@@ -261,12 +261,13 @@ class HistoryScreen(ActionScreen):
 
     def _head(self, matches: int) -> Content:
         total, marked = len(self._selection), len(self._selection.marked)
+        runs = "run" if total == 1 else "runs"
         of_total = "" if matches == total else f" of {numbers.count(total)}"
-        text = f"{numbers.count(matches)}{of_total} runs kept" if total else "no run is kept yet"
+        text = f"{numbers.count(matches)}{of_total} saved {runs}" if total else "no saved runs yet"
         return Content.assemble(
             ("linkgauge ", KEY),
             (" history  ", "bold"),
-            text if self._is_loaded else "reading …",
+            text if self._is_loaded else "loading …",
             (f"  ◆ {marked} marked" if marked else "", "bold $text-primary"),
         )
 
@@ -302,7 +303,7 @@ class HistoryScreen(ActionScreen):
         """Compare the marked runs with the oldest of them."""
         rows = self._selection.comparison(self._cursor_id())
         if rows is None:
-            self.notify(f"Mark two runs, or up to {len(LETTERS)}, with space.", title="compare", markup=False)
+            self.notify(f"First mark 2 to {len(LETTERS)} runs with space.", title="compare", markup=False)
             return
         app_of(self).push_screen(CompareScreen(rows, self._history, self._export))
 
@@ -325,7 +326,7 @@ class HistoryScreen(ActionScreen):
         self._selection.sort_by_next()
         self._show()
 
-    def action_turn(self) -> None:
+    def action_reverse(self) -> None:
         """Reverse the order."""
         self._selection.reverse()
         self._show()
@@ -341,11 +342,11 @@ class HistoryScreen(ActionScreen):
                 _log.debug("delete runs %s", run_ids)
                 self._change_log(lambda: self._delete(run_ids))
 
-        title = "delete a run" if len(run_ids) == 1 else f"delete {numbers.quantity(len(run_ids), 'run')}"
+        title = "delete 1 run" if len(run_ids) == 1 else f"delete {numbers.quantity(len(run_ids), 'run')}"
         lines = [self._selection.describe(run_id) for run_id in run_ids[:_LISTED_DELETIONS]]
         hidden = len(run_ids) - len(lines)
         more = [f"… and {hidden} more"] if hidden else []
-        question = "\n".join([*lines, *more, "", "What they measured is gone then, for good."])
+        question = "\n".join([*lines, *more, "", "This cannot be undone."])
         app_of(self).push_screen(ConfirmScreen(title, question), delete)
 
     def _delete(self, run_ids: Sequence[str]) -> None:

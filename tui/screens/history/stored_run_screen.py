@@ -66,7 +66,7 @@ class StoredRunScreen(InstrumentScreen):
 
     def on_mount(self) -> None:
         """Read the run."""
-        self.query_one("#plan", Static).update(Content.styled(f"reading {self._row.run_id} …", MUTED))
+        self.query_one("#plan", Static).update(Content.styled(f"loading {self._row.run_id} …", MUTED))
         self.query_one(RunDetail).show(run_line(self._row))
         self.run_worker(self._load(), exit_on_error=False)
 
@@ -102,8 +102,8 @@ class StoredRunScreen(InstrumentScreen):
 
     @on(RunLogFailed)
     def _show_failure(self, message: RunLogFailed) -> None:
-        self.query_one("#plan", Static).update(Content.styled("✗ this run cannot be shown", "bold $text-error"))
-        self.notify(numbers.sanitize(message.text), title="the run log", severity="error", markup=False)
+        self.query_one("#plan", Static).update(Content.styled("✗ cannot show this run", "bold $text-error"))
+        self.notify(numbers.sanitize(message.text), title="run log", severity="error", markup=False)
 
     @on(RunDetail.Edited)
     def _save_edit(self, message: RunDetail.Edited) -> None:

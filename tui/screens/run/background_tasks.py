@@ -16,6 +16,7 @@ from ....presets.auto_select import PresetSelection
 from ....presets.preset import Preset
 from ...interfaces import AppServices, RunHandle
 from ...state.instrument_values import RunProblem
+from ..base_screen import internal_error_text
 
 
 @dataclass
@@ -62,10 +63,10 @@ class StartFailed(Message):
     def from_error(cls, error: BaseException | None) -> Self:
         """Return the message for an error; the text of a LinkgaugeError is already written for people."""
         if isinstance(error, PeerError):
-            problem = RunProblem("NO FAR END", "the far end cannot be used", str(error))
+            problem = RunProblem("NOT CONNECTED", "cannot use the remote end", str(error))
             return cls(problem, isinstance(error, PeerKeyRequired))
-        text = str(error) if isinstance(error, LinkgaugeError) else f"{type(error).__name__}: {error}"
-        return cls(RunProblem("NO RUN", "the run could not be made", text))
+        text = str(error) if isinstance(error, LinkgaugeError) else internal_error_text(error)
+        return cls(RunProblem("NOT STARTED", "cannot start the test", text))
 
 
 class RepaintNeeded(Message):

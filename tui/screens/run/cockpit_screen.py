@@ -210,7 +210,7 @@ class CockpitScreen(InstrumentScreen):
                 self.paint()
                 self._query_far_end()
 
-        hint = "what linkgauge endpoint printed there; it is kept until the app is left"
+        hint = "the key that `linkgauge endpoint` printed there"
         app_of(self).push_screen(TextPrompt(f"key of {peer}", "", hint, validate_key, is_secret=True), use_key)
 
     @on(RunOpened)
@@ -283,7 +283,7 @@ class CockpitScreen(InstrumentScreen):
     def action_pause(self) -> None:
         """Freeze the instruments or release them; the run and its log continue either way."""
         if not self.state.is_busy:
-            self.notify("There is nothing to hold still: no run goes on.", markup=False)
+            self.notify("Nothing to freeze: no test is running.", markup=False)
             return
         self.state.is_paused = not self.state.is_paused
         self.paint()
@@ -319,19 +319,19 @@ class CockpitScreen(InstrumentScreen):
             self.state.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1, probe=probe
         )
         if self.state.phase is Phase.RUNNING:
-            self.notify("It is carried from the next run on.", title=str(workload), markup=False)
+            self.notify("It applies to the next test.", title=str(workload), markup=False)
         self.paint()
 
     def action_probe(self) -> None:
         """Turn the latency probe of the next run on or off: it starts before the payload does."""
         plan = self.state.plan
         if plan.workload.is_transactional:
-            self.notify("A probe goes beside a stream; transactions tell their own latency.", markup=False)
+            self.notify("The probe is for streams; this workload measures its own latency.", markup=False)
             return
         self.state.plan = replace(plan, probe=not plan.probe)
         if self.state.phase is Phase.RUNNING:
             state = "off" if plan.probe else "on"
-            self.notify("That is in force from the next run on.", title=f"latency probe {state}", markup=False)
+            self.notify("It applies to the next test.", title=f"latency probe {state}", markup=False)
         self.paint()
 
     def action_duration(self) -> None:
@@ -350,7 +350,7 @@ class CockpitScreen(InstrumentScreen):
                 return
             self.state.set_preset(preset)
             if self.state.run is not None:
-                self.notify("It is in force from the next run on.", title=preset.id, markup=False)
+                self.notify("It applies to the next test.", title=preset.id, markup=False)
             self.paint()
 
         screen = PresetPicker(self.catalog, self.preset, self.plan.settings, self._language)
@@ -360,7 +360,7 @@ class CockpitScreen(InstrumentScreen):
         """Choose another far end, then query it."""
         from ..dialogs.peer_picker import PeerPicker
 
-        if self._refuse_if_busy("Stop the run first, then connect to another peer."):
+        if self._refuse_if_busy("Stop the test first, then connect to another host."):
             return
 
         def use_peer(text: str | None) -> None:
@@ -378,7 +378,7 @@ class CockpitScreen(InstrumentScreen):
 
     def action_reconnect(self) -> None:
         """Query the far end again."""
-        if self._refuse_if_busy("The far end is in use: a run goes on."):
+        if self._refuse_if_busy("A test is running: the remote end is connected."):
             return
         self.state.problem = None
         self.paint()
@@ -397,7 +397,7 @@ class CockpitScreen(InstrumentScreen):
 
         services, history = self._services, self._services.history
         if history is None:
-            self.notify("There is no run log: runs are not kept.", severity="warning", markup=False)
+            self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
         else:
             app_of(self).push_screen(HistoryScreen(history, services.export, self.catalog, services.sweeps))
 
@@ -407,9 +407,9 @@ class CockpitScreen(InstrumentScreen):
 
         sweeps = self._services.sweeps
         if sweeps is None:
-            self.notify("There is no run log: a sweep could not be kept.", severity="warning", markup=False)
+            self.notify("A sweep needs the run log, and there is none.", severity="warning", markup=False)
             return
-        if self._refuse_if_busy("Stop the run first, then sweep."):
+        if self._refuse_if_busy("Stop the test first, then sweep."):
             return
         open_new_sweep(self, sweeps, self._services.export, self.catalog, self.state)
 

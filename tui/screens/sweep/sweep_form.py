@@ -20,7 +20,7 @@ from ..base_screen import Dialog
 
 # The fields from the top: name, initial value, hint.
 _FIELDS: Final = (
-    ("window", "64K..4M", "64K..4M doubles, auto,64K,1M names"),
+    ("window", "64K..4M", "64K..4M by doubling, or a list: auto,64K,1M"),
     ("sessions", "1,2,5,10", "1,2,5,10 or 1..16"),
     ("message_size", "", "1M, or 512..10240/512"),
     ("direction", "", "out, in, duplex"),
@@ -57,9 +57,9 @@ class SweepForm(Dialog[Sweep | None]):
 
     def compose(self) -> ComposeResult:
         """Compose a line for each field, and the size of the sweep."""
-        figures = f"of a document, in place of the above: {', '.join(figure_names(self._catalog))}"
+        figures = f"or repeat a published test: {', '.join(figure_names(self._catalog))}"
         with Vertical() as box:
-            box.border_title = Content(f"sweep against {self._peer}")
+            box.border_title = Content(f"sweep to {self._peer}")
             box.border_subtitle = Content("tab next   enter start   esc back")
             for name, _, hint in _FIELDS:
                 with Horizontal():
@@ -94,7 +94,7 @@ class SweepForm(Dialog[Sweep | None]):
             return None
         runs = len(sweep.points)
         duration = numbers.clock(estimated_duration_ns(sweep, runs))
-        preset = f", held against {sweep.preset}" if sweep.preset else ""
+        preset = f", compared with {sweep.preset}" if sweep.preset else ""
         size.remove_class("-wrong")
         size.update(Content(f"{numbers.quantity(runs, 'run')}, about {duration}{preset}"))
         return sweep

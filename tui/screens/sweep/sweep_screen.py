@@ -40,7 +40,7 @@ from ...text.sweep import estimated_duration_ns, point_words, result_words
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.overlay_plot import OverlayPlot
 from ...widgets.history.sweep_map import best_lines, knee_lines, map_lines, overlay_lines
-from ..base_screen import ActionScreen, app_of
+from ..base_screen import ActionScreen, app_of, internal_error_text
 from ..dialogs.export import prompt_export
 from .sweep_form import SweepForm
 
@@ -113,8 +113,8 @@ class SweepProgress:
         if self.is_running:
             return self._running_status()
         if self.is_complete:
-            return Content.assemble(("✓ ", "bold $text-success"), "every run is made")
-        return Content.assemble(("◌ ", MUTED), "space goes on with what is left; what was measured is kept")
+            return Content.assemble(("✓ ", "bold $text-success"), "Sweep complete")
+        return Content.assemble(("◌ ", MUTED), "Stopped. Finished runs are saved; press space to resume")
 
     def _running_status(self) -> Content:
         axes = self.sweep.varied_axes or ("sessions", "window_bytes")
@@ -299,7 +299,7 @@ class SweepScreen(ActionScreen):
         if message.result is None and not self._progress.is_stopping:
             self.notify(
                 numbers.sanitize(f"{point_words(message.point)}: {message.detail}"),
-                title="a run came to nothing",
+                title="no result",
                 severity="warning",
                 markup=False,
             )
@@ -319,7 +319,8 @@ class SweepScreen(ActionScreen):
     def _report_fault(self, message: Worker.StateChanged) -> None:
         """Show an unforeseen exception of the background task instead of ending with a traceback."""
         if message.state is WorkerState.ERROR and message.worker.group == "sweep":  # pyright: ignore[reportUnknownMemberType] (Worker of what)
-            self.post_message(self.SweepStopped(f"{message.worker.error}"))  # pyright: ignore[reportUnknownMemberType]
+            error = message.worker.error  # pyright: ignore[reportUnknownMemberType]
+            self.post_message(self.SweepStopped(internal_error_text(error)))
 
     def _show(self) -> None:
         """Draw everything from the results so far."""
@@ -344,7 +345,7 @@ class SweepScreen(ActionScreen):
 
     # Actions of the registry.
 
-    def action_go_on(self) -> None:
+    def action_toggle_sweep(self) -> None:
         """Stop the sweep, or resume it."""
         if self._progress.is_running:
             self._progress.is_stopping = True
@@ -370,7 +371,7 @@ class SweepScreen(ActionScreen):
             return
         self._is_closing = True
         if not self._progress.is_stopping:
-            self.action_go_on()
+            self.action_toggle_sweep()
 
 
 def open_new_sweep(

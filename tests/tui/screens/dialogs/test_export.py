@@ -27,7 +27,7 @@ async def test_e_exports_the_last_run(world: Any, size: tuple[int, int], tmp_pat
         assert field.value == f"linkgauge-{world.script.run_id}.csv"
         field.value = str(taken)
         await cockpit.press("enter")
-        assert "exists already" in cockpit.text()
+        assert "already exists" in cockpit.text()
         field.value = str(tmp_path / "new.csv")
         await cockpit.press("enter")
         await cockpit.end()

@@ -19,7 +19,7 @@ async def test_h_lists_the_stored_runs_newest_first(world: Any, kept: Any, size:
         await open_history(cockpit)
         assert run_ids(cockpit) == [LOST, CHANGED, SHORT, FIRST]
         text = cockpit.text()
-        for word in ("4 runs kept", "11-18 09:12", "9 379", "99.6", "✓ PASS", "▼ SHORT", "before"):
+        for word in ("4 saved runs", "11-18 09:12", "9 379", "99.6", "✓ PASS", "▼ SHORT", "before"):
             assert word in text
         await cockpit.press("escape")
         assert isinstance(cockpit.app.screen, CockpitScreen)
@@ -30,7 +30,7 @@ async def test_without_a_log_there_is_no_history(world: Any) -> None:
     async with world.cockpit() as cockpit:
         await cockpit.press("h")
         assert isinstance(cockpit.app.screen, CockpitScreen)
-        assert any("runs are not kept" in text for text in notifications(cockpit))
+        assert any("Runs are not saved" in text for text in notifications(cockpit))
 
 
 async def test_the_list_is_filtered_as_it_is_typed(world: Any, kept: Any) -> None:
@@ -38,7 +38,7 @@ async def test_the_list_is_filtered_as_it_is_typed(world: Any, kept: Any) -> Non
     async with world.cockpit() as cockpit:
         await open_history(cockpit, "slash", *"peer:db-02 pass")
         assert run_ids(cockpit) == [CHANGED, FIRST]
-        assert "2 of 4 runs kept" in cockpit.text()
+        assert "2 of 4 saved runs" in cockpit.text()
         await cockpit.press("enter", "escape")
         assert len(run_ids(cockpit)) == 4
 

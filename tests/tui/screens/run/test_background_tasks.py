@@ -66,10 +66,15 @@ async def test_a_query_posts_an_answer_or_a_failure(world: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "status", "text", "wants_key"),
     [
-        (PeerKeyRequired("a key is needed"), "NO FAR END", "a key is needed", True),
-        (PeerUnreachable("no route"), "NO FAR END", "no route", False),
-        (WorkerError("a worker ended"), "NO RUN", "a worker ended", False),
-        (ValueError("by chance"), "NO RUN", "ValueError: by chance", False),
+        (PeerKeyRequired("a key is needed"), "NOT CONNECTED", "a key is needed", True),
+        (PeerUnreachable("no route"), "NOT CONNECTED", "no route", False),
+        (WorkerError("a worker ended"), "NOT STARTED", "a worker ended", False),
+        (
+            ValueError("by chance"),
+            "NOT STARTED",
+            "internal error (ValueError); set LINKGAUGE_LOG=FILE to log its details",
+            False,
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )

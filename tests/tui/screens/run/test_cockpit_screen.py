@@ -54,7 +54,7 @@ async def test_an_unforeseen_error_is_a_message_and_no_traceback(world: Any, err
         world.refusal = error
         await cockpit.press("space")
         await cockpit.end()
-        assert "NO RUN" in cockpit.line(0)
+        assert "NOT STARTED" in cockpit.line(0)
         assert str(error) in cockpit.text()
         assert cockpit.app.is_running
 

@@ -31,7 +31,7 @@ async def test_the_form_answers_a_sweep_of_its_fields() -> None:
     """The direction and the preset are those of the cockpit; the number of runs is shown."""
     line, (sweep,) = await answer_form(("window", "64K,1M"), ("sessions", "1,2,5"), ("seconds", "2"))
     assert line.startswith("6 runs, about ")
-    assert line.endswith("held against 10gbe-fd-1500")
+    assert line.endswith("compared with 10gbe-fd-1500")
     assert (sweep.peer, sweep.preset, sweep.directions) == ("db-02", "10gbe-fd-1500", (Direction.IN,))
     assert (sweep.windows, sweep.sessions) == ((65_536, 1_048_576), (1, 2, 5))
 

@@ -94,11 +94,11 @@ async def test_a_sweep_is_started_stopped_resumed_and_reopened(
 
         await until(pilot, lambda: "1 of 4 runs" in text_of(pilot))
         await pilot.press("space")
-        await until(pilot, lambda: "space goes on" in text_of(pilot))
+        await until(pilot, lambda: "press space to resume" in text_of(pilot))
         before = {row.run_id for row in log.list_runs() if row.reason is not None and row.reason.is_regular}
         assert 1 <= len(before) < 4
         await pilot.press("space")
-        await until(pilot, lambda: "every run is made" in text_of(pilot))
+        await until(pilot, lambda: "Sweep complete" in text_of(pilot))
         assert "4 of 4 runs" in text_of(pilot)
         assert "64K" in text_of(pilot)
 
@@ -109,10 +109,10 @@ async def test_a_sweep_is_started_stopped_resumed_and_reopened(
         await until(pilot, (tmp_path / "sweep.html").exists)
 
         await pilot.press("escape", "h")
-        await until(pilot, lambda: "runs kept" in text_of(pilot))
+        await until(pilot, lambda: "saved runs" in text_of(pilot))
         await pilot.press("g")
         await until(pilot, lambda: isinstance(app.screen, SweepScreen))
-        await until(pilot, lambda: "every run is made" in text_of(pilot))
+        await until(pilot, lambda: "Sweep complete" in text_of(pilot))
         regular = [row for row in log.list_runs() if row.reason is not None and row.reason.is_regular]
         assert len(regular) == 4
         assert before < {row.run_id for row in regular}
@@ -196,7 +196,7 @@ def test_the_status_names_the_current_point_and_the_last_result(summary: Summary
     progress.is_stopping = True
     assert plain(progress.status()).startswith("● stopping")
     progress.finish(None)
-    assert plain(progress.status()).startswith("◌ space goes on")
+    assert plain(progress.status()).startswith("◌ Stopped.")
 
 
 def test_a_problem_is_shown_until_the_next_start(summary: Summary) -> None:
@@ -210,4 +210,4 @@ def test_a_problem_is_shown_until_the_next_start(summary: Summary) -> None:
         progress.end_point(SweepResult(point, "run", summary))
     progress.finish(None)
     assert progress.is_complete
-    assert plain(progress.status()) == "✓ every run is made"
+    assert plain(progress.status()) == "✓ Sweep complete"

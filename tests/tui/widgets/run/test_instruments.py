@@ -66,7 +66,7 @@ async def test_an_unusable_far_end_is_shown_with_the_remedy(
     async with world.cockpit(size, peer=FAR) as cockpit:
         await cockpit.end()
         text = " ".join(cockpit.text().split())
-        assert "NO FAR END" in cockpit.line(0)
+        assert "NOT CONNECTED" in cockpit.line(0)
         assert str(refusal)[:40] in text
         assert "try again" in text
         assert "connect to another host" in text
