@@ -312,14 +312,17 @@ class HistoryScreen(ActionScreen):
         self.query_one("#filter", TextField).focus()
 
     def action_label(self) -> None:
-        """Edit the label of the run at the cursor."""
-        self._detail_soon.flush()
-        self.query_one(RunDetail).edit("label")
+        """Edit the label of the marked runs, or of the one at the cursor."""
+        self._edit("label")
 
     def action_note(self) -> None:
-        """Edit the note of the run at the cursor."""
+        """Edit the note of the marked runs, or of the one at the cursor."""
+        self._edit("note")
+
+    def _edit(self, field_name: str) -> None:
         self._detail_soon.flush()
-        self.query_one(RunDetail).edit("note")
+        runs = [self._selection.get(run_id) for run_id in self._selection.targets(self._cursor_id())]
+        self.query_one(RunDetail).edit(field_name, [run.line for run in runs if run is not None])
 
     def action_sort(self) -> None:
         """Sort by the next column."""

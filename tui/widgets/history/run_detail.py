@@ -1,9 +1,10 @@
-"""The details of the run under the cursor, and a field for its label or note."""
+"""The details of the run under the cursor, and a field for the label or note of one or more runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -15,27 +16,30 @@ from ...text.run_list import RunLine
 from ..common.typed_input import TextField
 
 
-class RunDetail(Vertical):
+class RunDetail(VerticalScroll):
     """Shows a RunLine, with `brief` only its label and note; `edit` opens a field below them."""
 
     DEFAULT_CSS = """
     RunDetail {
         height: auto;
+        max-height: 5;  /* a note may be longer: the panel scrolls */
+        scrollbar-size-vertical: 1;
         padding: 0 1;
         border-top: solid $foreground 22%;
         border-title-color: $foreground 80%;
         border-title-style: bold;
-        & Static { height: auto; max-height: 4; }
+        & Static { height: auto; }
         & TextField { border: none; height: 1; padding: 0 1; background: $panel; display: none; }
         &.-editing TextField { display: block; }
+        &.-editing Static { display: none; }
     }
     """
 
     @dataclass
     class Edited(Message):
-        """A person has entered a run's label or note."""
+        """A person has entered the label or note of these runs."""
 
-        run_id: str
+        run_ids: Sequence[str]
         field_name: str
         text: str
 
@@ -45,7 +49,9 @@ class RunDetail(Vertical):
             Raises:
                 LinkgaugeError: The run log cannot be written.
             """
-            (history.set_label if self.field_name == "label" else history.set_note)(self.run_id, self.text)
+            save = history.set_label if self.field_name == "label" else history.set_note
+            for run_id in self.run_ids:
+                save(run_id, self.text)
 
     @dataclass
     class EditingClosed(Message):
@@ -56,6 +62,8 @@ class RunDetail(Vertical):
         self._brief = brief
         self._line: RunLine | None = None
         self._field_name = ""
+        self._edited_ids: Sequence[str] = ()
+        self._initial_text = ""
 
     def compose(self) -> ComposeResult:
         """Lay out the text and the field."""
@@ -75,14 +83,18 @@ class RunDetail(Vertical):
         self.border_title = Content("" if line is None else line.run_id)
         self.query_one(Static).update(Content("") if line is None else _run_text(line, brief=self._brief))
 
-    def edit(self, field_name: str) -> None:
-        """Open the field for the run's `label` or `note`."""
-        if self._line is None:
+    def edit(self, field_name: str, lines: Sequence[RunLine] = ()) -> None:
+        """Open the field for the `label` or `note` of these runs, by default of the one shown."""
+        lines = lines or ([] if self._line is None else [self._line])
+        if not lines:
             return
-        self._field_name = field_name
+        self._field_name, self._edited_ids = field_name, [line.run_id for line in lines]
+        texts = {line.label if field_name == "label" else line.note for line in lines}
         field = self.query_one(TextField)
-        field.value = self._line.label if field_name == "label" else self._line.note
-        self.border_title = Content(f"{field_name} of {self._line.run_id}: enter saves, esc cancels")
+        field.value = self._initial_text = texts.pop() if len(texts) == 1 else ""
+        field.placeholder = "different in these runs" if texts else ""
+        runs = lines[0].run_id if len(lines) == 1 else numbers.quantity(len(lines), "marked run")
+        self.border_title = Content(f"{field_name} of {runs}: enter saves, esc cancels")
         self.add_class("-editing")
         field.focus()
 
@@ -95,8 +107,8 @@ class RunDetail(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Post the entered text."""
         event.stop()
-        if self._line is not None:
-            self.post_message(self.Edited(self._line.run_id, self._field_name, event.value))
+        if event.value != self._initial_text:
+            self.post_message(self.Edited(self._edited_ids, self._field_name, event.value))
         self.close()
 
 
