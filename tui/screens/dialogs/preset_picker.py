@@ -93,7 +93,7 @@ class PresetPicker(ModalScreen[Preset | None]):
     def compose(self) -> ComposeResult:
         """Compose the filter, the list and the sheet."""
         with Vertical() as box:
-            box.border_title = Content(f"presets and their expected rates: {numbers.settings(self._settings)}")
+            box.border_title = Content(f"presets, with rates for {numbers.settings(self._settings)}")
             yield TextField(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
             if self._catalog.problems:
                 problems = numbers.quantity(len(self._catalog.problems), "problem")

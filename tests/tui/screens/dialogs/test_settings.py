@@ -47,7 +47,7 @@ async def test_an_invalid_file_is_reported_in_the_app_and_set_aside_with_the_fir
     async with world.cockpit((120, 40)) as cockpit:
         (told,) = cockpit.app._notifications
         assert "units: 'furlongs' is not possible" in told.message
-        assert told.message.endswith(", and 1 more: the settings list them")
+        assert told.message.endswith(", and 1 more: see settings")
         await cockpit.press("s")
         assert "theme: 1 is not possible" in cockpit.text()
         await cockpit.press("escape")

@@ -115,7 +115,7 @@ async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
         assert endpoint.reloads == 0  # there is no file
         await pilot.press("question_mark")
         assert "End the endpoint" not in text_of(app)
-        assert "Let nobody in any more" in text_of(app)
+        assert "Accept no new connections" in text_of(app)
         assert "More sessions" not in text_of(app)
         await pilot.press("escape", "s", "tab", "enter", "down", "enter", "escape")
         assert "MiB/s" in text_of(app).splitlines()[3]

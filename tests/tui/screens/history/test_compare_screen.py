@@ -14,7 +14,7 @@ async def test_marked_runs_are_compared(world: Any, kept: Any) -> None:
         await open_history(cockpit, "c")
         assert isinstance(cockpit.app.screen, HistoryScreen)
         await cockpit.press("down", "down", "space", "c")
-        await until(cockpit, lambda: "against" in cockpit.text())
+        await until(cockpit, lambda: "compared with" in cockpit.text())
         assert isinstance(cockpit.app.screen, CompareScreen)
         text = cockpit.text()
         assert text.index("before") < text.index(SHORT)

@@ -36,7 +36,7 @@ async def test_without_a_log_there_is_no_history(world: Any) -> None:
 async def test_the_list_is_filtered_as_it_is_typed(world: Any, kept: Any) -> None:
     """Letters go only into the filter; escape clears it."""
     async with world.cockpit() as cockpit:
-        await open_history(cockpit, "slash", *"peer:db-02 pass")
+        await open_history(cockpit, "slash", *"peer:db-02 label:e")
         assert run_ids(cockpit) == [CHANGED, FIRST]
         assert "2 of 4 saved runs" in cockpit.text()
         await cockpit.press("enter", "escape")
@@ -54,12 +54,14 @@ async def test_marked_runs_are_exported_in_one_file(world: Any, kept: Any, tmp_p
 
 
 async def test_the_palette_has_the_actions_of_the_screen(world: Any, kept: Any) -> None:
-    """Each by its name."""
+    """Each by its name, with its keys."""
     async with world.cockpit() as cockpit:
         await open_history(cockpit)
         titles = {command.title for command in cockpit.app.get_system_commands(cockpit.app.screen)}
-        assert {action.title for action in actions_of(ScreenKind.HISTORY)} <= titles
-        assert "Start or stop the run" not in titles
+        actions = actions_of(ScreenKind.HISTORY)
+        assert {f"{action.title}  ({action.key_names})" for action in actions} <= titles
+        assert "Delete runs  (x del)" in titles
+        assert not any(title.startswith("Start or stop a test") for title in titles)
 
 
 OLDEST, SECOND, THIRD, NEWEST = (

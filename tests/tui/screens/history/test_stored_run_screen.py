@@ -11,14 +11,14 @@ from ...stored_runs import open_history, until
 async def test_enter_opens_the_run(world: Any, kept: Any) -> None:
     """Its plot, its summary and its verdict's words, as they were then; its note can be written there, too."""
     async with world.cockpit((120, 40)) as cockpit:
-        await open_history(cockpit, "down", "enter")
-        await until(cockpit, lambda: "reading" not in cockpit.line(1))
+        await open_history(cockpit, "down", "down", "down", "enter")
+        await until(cockpit, lambda: "loading" not in cockpit.line(1))
         assert isinstance(cockpit.app.screen, StoredRunScreen)
         text = " ".join(cockpit.text().split())
         for word in (
-            "db-02:6000",
-            "gbe-fd-1500 2026-11-20 07:00 UTC",
-            "940.0",
+            "db-02",
+            "10gbe-fd-1500 2026-11-18 09:12 UTC",
+            "9 379",
             "5 sessions",
             "PASS",
             "AIX table 1",
