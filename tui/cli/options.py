@@ -422,4 +422,7 @@ class OutputOptions:
         "--csv",
         metavar="FILE",
     )
+    why: bool = option(
+        OUTPUT, bool, "Look for the bottleneck without a preset, too.", "--why", default=False, metavar=""
+    )
     as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")

@@ -32,7 +32,8 @@ from .signals import RunStopper, handle_signals, interruption
 class TestJob:
     """A test and its outputs, with checked options.
 
-    With a catalog as preset, the one that fits the link is chosen once the far end is known.
+    With a catalog as preset, the one that fits the link is chosen once the far end is known. `why` asks for the
+    diagnosis of a run without an expected rate, too.
     """
 
     plan: Plan
@@ -44,6 +45,7 @@ class TestJob:
     variant: Variant = DEFAULT_VARIANT
     label: str | None = None
     target_ci_percent: float | None = None
+    why: bool = False
 
     def __post_init__(self) -> None:
         """Raise PlanError for link options that do not go with the preset."""
@@ -106,6 +108,7 @@ async def _run_session(test: TestJob, log: RunLog | None, printed: list[str]) ->
                     variant=choice.variant,
                     label=test.label,
                     target_ci_percent=test.target_ci_percent,
+                    diagnose_without_target=test.why,
                 ) as session:
                     stopper.run = session
                     await _show(session, live, printed, as_json=test.as_json)

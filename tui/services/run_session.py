@@ -71,6 +71,7 @@ async def open_run_session(
     label: str | None = None,
     group: str | None = None,
     target_ci_percent: float | None = None,
+    diagnose_without_target: bool = False,
 ) -> AsyncGenerator["RunSession"]:
     """Start a run, and its far end if the peer is `loopback` or `ssh://…`; the block ends both.
 
@@ -89,6 +90,7 @@ async def open_run_session(
         label: The user's name for the run.
         group: The name of the series of runs that this one belongs to.
         target_ci_percent: End the run as soon as the confidence interval of its mean is this narrow.
+        diagnose_without_target: Diagnose the run even if it has no expected rate.
 
     Raises:
         PlanError: The CSV file cannot be written; nothing was connected.
@@ -121,6 +123,7 @@ async def open_run_session(
                 None if preset is None else link_evidence(preset, variant),
                 pass_percent=pass_percent,
                 ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(plan, ceiling),
+                without_target=diagnose_without_target,
             ),
         )
         try:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.host_info import lacks_offloads
-from ....engine.model.plan import MIB
+from ....engine.model.plan import MIB, End
 from ...number_text import format_milliseconds, format_quantity, group_digits
 from .. import remedies
 from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, FlowView, end_name
@@ -147,7 +147,7 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
     others = _other_processes(view, end)
     if load is not None and load.busy >= _FULL and not is_worker_full and others >= _MIN_OTHERS:
         text = f"{core} is saturated by other processes."
-        remedy = f"{remedies.show_processes(end)}; end them, or avoid them with {_cores_option(end)}"
+        remedy = f"{remedies.show_processes(end)}; end them, or choose other cores: linkgauge … {_cores_option(end)}"
     elif not evidence.workload.is_bulk and evidence.is_same_host:
         text = f"CPU core {number} is saturated: both ends of the transactions share it."
         has_idle_core = evidence.sessions < len(end.cores)
@@ -190,7 +190,7 @@ def find_ssh_limit(view: FlowView) -> Iterator[Finding]:
 
 
 def _cores_option(end: EndEvidence) -> str:
-    return "--cores" if end.end == "near" else "--far-cores"
+    return "--cores N" if end.end is End.NEAR else "--far-cores N"
 
 
 def _use_more_cores(view: FlowView, end: EndEvidence) -> str:

@@ -82,5 +82,6 @@ def _test(
             variant=variant,
             label=validate_label(output.label),
             target_ci_percent=test_options.target_ci_percent(),
+            why=output.why,
         )
     )
