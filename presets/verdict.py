@@ -19,7 +19,6 @@ DEFAULT_PASS_PERCENT: Final = 95.0
 FAIL_PERCENT: Final = 50.0
 # Above this share of the expected rate, the preset is probably that of another link.
 _DOUBT_PERCENT: Final = 110.0
-_NO_VERDICT: Final = "NO VERDICT"
 WRONG_PRESET_HINT: Final = "choose another preset, or auto"
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
@@ -38,6 +37,16 @@ class Verdict:
     percent: float | None = None
     periods: tuple["Verdict", ...] = ()
 
+    @property
+    def label(self) -> str:
+        """The word for people: `PASS`, `NO VERDICT`."""
+        return "NO VERDICT" if self.word == "none" else self.word.upper()
+
+    @property
+    def explanation(self) -> str:
+        """The text without its label."""
+        return self.text.removeprefix(f"{self.label}: ")
+
 
 def check_pass_percent(percent: float) -> float:
     """Return the pass mark; raise PlanError if no rate can be compared with it."""
@@ -55,27 +64,27 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
     """
     check_pass_percent(pass_percent)
     if not summary.end.reason.is_regular:
-        text = f"{_NO_VERDICT}: the run did not finish: {summary.end.detail.rstrip('.')}. {_measured_text(summary)}"
+        text = f"NO VERDICT: the run did not finish: {summary.end.detail.rstrip('.')}. {_measured_text(summary)}"
         return Verdict("none", text)
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived.")
     periods = tuple(judge_period(period, pass_percent) for period in summary.periods)
     measured = [period for period in summary.periods if period.measured.total is not None]
     if len({period.settings for period in measured}) > 1:
-        text = f"{_NO_VERDICT}: the settings changed during the run, so each period has its own verdict."
+        text = "NO VERDICT: the settings changed during the run, so each period has its own verdict."
         return Verdict("none", f"{text} {_measured_text(summary)}", periods=periods)
     verdict = _judge_rates(summary.measured, summary.expectation, pass_percent)
     if verdict is None:
-        verdict = Verdict("none", f"{_NO_VERDICT}: no target rate. {_measured_text(summary)}")
+        verdict = Verdict("none", f"NO VERDICT: no target rate. {_measured_text(summary)}")
     return replace(verdict, periods=periods) if len(periods) > 1 else verdict
 
 
 def judge_period(period: Period, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
     """Judge one period of a run as a run of its own."""
     if period.measured.total is None:
-        return Verdict("none", f"{_NO_VERDICT}: nothing was measured after the warm-up.")
+        return Verdict("none", "NO VERDICT: nothing was measured after the warm-up.")
     return _judge_rates(period.measured, period.expectation, pass_percent) or Verdict(
-        "none", f"{_NO_VERDICT}: no target rate."
+        "none", "NO VERDICT: no target rate."
     )
 
 
@@ -91,8 +100,7 @@ def _judge_rates(
     if not verdicts:
         return None
     worst = min(verdicts, key=lambda verdict: _BADNESS.index(verdict.word))
-    label = _NO_VERDICT if worst.word == "none" else worst.word.upper()
-    return replace(worst, text=f"{label}: {' '.join(verdict.text for verdict in verdicts)}")
+    return replace(worst, text=f"{worst.label}: {' '.join(verdict.text for verdict in verdicts)}")
 
 
 def _judge_direction(

@@ -90,7 +90,7 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
     verdict = judge(summary)
     stored_word = VERDICT_WORDS.get(row.verdict or "", verdict.word)
     if stored_word != verdict.word:
-        verdict = Verdict(stored_word, f"{stored_word.upper()}: by the pass mark of that time.")
+        verdict = Verdict(stored_word, "by the pass mark of that run.")
     document = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
     document = {**document, "label": row.label, "note": row.note, "group": row.group}
     findings = read_findings(document.get("why"))

@@ -114,7 +114,7 @@ def headline(summary: Summary, verdict: Verdict) -> Headline:
 
 def verdict_sentence(verdict: Verdict) -> str:
     """Return the verdict's text without its leading word, which is printed separately."""
-    return numbers.sanitize(verdict.text.removeprefix(f"{verdict.word.upper()}: "))
+    return numbers.sanitize(verdict.explanation)
 
 
 def plan_text(summary: Summary) -> str:

@@ -147,7 +147,9 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
     others = _other_processes(view, end)
     if load is not None and load.busy >= _FULL and not is_worker_full and others >= _MIN_OTHERS:
         text = f"{core} is saturated by other processes."
-        remedy = f"{remedies.show_processes(end)}; end them, or choose other cores: linkgauge … {_cores_option(end)}"
+        remedy = (
+            f"{remedies.show_processes(end)}; end them, or choose other cores: linkgauge … {_cores_option(end)}"
+        )
     elif not evidence.workload.is_bulk and evidence.is_same_host:
         text = f"CPU core {number} is saturated: both ends of the transactions share it."
         has_idle_core = evidence.sessions < len(end.cores)

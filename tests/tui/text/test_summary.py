@@ -89,7 +89,7 @@ def test_unknown_values_of_tcp_are_left_out() -> None:
 
 def test_a_run_that_broke_off_has_the_reason_in_place_of_its_verdict() -> None:
     """Only a regular end has a verdict."""
-    lost = rows.headline(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone")), Verdict("none", "NONE: gone"))
+    lost = rows.headline(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone")), Verdict("none", "NO VERDICT: gone"))
     assert (lost.mark, lost.text, lost.is_regular) == ("✗ FAR END LOST", "gone", False)
     passed = rows.headline(summary(RATE), Verdict("pass", "PASS: all is well"))
     assert (passed.mark, passed.is_regular) == ("✓ PASS", True)
