@@ -41,9 +41,6 @@ async def test_requests_of_any_size_are_answered_in_any_number(
     assert total.transactions
 
 
-Recorder = Callable[..., Any]
-
-
 @pytest.mark.parametrize("mode", list(Mode))
 async def test_a_fetch_moves_payload_in_each_mode(far_end: Peer, record: Recorder, mode: Mode) -> None:
     """Copy, sendfile and discard carry the same answers."""
