@@ -33,6 +33,15 @@ The first six end a command with status 2 (the command line is wrong), the other
 
 import difflib
 from collections.abc import Sequence
+from enum import Enum
+
+
+def make_printable(text: str) -> str:
+    """Return text from elsewhere without control characters, so that it cannot drive a terminal.
+
+    A no-break space, which groups digits, is harmless.
+    """
+    return "".join(c if c.isprintable() or c == "\u00a0" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 class LinkgaugeError(Exception):
@@ -50,10 +59,15 @@ class PlanError(LinkgaugeError):
     """A plan that cannot be run: names the field, its value, and what is allowed."""
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
-        super().__init__(f"{field}: {value} is not possible; {allowed}")
         self.field = field
-        self.value = value
+        self.value = make_printable(str(value))
         self.allowed = allowed
+        super().__init__(f"{field} {self.problem}")
+
+    @property
+    def problem(self) -> str:
+        """The text without the field, for a dialog that shows its name."""
+        return f"{self.value} is invalid; {self.allowed}".lstrip()
 
 
 class InvalidLimitError(LinkgaugeError):
@@ -82,7 +96,8 @@ class DecodeError(LinkgaugeError):
     """A JSON value of the wrong type or out of range: names the place, the expectation and the value."""
 
     def __init__(self, where: str, expected: str, value: object) -> None:
-        super().__init__(f"{where or 'value'}: expected {expected}, got {repr(value)[:60]}")
+        shown = value.value if isinstance(value, Enum) else value
+        super().__init__(f"{where or 'value'}: expected {expected}, got {repr(shown)[:60]}")
         self.where = where
 
 

@@ -134,40 +134,41 @@ class WarningText(StrEnum):
     """Cautions about the figures of a running test."""
 
     WINDOW_REDUCED = (
-        "window: the {end} end's kernel grants {granted} of {requested} bytes as {buffer} buffer; "
-        "on Linux raise the limit there: sysctl -w {limit}={requested}"
+        "window: the {end} kernel grants {granted} of the requested {requested} as {buffer} buffer; "
+        "on Linux raise its limit there: sysctl -w {limit}={value}"
     )
     MSS_REDUCED = (
-        "MSS: the {end} end sends segments of {mss} bytes where the MTU ({mtus}) allows {allowed}; "
-        "look for a tunnel, a route with an MTU of its own, or a firewall that clamps the MSS on the way"
+        "MSS: the {end} host sends segments of {mss} bytes, but the MTU ({mtus}) allows {allowed}; "
+        "look for a tunnel, a route with its own MTU, or a firewall on the path that clamps the MSS"
     )
     MTU_MISMATCH = (
         "MTU: {near} has {near_mtu}, {far} has {far_mtu}; "
-        "without a router between them, the larger packets of one are lost at the other: set both alike"
+        "without a router between them, large packets get lost: set both to the same MTU"
     )
     DUPLEX_MISMATCH = (
         "duplex: {near} is {near_duplex}, {far} is {far_duplex}; "
-        "on one cable that loses packets under load: let both negotiate, or set both alike"
+        "on one cable this loses packets under load: let both negotiate, or set both to the same duplex"
     )
-    OFFLOADS_OFF = "offloads: {states}; what is off costs processor time for each packet: {commands}"
+    OFFLOADS_OFF = "offloads: {states}; without them each packet costs more CPU time: {commands}"
     DATA_THROUGH_SSH = (
-        "through ssh: ssh carries the payload in its own connection, encrypted; this is what ssh lets through and "
-        "not what the link carries, and windows, RTT, segments and retransmits are those of connections within the "
-        "hosts"
+        "through ssh: ssh encrypts the payload and carries it in its own connection, so this is the throughput of "
+        "ssh, not of the link; windows, RTT, segments and retransmits are those of connections inside the hosts"
     )
     RATE_UNSETTLED = (
-        "the rate had not settled {seconds:g} s after the settings came; what follows is measured all the same"
+        "the rate was not steady {seconds:g} s after the settings came into force; the measurement started anyway"
     )
-    FAR_SILENT = "the far end has said nothing for {seconds} s, and payload still moves; its samples may come late"
-    PAYLOAD_STALLED = "no payload has moved for {seconds} s, and the far end still answers"
-    PROBE_LOST = "the probe was lost: {reason}; latency under load is that of the time before"
-    END_UNCONFIRMED = "the far end did not confirm the end of the run; its last samples may be missing"
+    FAR_SILENT = (
+        "the remote host has sent no message for {seconds} s, but payload still moves; its samples may be late"
+    )
+    PAYLOAD_STALLED = "no payload has moved for {seconds} s, but the remote host still answers"
+    PROBE_LOST = "the latency probe was lost: {reason}; latency under load is known up to here only"
+    END_UNCONFIRMED = "the remote host did not confirm the end of the test; its last samples may be missing"
     CLOCKS_DIFFER = (
-        "clocks: the far end's counted {far} of a run that took {near} here; "
-        "what the far end received is a rate by its own clock"
+        "clocks: the test took {near} by the local clock and {far} by the remote one; "
+        "rates received by the remote host are by its own clock"
     )
     BYTES_IMPLAUSIBLE = (
-        "bytes: the far end says that it received {received}, and its kernel acknowledged {acknowledged}; "
+        "bytes: the remote host reports {received} received, but its kernel acknowledged {acknowledged}; "
         "its figures cannot be right"
     )
 
@@ -175,20 +176,20 @@ class WarningText(StrEnum):
 class EndText(StrEnum):
     """Details of the end of a run: the text of `RunEnd.detail`."""
 
-    DURATION_UP = "its duration is up"
-    STOPPED_HERE = "stopped at the near end"
-    RUN_CLOSED = "the run was closed"
-    RUN_ABANDONED = "the run was abandoned"
-    LOG_CUT_OFF = "the run was cut off before it told why"
+    DURATION_UP = "finished"
+    STOPPED_HERE = "stopped by the user"
+    RUN_CLOSED = "the test was closed"
+    RUN_ABANDONED = "the test was abandoned"
+    LOG_CUT_OFF = "interrupted before its reason was recorded"
     SESSION_LOST = "session {session} {direction} was lost: {reason}"
-    NEAR_WORKER_LOST = "at the near end {reason}"
-    FAR_WORKER_LOST = "at the far end {reason}"
-    FAR_GONE = "the far end is gone: {error}"
-    FAR_SILENT = "the far end has been silent for {seconds:.0f} s"
-    FAR_NOT_UNDERSTOOD = "the far end cannot be understood: {error}"
-    FAR_SHUTDOWN = "the far end is shutting down"
-    NEAR_GONE = "the near end is gone: {error}"
-    NEAR_SILENT = "the near end has been silent for {seconds:.0f} s"
-    NEAR_NOT_READING = "the near end does not read its samples"
-    START_OVERDUE = "the near end did not start the run in time"
-    STOP_OVERDUE = "the near end did not stop when the run's duration was up"
+    NEAR_WORKER_LOST = "local: {reason}"
+    FAR_WORKER_LOST = "remote: {reason}"
+    FAR_GONE = "the connection to the remote host was lost: {error}"
+    FAR_SILENT = "the remote host has not answered for {seconds:.0f} s"
+    FAR_NOT_UNDERSTOOD = "the remote host broke the protocol: {error}"
+    FAR_SHUTDOWN = "the remote endpoint is shutting down"
+    NEAR_GONE = "the connection to the client was lost: {error}"
+    NEAR_SILENT = "the client has not answered for {seconds:.0f} s"
+    NEAR_NOT_READING = "the client does not read its samples"
+    START_OVERDUE = "the client did not start the test in time"
+    STOP_OVERDUE = "the client did not stop the test at the end of its duration"

@@ -27,7 +27,7 @@ def truncate_label(text: str | None) -> str | None:
 def _validate(text: str | None, field: str, limit: int) -> str | None:
     words = _one_line(text or "")
     if len(words) > limit:
-        raise PlanError(field, f"{len(words)} characters", f"give at most {limit}")
+        raise PlanError(field, f"of {len(words)} characters", f"give at most {limit}")
     return words or None
 
 

@@ -12,13 +12,14 @@ from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal, Self, cast
 
-from .errors import InvalidLimitError
+from .errors import InvalidLimitError, make_printable
 from .peer import parse_ip_address
 from .plan import MAX_SESSIONS
 
 Network = IPv4Network | IPv6Network
 LimitUnit = Literal["", "s", "bytes", "bit/s", "per second", "networks"]
 
+_TOML_LINE: Final = re.compile(r"line (\d+)")
 _WHOLE: Final = re.compile(r"\d{1,15}", re.ASCII)
 _SCALED: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([kmgt]?)(?:b(?:it)?(?:/s|ps)?)?", re.ASCII | re.IGNORECASE)
 _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -46,21 +47,23 @@ def _networks(about: str) -> Any:
 class Limits:
     """Everything that an endpoint limits."""
 
-    clients: int = _limit(64, "", 1, 4_096, "near ends that are connected at once")
+    clients: int = _limit(64, "", 1, 4_096, "clients that are connected at once")
     clients_per_address: int = _limit(16, "", 1, 4_096, "of these, from one address")
-    pending: int = _limit(512, "", 16, 65_536, "connections that have not said yet what they are; older ones go")
-    sessions: int = _limit(MAX_SESSIONS, "", 1, MAX_SESSIONS, "sessions of a run in each direction")
-    duration_s: int = _limit(14_400, "s", 1, 86_400, "how long a run may last; one without an end is ended then")
-    rate_bit_s: int = _limit(
-        400 * 10**9, "bit/s", 10**6, 10**15, "no new run while all that go on carry more than this together"
+    pending: int = _limit(
+        512, "", 16, 65_536, "connections that have not identified themselves; the oldest are closed"
     )
-    handshake_s: int = _limit(5, "s", 1, 60, "until a connection has said who it is, and proved the key")
-    idle_s: int = _limit(60, "s", 1, 3_600, "until a client that was let in asks for a run")
-    message_bytes: int = _limit(16_384, "bytes", 4_096, 16_384, "the longest message of a client")
-    messages_s: int = _limit(100, "per second", 10, 10_000, "messages of a client, and twice as many at once")
-    drain_s: int = _limit(30, "s", 0, 3_600, "how long runs may go on once the endpoint is told to end")
-    allow: tuple[str, ...] = _networks("only addresses in these networks are served; none stands for all")
-    deny: tuple[str, ...] = _networks("addresses in these networks are not served, whatever is allowed")
+    sessions: int = _limit(MAX_SESSIONS, "", 1, MAX_SESSIONS, "sessions of a run in each direction")
+    duration_s: int = _limit(14_400, "s", 1, 86_400, "longest run; a run without an end stops then")
+    rate_bit_s: int = _limit(
+        400 * 10**9, "bit/s", 10**6, 10**15, "no new run while the current runs together carry more than this"
+    )
+    handshake_s: int = _limit(5, "s", 1, 60, "time for a new connection to identify itself and to prove the key")
+    idle_s: int = _limit(60, "s", 1, 3_600, "time for a connected client to start a run")
+    message_bytes: int = _limit(16_384, "bytes", 4_096, 16_384, "longest message of a client")
+    messages_s: int = _limit(100, "per second", 10, 10_000, "messages of a client; bursts may be twice as large")
+    drain_s: int = _limit(30, "s", 0, 3_600, "time for running tests to finish when the endpoint stops")
+    allow: tuple[str, ...] = _networks("serve only addresses in these networks; none means all")
+    deny: tuple[str, ...] = _networks("never serve addresses in these networks, even if allowed")
 
     def __post_init__(self) -> None:
         """Refuse a value that a limit cannot have."""
@@ -70,7 +73,7 @@ class Limits:
                 for text in value:
                     parse_network(name, text)
             elif not rule.low <= value <= rule.high:
-                raise InvalidLimitError(f"limit {name}: {value} is not possible; give {rule.low} to {rule.high}")
+                raise InvalidLimitError(f"limit {name}={value}: give {rule.low} to {rule.high}")
 
     def with_changes(self, changes: Mapping[str, object]) -> Self:
         """Return these limits with changes by name, as read from a file or typed."""
@@ -101,7 +104,11 @@ class Limits:
         try:
             return cls().with_changes(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
-            raise InvalidLimitError(f"it is not TOML: {error}") from error
+            line = _TOML_LINE.search(str(error))
+            number = line[1] if line else text.rstrip().count("\n") + 1
+            raise InvalidLimitError(
+                f"line {number} is not TOML: write NAME = VALUE, such as clients = 8"
+            ) from error
 
 
 def limit_rules() -> dict[str, LimitRule]:
@@ -115,7 +122,7 @@ def parse_network(name: str, text: str) -> Network:
         return ip_network(text, strict=False)
     except ValueError as error:
         raise InvalidLimitError(
-            f"limit {name}: {text[:60]!r} is no network; give 192.0.2.0/24 or 2001:db8::/32"
+            f"limit {name}={make_printable(text[:60])}: give networks such as 192.0.2.0/24 or 2001:db8::/32"
         ) from error
 
 
@@ -133,22 +140,25 @@ def _network(text: str) -> Network:
 def _read(name: str, value: object) -> int | tuple[str, ...]:
     rule = limit_rules().get(name)
     if rule is None:
-        raise InvalidLimitError(f"there is no limit {name[:40]!r}; there are {', '.join(limit_rules())}")
+        raise InvalidLimitError(
+            f"limit {make_printable(name[:40])}: unknown; give one of {', '.join(limit_rules())}"
+        )
     if rule.unit == "networks":
         return _read_networks(name, value)
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if isinstance(value, str):
         number = _read_number(value, rule.unit)
     if number is None:
-        example = " such as 10G" if rule.unit == "bit/s" else ""
-        raise InvalidLimitError(f"limit {name}: {str(value)[:40]!r} is no number{example}")
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        example = " such as 10G" if rule.unit == "bit/s" else f" from {rule.low} to {rule.high}"
+        raise InvalidLimitError(f"limit {name}={make_printable(shown[:40])}: give a number{example}")
     return number
 
 
 def _read_networks(name: str, value: object) -> tuple[str, ...]:
     texts = value.split(",") if isinstance(value, str) else value
     if not isinstance(texts, list | tuple):
-        raise InvalidLimitError(f"limit {name}: give a list of networks such as 192.0.2.0/24")
+        raise InvalidLimitError(f"limit {name}: give networks such as 192.0.2.0/24")
     items = [str(text).strip() for text in cast("list[object]", texts)]
     return tuple(str(parse_network(name, text)) for text in items if text)
 

@@ -35,9 +35,9 @@ MAX_CORES: Final = 1_024
 MAX_REQUEST_BYTES: Final = 16 * MIB
 MAX_RESPONSE_BYTES: Final = 1 << 30
 MAX_BURST: Final = 1_024
-MIN_RATE_BIT_S: Final = 10_000
+MIN_RATE_BIT_S: Final = 1_000
 MAX_RATE_BIT_S: Final = 10**13
-MAX_BYTES_LIMIT: Final = 10**18
+MAX_BYTES_LIMIT: Final = 900 << 50
 MAX_PORT: Final = 65_535
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
 
@@ -97,6 +97,11 @@ class End(StrEnum):
     FAR = "far"
 
     @property
+    def label(self) -> str:
+        """The word for a person."""
+        return "local" if self is End.NEAR else "remote"
+
+    @property
     def other(self) -> "End":
         """The opposite end."""
         return End.FAR if self is End.NEAR else End.NEAR
@@ -131,10 +136,10 @@ class Settings:
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
         if not 1 <= self.sessions <= MAX_SESSIONS:
-            raise PlanError("sessions", self.sessions, f"a run has 1 to {MAX_SESSIONS}")
+            raise PlanError("sessions", self.sessions, f"give 1 to {MAX_SESSIONS}")
         window = self.window_bytes
         if window is not None and not MIN_WINDOW_BYTES <= window <= MAX_WINDOW_BYTES:
-            raise PlanError("window", f"{window} bytes", "give auto, or 2K to 1G")
+            raise PlanError("window", format_size(window), "give auto, or 2K to 1G")
 
     @property
     def connections(self) -> int:
@@ -179,12 +184,14 @@ class SocketOptions:
         if name is not None and not _CONGESTION_NAME.fullmatch(name):
             raise PlanError("congestion control", repr(name), "give a name such as cubic, reno or bbr (tcp(7))")
         if self.mss_bytes is not None and not MIN_MSS_BYTES <= self.mss_bytes <= MAX_MSS_BYTES:
-            raise PlanError("MSS", f"{self.mss_bytes} bytes", f"give {MIN_MSS_BYTES} to {MAX_MSS_BYTES}")
+            raise PlanError("MSS", self.mss_bytes, f"give {MIN_MSS_BYTES} to {MAX_MSS_BYTES} bytes")
         if self.dscp is not None and not 0 <= self.dscp <= 63:
             raise PlanError("DSCP", self.dscp, "give 0 to 63 (RFC 2474)")
         for name, text in (("source", self.source), ("device", self.device)):
             if text is not None and not (0 < len(text) <= 64 and text.isprintable() and " " not in text):
-                raise PlanError(name, repr(text), "give an address, or an interface's name")
+                raise PlanError(
+                    name, repr(text), f"give the {'address' if name == 'source' else 'name'} of an interface"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,22 +234,21 @@ class Plan:
         """Raise PlanError for a value out of range."""
         duration = self.duration_ns
         if duration is not None and not MIN_DURATION_NS <= duration <= MAX_DURATION_NS:
-            raise PlanError("duration", f"{duration / SECOND_NS:g} s", "a run lasts 0.5 s to 86400 s")
+            raise PlanError("duration", f"{duration / SECOND_NS:g}", "give 0.5 to 86400 seconds")
         if not MIN_INTERVAL_NS <= self.interval_ns <= MAX_INTERVAL_NS:
-            raise PlanError("interval", f"{self.interval_ns / SECOND_NS:g} s", "give 0.05 s to 10 s")
+            raise PlanError("interval", f"{self.interval_ns / SECOND_NS:g}", "give 0.05 to 10 seconds")
         if self.warmup_ns is not None and not 0 <= self.warmup_ns <= (duration or MAX_DURATION_NS) * 0.9:
-            raise PlanError(
-                "warm-up", f"{self.warmup_ns / SECOND_NS:g} s", "give 0 s to 90 % of the run's duration"
-            )
+            raise PlanError("warm-up", f"{self.warmup_ns / SECOND_NS:g}", "give at most 90 % of --seconds")
         if self.warmup_auto and self.warmup_ns is not None:
-            raise PlanError("warm-up", f"auto and {self.warmup_ns / SECOND_NS:g} s", "give one of them")
+            raise PlanError("warm-up", f"auto and {self.warmup_ns / SECOND_NS:g}", "give one of them")
         if not MIN_BLOCK_BYTES <= self.block_bytes <= MAX_BLOCK_BYTES:
-            raise PlanError("block size", f"{self.block_bytes} bytes", "give 64 bytes to 16M")
+            raise PlanError("block size", format_size(self.block_bytes), "give 64 to 16M")
         if self.workers is not None and not 1 <= self.workers <= MAX_WORKERS:
             raise PlanError("workers", self.workers, f"give 1 to {MAX_WORKERS}")
-        for core in (*(self.near_cores or ()), *(self.far_cores or ())):
-            if not 0 <= core < MAX_CORES:
-                raise PlanError("core", core, f"give 0 to {MAX_CORES - 1}")
+        for name, cores in (("cores", self.near_cores), ("far cores", self.far_cores)):
+            for core in cores or ():
+                if not 0 <= core < MAX_CORES:
+                    raise PlanError(name, core, f"give 0 to {MAX_CORES - 1}")
         self._check_transactions()
         self._check_limits()
 
@@ -256,35 +262,43 @@ class Plan:
                 continue
             if not workload.is_transactional:
                 raise PlanError(
-                    name, f"{size} bytes", f"a stream asks nothing: choose {_names_of('is_transactional')}"
+                    name,
+                    format_size(size),
+                    f"a stream has no {name}; give --workload {_names_of('is_transactional')}",
                 )
             if not lowest <= size <= most:
-                raise PlanError(name, f"{size} bytes", f"give {lowest} bytes to {most // MIB}M")
+                raise PlanError(name, format_size(size), f"give {lowest} to {format_size(most)}")
         if not 1 <= self.burst <= MAX_BURST:
-            raise PlanError("burst", self.burst, f"give 1 to {MAX_BURST} requests in flight")
+            raise PlanError("burst", self.burst, f"give 1 to {MAX_BURST}")
         if self.probe and workload.is_transactional:
-            raise PlanError("probe", workload, "it goes beside a stream; transactions tell their own latency")
+            raise PlanError(
+                "probe", f"with {workload}", "only a stream has a probe; transactions measure latency anyway"
+            )
         if self.burst > 1 and not workload.allows_burst:
             allowed = _names_of("allows_burst")
-            raise PlanError("burst", self.burst, f"only {allowed} has more than one request in flight")
+            raise PlanError("burst", self.burst, f"only {allowed} has several requests in flight; give 1")
         if self.burst * self.transaction_sizes[0] > MAX_REQUEST_BYTES:
-            raise PlanError("burst", self.burst, "all requests in flight together are at most 16M")
+            raise PlanError(
+                "burst",
+                self.burst,
+                "all requests in flight together have at most 16M; give fewer, or a smaller --request",
+            )
 
     def _check_limits(self) -> None:
         rate, limit, port = self.rate_bit_s, self.bytes_limit, self.client_port
         if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
-            raise PlanError("rate", f"{rate} bit/s", "give 10k to 10T")
+            raise PlanError("rate", rate, "give 1K to 10T bits a second")
         if rate is not None and not self.workload.is_bulk:
-            raise PlanError("rate", f"{rate} bit/s", f"{self.workload} is not paced: choose {_names_of('is_bulk')}")
+            raise PlanError("rate", f"with {self.workload}", f"give --workload {_names_of('is_bulk')}")
         if limit is not None and not 1 <= limit <= MAX_BYTES_LIMIT:
-            raise PlanError("bytes", limit, "give 1 byte to 1000000T")
+            raise PlanError("bytes", limit, "give 1 byte to 900P")
         if port is None:
             return
         if not 1 <= port <= MAX_PORT + 1 - self.settings.connections:
             raise PlanError("client port", port, f"give 1 to {MAX_PORT + 1 - self.settings.connections}")
         if self.workload.opens_connections:
             raise PlanError(
-                "client port", port, f"{self.workload} opens connections of its own: choose another workload"
+                "client port", port, f"{self.workload} opens a connection for each request; give another --workload"
             )
 
     @property
@@ -308,6 +322,14 @@ class Plan:
         if self.bytes_limit is not None:  # its transfer may be over in less than any warm-up
             return 0
         return SECOND_NS if self.duration_ns is None else min(SECOND_NS, self.duration_ns // 5)
+
+
+def format_size(size_bytes: int) -> str:
+    """Return a size as a person types it: `64K`, `1M`, `1500`."""
+    for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if size_bytes >= factor and not size_bytes % factor:
+            return f"{size_bytes // factor}{unit}"
+    return str(size_bytes)
 
 
 def _names_of(trait: Literal["is_transactional", "is_bulk", "allows_burst"]) -> str:

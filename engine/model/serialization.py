@@ -14,7 +14,7 @@ from functools import cache
 from sys import float_info
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from .errors import DecodeError
+from .errors import DecodeError, make_printable
 from .workload import Workload, workload_named
 
 T = TypeVar("T")
@@ -204,11 +204,3 @@ def _read_text(value: Any, where: str) -> str:
     if not isinstance(value, str) or len(value) > _MAX_TEXT:
         raise DecodeError(where, f"text of at most {_MAX_TEXT} characters", value)
     return make_printable(value)
-
-
-def make_printable(text: str) -> str:
-    """Return text from elsewhere without control characters, so that it cannot drive a terminal.
-
-    A no-break space, which groups digits, is harmless.
-    """
-    return "".join(c if c.isprintable() or c == "\u00a0" else "\N{REPLACEMENT CHARACTER}" for c in text)

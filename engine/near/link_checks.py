@@ -8,7 +8,7 @@ from typing import Final
 
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
-from ..model.plan import End, sender_of
+from ..model.plan import End, format_size, sender_of
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 
@@ -37,7 +37,12 @@ class WindowCheck:
         self._reported.add((socket_info.end, is_sender))
         buffer, limit = ("send", "net.core.wmem_max") if is_sender else ("receive", "net.core.rmem_max")
         return WarningText.WINDOW_REDUCED.format(
-            end=socket_info.end, granted=granted, requested=requested_bytes, buffer=buffer, limit=limit
+            end=socket_info.end.label,
+            granted=format_size(granted),
+            requested=format_size(requested_bytes),
+            value=requested_bytes,
+            buffer=buffer,
+            limit=limit,
         )
 
 
@@ -77,7 +82,7 @@ class LinkCheck:
             return None  # a segment is at most half a window: here the window is the limit
         self._has_reported_mss = True
         mtus = ", ".join(f"{_name(end, nic)} {nic.mtu_bytes}" for end, nic in nics)
-        return WarningText.MSS_REDUCED.format(end=socket_info.end, mss=mss, mtus=mtus, allowed=allowed)
+        return WarningText.MSS_REDUCED.format(end=socket_info.end.label, mss=mss, mtus=mtus, allowed=allowed)
 
 
 def _check_mtus(near: NicInfo, far: NicInfo) -> str | None:
@@ -109,10 +114,10 @@ def _check_offloads(nics: dict[End, NicInfo | None]) -> str | None:
     )
     # A name may come from the far end, and a person may paste the command into a shell.
     commands = " and ".join(
-        f"ethtool -K {quote(nic.name)} tso on gso on gro on at the {end} end" for end, nic in lacking
+        f"ethtool -K {quote(nic.name)} tso on gso on gro on ({end.label})" for end, nic in lacking
     )
     return WarningText.OFFLOADS_OFF.format(states=states, commands=commands)
 
 
 def _name(end: End, nic: NicInfo) -> str:
-    return f"{end} {nic.name}"
+    return f"{end.label} {nic.name}"

@@ -21,6 +21,8 @@ _LENGTH: Final = struct.Struct(">I")
 # A far end's report of 256 connections and 256 cores is about 110 kB; no message of a near end is near 16 KiB.
 MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 512 * 1024}
 
+PEER_NAMES: Final = {End.NEAR: "client", End.FAR: "remote host"}
+
 _COMPRESSED_MARK: Final = b"z"  # no JSON text begins with it
 _MIN_COMPRESSED_BYTES: Final = 96
 
@@ -63,7 +65,7 @@ def decode_body(body: bytes, sender: End) -> Message:
         value = json.loads(decompress(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=reject_duplicate_keys)
         return decode_tagged(MESSAGES_BY_SENDER[sender], value)
     except (LinkgaugeError, ValueError, RecursionError) as error:
-        raise RemoteProtocolError(f"the {sender} end sent a message that cannot be read: {error}") from error
+        raise RemoteProtocolError(f"a message of the {PEER_NAMES[sender]} cannot be read: {error}") from error
 
 
 class FrameReader:
@@ -113,9 +115,9 @@ def decompress(body: bytes, limit_bytes: int) -> bytes:
     try:
         whole = unpacker.decompress(body[len(_COMPRESSED_MARK) :], limit_bytes + 1)
     except zlib.error as error:
-        raise RemoteProtocolError(f"a message that cannot be unpacked: {error}") from error
+        raise RemoteProtocolError("a message cannot be unpacked") from error
     if len(whole) > limit_bytes:
-        raise RemoteProtocolError(f"a message of more than {limit_bytes} bytes once it is unpacked")
+        raise RemoteProtocolError(f"a message unpacks to more than {limit_bytes} bytes")
     if not unpacker.eof or unpacker.unused_data:
-        raise RemoteProtocolError("a message whose packed bytes are not whole")
+        raise RemoteProtocolError("a packed message is incomplete")
     return whole

@@ -49,10 +49,10 @@ class PeerValidator:
         if sample.elapsed_ns - sample.interval_ns < self._elapsed_ns:
             raise RemoteProtocolError("its clock went backwards")
         if sample.interval_ns < self._interval_ns // MIN_INTERVAL_DIVISOR:
-            raise RemoteProtocolError(f"a sample of {sample.interval_ns} ns is far shorter than was asked for")
+            raise RemoteProtocolError(f"a sample of {sample.interval_ns / 1e6:g} ms is far shorter than requested")
         if sample.elapsed_ns > now_ns + now_ns * _DRIFT_PERCENT // 100 + _AHEAD_NS:
             raise RemoteProtocolError(
-                f"its clock counts {_seconds(sample.elapsed_ns)} of a run that has lasted {_seconds(now_ns)} here"
+                f"its clock counts {_seconds(sample.elapsed_ns)} of a test that has lasted {_seconds(now_ns)} here"
             )
         if sample.index > sample.elapsed_ns * MIN_INTERVAL_DIVISOR // self._interval_ns + 1:
             raise RemoteProtocolError(f"a run of {_seconds(sample.elapsed_ns)} has no sample {sample.index}")
@@ -61,10 +61,10 @@ class PeerValidator:
         self._cpu_ns += sample.process_cpu_ns or 0
         if self._bytes > self._elapsed_ns * _MOST_BYTES_NS + _BUFFERS_BYTES:
             raise RemoteProtocolError(
-                f"it counts {self._bytes} bytes in {_seconds(self._elapsed_ns)}, more than any link carries"
+                f"it reports more bytes in {_seconds(self._elapsed_ns)} than any link carries"
             )
         if self._cpu_ns > self._elapsed_ns * _MOST_CORES:
-            raise RemoteProtocolError("it counts more processor time than any host has")
+            raise RemoteProtocolError("it reports more CPU time than any host has")
         self._count(sample)
 
     def note_settings_change(self) -> None:
@@ -75,13 +75,13 @@ class PeerValidator:
         """Count a session that was opened or closed. They fill the run log, so their number is limited."""
         self._news_left -= 1
         if self._news_left < 0:
-            raise RemoteProtocolError("it tells of more sessions than were asked for")
+            raise RemoteProtocolError("it reports more sessions than requested")
 
     def count_notice(self) -> None:
         """Count a text for a person; their number is limited."""
         self._notices_left -= 1
         if self._notices_left < 0:
-            raise RemoteProtocolError("it has more to say than a person would read")
+            raise RemoteProtocolError("it sends too many notices")
 
     def find_discrepancies(self, now_ns: int) -> list[str]:
         """Return warnings about a run that ended in order `now_ns` after its start, after its last sample."""
@@ -101,7 +101,7 @@ class PeerValidator:
             return None
         if received <= 2 * sent + _BUFFERS_BYTES // 16:
             return None
-        return WarningText.BYTES_IMPLAUSIBLE.format(received=received, acknowledged=sent)
+        return WarningText.BYTES_IMPLAUSIBLE.format(received=_gigabytes(received), acknowledged=_gigabytes(sent))
 
     def _count(self, sample: Sample) -> None:
         end = sample.end
@@ -112,3 +112,7 @@ class PeerValidator:
 
 def _seconds(ns: int) -> str:
     return f"{ns / SECOND_NS:.1f} s"
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB"

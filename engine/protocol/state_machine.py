@@ -22,7 +22,7 @@ from ..model.errors import (
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
 from ..model.serialization import make_printable
-from .framing import FrameReader, add_length_prefix, decode_body, encode_frame
+from .framing import PEER_NAMES, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
     Begun,
     Challenge,
@@ -251,6 +251,6 @@ class ControlStateMachine:
         state = TRANSITIONS[self.state].get((self.end.other, type(message)))
         if state is None:
             name = type(message).__name__
-            raise RemoteProtocolError(f"the {self.end.other} end said {name} in state {self.state}")
+            raise RemoteProtocolError(f"the {PEER_NAMES[self.end.other]} sent {name} in state {self.state}")
         self.state = state
         self._received.append(message)

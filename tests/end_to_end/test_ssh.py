@@ -96,7 +96,9 @@ def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, ss
     answer = linkgauge.finish(process)
     assert answer.status == 3
     said = " ".join((answer.out + answer.err).split())
-    assert f"the far end is gone: ssh {'ended' if act == 'kill ssh' else 'was stopped'}" in said
+    assert (
+        f"the connection to the remote host was lost: ssh {'ended' if act == 'kill ssh' else 'was stopped'}" in said
+    )
 
 
 def test_a_denied_login_shows_the_message_of_ssh(linkgauge: Any, sshd: Any) -> None:

@@ -80,4 +80,4 @@ def test_a_full_link_keeps_a_far_end_and_a_pulled_cable_ends_both_with_the_reaso
             process.kill()
             process.communicate()
     assert process.returncode == 3, err
-    assert "the far end has been silent" in " ".join((out + err).split())
+    assert "the remote host has not answered" in " ".join((out + err).split())

@@ -36,7 +36,7 @@ def test_a_full_packet_has_the_same_size_in_the_lab_and_in_the_wire_model(preset
 @pytest.mark.parametrize("preset_id", ["loopback", "lpar-1500", "zvm-hipersockets-1500"])
 def test_a_preset_without_a_line_is_refused_with_an_example(preset_id: str) -> None:
     """There is no rate to build."""
-    with pytest.raises(PlanError, match=rf"{preset_id} is not possible; .* such as 100mb-fd"):
+    with pytest.raises(PlanError, match=rf"{preset_id} is invalid; .* such as 100mb-fd"):
         plan_lab_link(PRESETS[preset_id])
 
 
@@ -68,7 +68,7 @@ def test_slow_links_take_single_packets_and_fast_ones_keep_their_offloads() -> N
 @pytest.mark.parametrize("faults", [Faults(delay_ms=1), Faults(loss_percent=1)], ids=["delay", "loss"])
 def test_delay_and_loss_are_refused_where_the_relay_could_not_keep_up(faults: Faults) -> None:
     """It would be the relay's rate that is measured."""
-    with pytest.raises(PlanError, match=r"1000 Mb/s is not possible; .* 200 Mb/s; take a slower preset"):
+    with pytest.raises(PlanError, match=r"1000 Mb/s is invalid; .* 200 Mb/s; take a slower preset"):
         plan_lab_link(PRESETS["gbe-fd-1500"], faults)
 
 
@@ -87,5 +87,5 @@ def test_delay_and_loss_are_refused_where_the_relay_could_not_keep_up(faults: Fa
 )
 def test_faults_that_no_link_can_have_are_refused(fault: str, value: float) -> None:
     """Before anything is built."""
-    with pytest.raises(PlanError, match="is not possible; give"):
+    with pytest.raises(PlanError, match="is invalid; give"):
         Faults(**{fault: value})

@@ -18,7 +18,7 @@ _OPTIONS: Final = {
     "bytes": "--bytes",
     "client port": "--cport",
     "congestion control": "--congestion",
-    "core": "--cores",
+    "far cores": "--far-cores",
     "CSV file": "--csv",
     "data port": "--data-port",
     "duration": "--seconds",
@@ -53,7 +53,7 @@ _REMEDIES: Final = {"int": "give a whole number", "float": "give a number", "boo
 def plan_error_text(error: PlanError) -> str:
     """Return the text of an error, which begins with the option of its field."""
     option = _OPTIONS.get(error.field, error.field)
-    return f"{option} {error.value} is invalid; {error.allowed}"
+    return f"{option} {error.problem}"
 
 
 def typer_error_text(error: TyperException) -> str:

@@ -388,7 +388,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
         for pid in reversed(frozen):
             os.kill(pid, signal.SIGCONT)
     end = events[-1].end
-    assert (end.reason, end.detail[:-3]) == (Reason.PEER_LOST, "the far end has been silent for ")
+    assert (end.reason, end.detail[:-3]) == (Reason.PEER_LOST, "the remote host has not answered for ")
     assert max(e.sample.index for e in events if isinstance(e, Sampled) and e.sample.end is End.FAR) >= 2
     assert (await query_host_info(far.peer)).cores
     assert far.close() == ""

@@ -59,9 +59,9 @@ def test_label_and_note_are_set_and_taken_away(log: RunLog) -> None:
 def test_overlong_text_is_refused_or_cut(log: RunLog) -> None:
     """A person is told; a run that begins is not kept from it."""
     assert validate_label("x" * MAX_LABEL_CHARACTERS) == "x" * MAX_LABEL_CHARACTERS
-    with pytest.raises(PlanError, match="label: 81 characters is not possible; give at most 80"):
+    with pytest.raises(PlanError, match="label of 81 characters is invalid; give at most 80"):
         log.set_label("r1", "x" * (MAX_LABEL_CHARACTERS + 1))
-    with pytest.raises(PlanError, match="note: 2001 characters"):
+    with pytest.raises(PlanError, match="note of 2001 characters"):
         validate_note("x" * (MAX_NOTE_CHARACTERS + 1))
     log.begin("r2", "p", "h", label="y" * 500)
     assert log.find("r2").label == "y" * MAX_LABEL_CHARACTERS

@@ -45,7 +45,7 @@ def test_a_duplex_run_is_both_single_directions() -> None:
 )
 def test_settings_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
     """The error knows its field."""
-    with pytest.raises(PlanError, match="is not possible") as caught:
+    with pytest.raises(PlanError, match="is invalid") as caught:
         Settings(**wrong)
     assert caught.value.field == field
 
@@ -64,13 +64,13 @@ def test_settings_that_no_run_can_have_are_refused(field: str, wrong: dict[str, 
         ("block size", {"block_bytes": 2**25}),
         ("workers", {"workers": 0}),
         ("workers", {"workers": 65}),
-        ("core", {"near_cores": (0, -1)}),
-        ("core", {"far_cores": (1024,)}),
+        ("cores", {"near_cores": (0, -1)}),
+        ("far cores", {"far_cores": (1024,)}),
     ],
 )
 def test_plans_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
     """The error knows its field."""
-    with pytest.raises(PlanError, match="is not possible") as caught:
+    with pytest.raises(PlanError, match="is invalid") as caught:
         Plan(**wrong)
     assert caught.value.field == field
 
@@ -95,7 +95,7 @@ def test_plans_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any
 )
 def test_socket_options_that_no_socket_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
     """The error knows its field, and its text drives no terminal."""
-    with pytest.raises(PlanError, match="is not possible") as caught:
+    with pytest.raises(PlanError, match="is invalid") as caught:
         SocketOptions(**wrong)
     assert caught.value.field == field
     assert str(caught.value).isprintable()
@@ -145,7 +145,7 @@ def test_transactions_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("field", "wrong"),
     [
-        ("rate", {"rate_bit_s": 9_999}),
+        ("rate", {"rate_bit_s": 999}),
         ("rate", {"rate_bit_s": 10**9, "workload": Workload.RR}),
         ("bytes", {"bytes_limit": 0}),
         ("client port", {"client_port": 0}),

@@ -42,7 +42,7 @@ def test_a_smaller_window_is_reported_with_the_limit_to_raise(
     """The text names the end, both sizes and the command that helps."""
     text = WindowCheck(Workload.STREAM).check(facts(end, direction, 212_992), 4_194_304)
     assert text is not None
-    assert f"the {end} end's kernel grants 212992 of 4194304 bytes as {buffer} buffer" in text
+    assert f"the {end.label} kernel grants 208K of the requested 4M as {buffer} buffer" in text
     assert f"sysctl -w {limit}=4194304" in text
 
 
@@ -86,22 +86,22 @@ def test_nothing_is_shown_for_unknown_values() -> None:
 def test_different_mtus_are_reported_with_both_values() -> None:
     """Each with its end and interface."""
     (text,) = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4).check_interfaces()
-    assert "near eth0 has 1500" in text
-    assert "far ens3 has 9000" in text
+    assert "local eth0 has 1500" in text
+    assert "remote ens3 has 9000" in text
 
 
 def test_different_duplex_modes_are_reported_with_both_values() -> None:
     """Each with its end and interface."""
     (text,) = LinkCheck(NEAR, replace(FAR, duplex="half"), 4).check_interfaces()
-    assert "near eth0 is full" in text
-    assert "far ens3 is half" in text
+    assert "local eth0 is full" in text
+    assert "remote ens3 is half" in text
 
 
 def test_disabled_offloads_are_reported_with_both_ends_states_and_the_remedy() -> None:
     """The command is for the end that lacks them."""
     (text,) = LinkCheck(NEAR, replace(FAR, tso=False, gro=False), 4).check_interfaces()
-    assert "near eth0 has TSO on, GSO on, GRO on" in text
-    assert "far ens3 has TSO off, GSO on, GRO off" in text
+    assert "local eth0 has TSO on, GSO on, GRO on" in text
+    assert "remote ens3 has TSO off, GSO on, GRO off" in text
     assert "ethtool -K ens3" in text
     assert "ethtool -K eth0" not in text
 
@@ -134,7 +134,7 @@ def test_segments_below_the_smaller_mtu_are_reported_once() -> None:
     watch = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4)
     text = watch.check(replace(FACTS, mss_bytes=1348), None)
     assert text is not None
-    for part in ("1348", "near eth0 1500", "far ens3 9000", "1448"):
+    for part in ("1348", "local eth0 1500", "remote ens3 9000", "1448"):
         assert part in text
     assert watch.check(replace(FACTS, session=2, mss_bytes=1348), None) is None
 

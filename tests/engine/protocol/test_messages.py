@@ -27,7 +27,14 @@ from linkgauge.engine.model.plan import (
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.socket_info import SocketInfo
-from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, FrameReader, decode_body, decompress, encode_frame
+from linkgauge.engine.protocol.framing import (
+    MAX_FRAME_BYTES,
+    PEER_NAMES,
+    FrameReader,
+    decode_body,
+    decompress,
+    encode_frame,
+)
 from linkgauge.engine.protocol.messages import (
     MESSAGES_BY_SENDER,
     Begun,
@@ -173,7 +180,7 @@ def test_frames_are_the_same_however_the_bytes_are_cut(messages: list[Message], 
 @given(st.binary(max_size=300), st.sampled_from(End))
 def test_arbitrary_bytes_are_never_more_than_a_protocol_error(body: bytes, sender: End) -> None:
     """No garbage gets out as any other exception."""
-    with pytest.raises(RemoteProtocolError, match=f"the {sender} end"):
+    with pytest.raises(RemoteProtocolError, match=f"the {PEER_NAMES[sender]}"):
         decode_body(body, sender)
 
 
@@ -193,7 +200,7 @@ def test_messages_with_any_json_in_any_field_are_read_or_refused(sender: End, da
         assert type(decode_body(json.dumps(tree).encode(), sender)) in MESSAGES_BY_SENDER[sender]
     except RemoteProtocolError as error:
         text = str(error)
-    assert not text or (text.isprintable() and f"the {sender} end" in text)
+    assert not text or (text.isprintable() and f"the {PEER_NAMES[sender]}" in text)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +235,7 @@ def test_messages_with_any_json_in_any_field_are_read_or_refused(sender: End, da
 )
 def test_an_invalid_message_body_names_its_sender(body: bytes) -> None:
     """Wrong types, absurd numbers, deep nesting and impossible plans are all the sender's broken rule."""
-    with pytest.raises(RemoteProtocolError, match="the near end sent a message that cannot be read"):
+    with pytest.raises(RemoteProtocolError, match="a message of the client cannot be read"):
         decode_body(body, End.NEAR)
 
 
@@ -249,7 +256,7 @@ def test_an_invalid_message_body_names_its_sender(body: bytes) -> None:
 def test_a_sample_that_cannot_have_been_taken_is_refused(changed: dict[str, Any]) -> None:
     """What a far end reports cannot make the near end divide by nothing, or count backwards."""
     assert isinstance(decode_body(json.dumps(a_report()).encode(), End.FAR), Report)
-    with pytest.raises(RemoteProtocolError, match="the far end"):
+    with pytest.raises(RemoteProtocolError, match="the remote host"):
         decode_body(json.dumps(a_report(**changed)).encode(), End.FAR)
 
 

@@ -131,10 +131,10 @@ def a_sample(index: int = 0, elapsed_ns: int = 10**8, interval_ns: int = 10**8, 
 
 
 LIES: dict[str, tuple[bytes, str]] = {
-    "more bytes than any link": (encode_frame(Report(a_sample(bytes=2**62))), "more than any link carries"),
+    "more bytes than any link": (encode_frame(Report(a_sample(bytes=2**62))), "than any link carries"),
     "a clock that is far ahead": (
         encode_frame(Report(a_sample(0, 10**15))),
-        r"its clock counts 1000000\.0 s of a run that has lasted",
+        r"its clock counts 1000000\.0 s of a test that has lasted",
     ),
     "a clock that goes backwards": (
         encode_frame(Report(a_sample(0, 2 * 10**8))) + encode_frame(Report(a_sample(1, 10**8))),
@@ -147,7 +147,7 @@ LIES: dict[str, tuple[bytes, str]] = {
         ),
         "Report.sample.index: expected a whole number",
     ),
-    "texts without end": (framed({"type": "Notice", "text": "x"}) * 100, "more to say than a person would read"),
+    "texts without end": (framed({"type": "Notice", "text": "x"}) * 100, "sends too many notices"),
 }
 
 
@@ -162,7 +162,7 @@ async def test_a_lie_in_the_middle_of_a_run_ends_it_with_its_reason(lie: str) ->
     events = await events_against(script)
     end = events[-1].end
     assert end.reason is Reason.FAILED, end
-    assert "the far end cannot be understood" in end.detail
+    assert "the remote host broke the protocol" in end.detail
     assert re.search(reason, end.detail), end.detail
     assert end.detail.isprintable()
 
@@ -261,7 +261,7 @@ def test_no_count_is_below_nothing_whichever_it_is() -> None:
             place = place[key]
         for wrong in (-1, -(2**62)):
             place[path[-1]] = wrong
-            with pytest.raises(RemoteProtocolError, match="the far end"):
+            with pytest.raises(RemoteProtocolError, match="the remote host"):
                 decode_body(json.dumps(value).encode(), End.FAR)
 
 
@@ -318,11 +318,11 @@ def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_call
     [
         ([a_sample(1), a_sample(1, 2 * 10**8)], "sample 1 came after sample 1"),
         ([a_sample(0, 2 * 10**8), a_sample(1, 25 * 10**7)], "its clock went backwards"),
-        ([a_sample(0, 10**6, 10**6)], "far shorter than was asked for"),
+        ([a_sample(0, 10**6, 10**6)], "far shorter than requested"),
         ([a_sample(50)], "has no sample 50"),
-        ([a_sample(bytes=10**14)], "more than any link carries"),
-        ([a_sample(process_cpu_ns=10**16)], "more processor time than any host has"),
-        ([a_sample(0, 40 * SECOND_NS)], "its clock counts 40.0 s of a run that has lasted 1.0 s here"),
+        ([a_sample(bytes=10**14)], "than any link carries"),
+        ([a_sample(process_cpu_ns=10**16)], "more CPU time than any host has"),
+        ([a_sample(0, 40 * SECOND_NS)], "its clock counts 40.0 s of a test that has lasted 1.0 s here"),
     ],
 )
 def test_samples_that_no_run_can_have_are_refused(samples: list[Sample], told: str) -> None:
@@ -344,7 +344,7 @@ def test_news_of_sessions_has_an_end_that_each_change_puts_off() -> None:
     watch = PeerValidator(PLAN)
     for _ in range(1_024):
         watch.count_session_event()
-    with pytest.raises(RemoteProtocolError, match="more sessions than were asked for"):
+    with pytest.raises(RemoteProtocolError, match="more sessions than requested"):
         watch.count_session_event()
 
 
@@ -354,7 +354,7 @@ def test_clocks_that_do_not_go_alike_are_a_warning() -> None:
     for index in range(10):
         watch.check_far_sample(a_sample(index, (index + 1) * SECOND_NS, SECOND_NS), (2 * index + 2) * SECOND_NS)
     (text,) = watch.find_discrepancies(20 * SECOND_NS)
-    assert text.startswith("clocks: the far end's counted 10.0 s of a run that took 20.0 s here")
+    assert text.startswith("clocks: the test took 20.0 s by the local clock and 10.0 s by the remote one")
     assert watch.find_discrepancies(10 * SECOND_NS) == []
 
 

@@ -20,7 +20,7 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample
 from linkgauge.engine.model.socket_info import SocketInfo
-from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, PEER_NAMES, encode_frame
 from linkgauge.engine.protocol.messages import (
     MESSAGES_BY_SENDER,
     Begun,
@@ -132,7 +132,9 @@ def test_every_message_is_received_where_the_table_says_so_and_nowhere_else(end:
         machine.receive_data(encode_frame(message))
         if follows is None:
             assert isinstance(machine.error, RemoteProtocolError)
-            assert str(machine.error) == f"the {end.other} end said {type(message).__name__} in state {state}"
+            assert (
+                str(machine.error) == f"the {PEER_NAMES[end.other]} sent {type(message).__name__} in state {state}"
+            )
             assert (machine.state, machine.messages_received()) == (state, [])
         else:
             assert (machine.error, machine.state) == (None, follows)
@@ -318,8 +320,8 @@ def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
     body = b'{"type":"Open","plan":{"settings":{"sessions":1000000}}}'
     machine.receive_data(struct.pack(">I", len(body)) + body)
     assert isinstance(machine.error, RemoteProtocolError)
-    assert "the near end" in str(machine.error)
-    assert "a run has 1 to 128" in str(machine.error)
+    assert "the client" in str(machine.error)
+    assert "give 1 to 128" in str(machine.error)
 
 
 @pytest.mark.parametrize(

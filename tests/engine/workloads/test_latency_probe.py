@@ -29,7 +29,7 @@ ON_UVLOOP = pytest.mark.loop("uvloop")
 @pytest.mark.parametrize("workload", [workload for workload in all_workloads() if workload.is_transactional])
 def test_a_probe_needs_a_stream(workload: Workload) -> None:
     """Transactions tell their own latency."""
-    with pytest.raises(PlanError, match="beside a stream"):
+    with pytest.raises(PlanError, match="only a stream has a probe"):
         Plan(workload=workload, probe=True)
 
 

@@ -31,15 +31,15 @@ def test_saved_values_are_read_again_and_a_missing_file_is_fine(tmp_path: Path) 
     [
         ("theme = pink", "it is not TOML: Invalid value (at line 1", Preferences()),
         ("\udcff", "it is not TOML", Preferences()),
-        ('theme = "pink"\npass_mark = 80', "theme: 'pink' is not possible; give one of", Preferences(pass_mark=80)),
-        ("units = 3", "units: 3 is not possible; give Mb/s or MiB/s; Mb/s is used", Preferences()),
+        ('theme = "pink"\npass_mark = 80', "theme 'pink' is invalid; give one of", Preferences(pass_mark=80)),
+        ("units = 3", "units 3 is invalid; give Mb/s or MiB/s; Mb/s is used", Preferences()),
         (
             "refresh_hz = 0",
-            "refresh rate: 0 Hz is not possible; give 0.5 to 30 a second; 4.0 is used",
+            "refresh rate 0 Hz is invalid; give 0.5 to 30 a second; 4.0 is used",
             Preferences(),
         ),
-        ("pass_mark = nan", "pass mark: nan % is not possible", Preferences()),
-        ("pass_mark = true", "pass_mark: True is not possible; give a number; 95.0 is used", Preferences()),
+        ("pass_mark = nan", "pass mark nan % is invalid", Preferences()),
+        ("pass_mark = true", "pass_mark True is invalid; give a number; 95.0 is used", Preferences()),
         (
             "refresh = 4",
             "there is no setting 'refresh'; there are theme, units, refresh_hz, pass_mark",

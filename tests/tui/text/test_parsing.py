@@ -188,7 +188,7 @@ def test_a_line_rate_is_bits_a_second_in_powers_of_1000(text: str, bit_s: int) -
 )
 def test_an_invalid_line_rate_is_refused_with_an_example(text: str) -> None:
     """A bare number is refused as well: 10 would be ten bits a second."""
-    with pytest.raises(PlanError, match=r"line rate: .* 2\.5G"):
+    with pytest.raises(PlanError, match=r"line rate .* 2\.5G"):
         line_rate_bit_s(text)
 
 

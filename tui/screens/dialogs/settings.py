@@ -103,7 +103,7 @@ class SettingsScreen(Dialog[None]):
             value = _PARSERS[name](event.value)
         except PlanError as error:
             hint.add_class("-wrong")
-            hint.update(Content(f"✗ {str(error).removeprefix(f'{error.field}: ')}"))
+            hint.update(Content(f"✗ {error.problem}"))
             return
         hint.remove_class("-wrong")
         hint.update(Content.styled(_HINTS[name], MUTED))

@@ -67,7 +67,7 @@ async def test_c_connects_to_another_peer(world: Any, size: tuple[int, int]) -> 
         field.value = "db-02:99999"
         await cockpit.press("enter")
         assert isinstance(cockpit.app.screen, TextPrompt)
-        assert "port: 99999 is not possible" in cockpit.text()
+        assert "port 99999 is invalid" in cockpit.text()
         field.value = "db-02:6000"
         await cockpit.press("enter")
         await cockpit.end()
