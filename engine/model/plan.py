@@ -97,11 +97,6 @@ class End(StrEnum):
     FAR = "far"
 
     @property
-    def label(self) -> str:
-        """The word for a person."""
-        return "local" if self is End.NEAR else "remote"
-
-    @property
     def other(self) -> "End":
         """The opposite end."""
         return End.FAR if self is End.NEAR else End.NEAR
