@@ -109,6 +109,16 @@ def test_without_a_terminal_the_app_is_a_loopback_test_of_5_s(linkgauge: Any) ->
     assert "completed" in answer.out
 
 
+@pytest.mark.parametrize("options", [(), ("--why",)], ids=["silent", "requested"])
+def test_a_run_without_a_preset_is_diagnosed_only_on_request(
+    linkgauge: Any, far_end: str, options: tuple[str, ...]
+) -> None:
+    """Without an expected rate nothing is missing; `--why` looks for the bottleneck all the same."""
+    answer = linkgauge("run", far_end, *SHORT, "--json", *options)
+    assert answer.status == 0, answer
+    assert bool(answer.document["why"]) is bool(options)
+
+
 def test_the_json_document_has_every_field_of_the_contract(linkgauge: Any, far_end: str) -> None:
     """Field by field, the type of each, on a duplex check with sessions and a window."""
     answer = linkgauge(

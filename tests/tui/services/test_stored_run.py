@@ -33,7 +33,7 @@ def test_the_verdict_of_that_time_stands_although_the_pass_mark_has_changed(worl
     row = replace(kept.find(SHORT), verdict="pass")
     verdict = load_stored_run(kept, row).outcome.verdict
     assert verdict.word == "pass"
-    assert "of that time" in verdict.text
+    assert "of that run" in verdict.text
 
 
 def test_label_and_note_are_the_current_ones(world: Any, kept: RunLog) -> None:
