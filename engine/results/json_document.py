@@ -1,4 +1,7 @@
-"""A run as one JSON document, and the rounding of its numbers. Pure."""
+"""A run as one JSON document, and the rounding of its numbers. Pure.
+
+`schemas/run.schema.json` describes the document.
+"""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -33,18 +36,8 @@ def build_document(
         "run_id": run_id,
         "preset": preset,
         "verdict": verdict,
-        "plan": {
-            "workload": str(plan.workload),
-            "direction": plan.settings.direction.value,
-            "sessions": plan.settings.sessions,
-            "window_bytes": plan.settings.window_bytes,
-            "duration_s": None if plan.duration_ns is None else plan.duration_ns / SECOND_NS,
-            "warmup": "auto" if plan.warmup_auto else "fixed",
-            "warmup_s": _warmup_s(summary),
-            "probe": plan.probe,
-            **_transactions(plan),
-        },
-        "expected": {name: _expected(expected[direction]) for name, direction in DIRECTION_KEYS.items()},
+        "plan": plan_document(plan, _warmup_s(summary)),
+        "expected": expected_document(expected),
         "measured": _measurements(summary.measured, expected),
         "latency": _probe(summary.probe),
         "stretches": [
@@ -66,6 +59,26 @@ def build_document(
         "warnings": list(summary.warnings),
         "ended": {"reason": summary.end.reason.value, "detail": summary.end.detail},
     }
+
+
+def plan_document(plan: Plan, warmup_s: float | None) -> dict[str, Any]:
+    """Return the requested test; `warmup_s` is None for an automatic warm-up of unknown length."""
+    return {
+        "workload": str(plan.workload),
+        "direction": plan.settings.direction.value,
+        "sessions": plan.settings.sessions,
+        "window_bytes": plan.settings.window_bytes,
+        "duration_s": None if plan.duration_ns is None else plan.duration_ns / SECOND_NS,
+        "warmup": "auto" if plan.warmup_auto else "fixed",
+        "warmup_s": warmup_s,
+        "probe": plan.probe,
+        **_transactions(plan),
+    }
+
+
+def expected_document(expected: Expectation) -> dict[str, Any]:
+    """Return the expected rates of out, in and total; null where there is none."""
+    return {name: _expected(expected[direction]) for name, direction in DIRECTION_KEYS.items()}
 
 
 def _warmup_s(summary: Summary) -> float | None:

@@ -426,3 +426,6 @@ class OutputOptions:
         OUTPUT, bool, "Look for the bottleneck without a preset, too.", "--why", default=False, metavar=""
     )
     as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
+    as_json_stream: bool = option(
+        OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
+    )

@@ -9,6 +9,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from ...engine.model.errors import UsageError
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -56,6 +58,12 @@ def emit_json(document: Any) -> None:
 def emit_json_line(document: Any) -> None:
     """Write one JSON document to stdout, on one line."""
     emit_line(json.dumps(document, ensure_ascii=False, allow_nan=False))
+
+
+def check_json_options(as_json: bool, as_json_stream: bool) -> None:
+    """Raise UsageError for both kinds of JSON at once."""
+    if as_json and as_json_stream:
+        raise UsageError("--json-stream and --json exclude each other: give one of them")
 
 
 def emit_rich(*parts: "RenderableType") -> None:

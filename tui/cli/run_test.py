@@ -2,16 +2,19 @@
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from ...engine.host.event_loop import run
-from ...engine.model.events import Reason, Warned
+from ...engine.model.errors import LinkgaugeError
+from ...engine.model.events import Event, Reason, Started, Warned
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ...engine.near.connect import open_far_end
+from ...engine.results.json_stream import error_line, warning_line
 from ...engine.results.run_log import RunLog
 from ...engine.workers.fork_client import ForkServerLease
 from ...presets.catalog import Catalog
@@ -22,7 +25,7 @@ from ..services.run_session import Outcome, RunSession, open_run_session
 from ..services.storage import open_run_log
 from .exit_status import INCOMPLETE, verdict_exit_status
 from .live_line import LiveLine
-from .output import emit_json, emit_rich, print_stderr
+from .output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr
 from .preset_option import check_link_options, choose_preset
 from .render.summary import summary_parts
 from .signals import RunStopper, handle_signals, interruption
@@ -42,14 +45,16 @@ class TestJob:
     pass_percent: float = DEFAULT_PASS_PERCENT
     csv: Path | None = None
     as_json: bool = False
+    as_json_stream: bool = False
     variant: Variant = DEFAULT_VARIANT
     label: str | None = None
     target_ci_percent: float | None = None
     why: bool = False
 
     def __post_init__(self) -> None:
-        """Raise PlanError for link options that do not go with the preset."""
+        """Raise PlanError for link options that do not go with the preset, UsageError for two kinds of JSON."""
         check_link_options(self.preset, self.variant)
+        check_json_options(self.as_json, self.as_json_stream)
 
 
 def run_test(test: TestJob) -> int:
@@ -58,17 +63,24 @@ def run_test(test: TestJob) -> int:
     printed: list[str] = []
     try:
         outcome = run(_run_session(test, log, printed))
+    except LinkgaugeError as error:
+        if test.as_json_stream:
+            emit_json_line(error_line(str(error)))
+        raise
     finally:
         if log is not None:
             log.close()  # the last writes may fail too
             if log.problem is not None and log.problem not in printed:
                 print_stderr(log.problem)
     if outcome is None:
-        print_stderr("interrupted before anything was measured")
+        text = "interrupted before anything was measured"
+        if test.as_json_stream:
+            emit_json_line(error_line(text))
+        print_stderr(text)
         return INCOMPLETE
     if test.as_json:
         emit_json(outcome.document)
-    else:
+    elif not test.as_json_stream:
         emit_rich(
             *summary_parts(
                 outcome.summary,
@@ -111,7 +123,7 @@ async def _run_session(test: TestJob, log: RunLog | None, printed: list[str]) ->
                     diagnose_without_target=test.why,
                 ) as session:
                     stopper.run = session
-                    await _show(session, live, printed, as_json=test.as_json)
+                    await _show(session, live, printed, test)
                     return session.outcome
         except asyncio.CancelledError:
             if not stopper.received:
@@ -119,16 +131,27 @@ async def _run_session(test: TestJob, log: RunLog | None, printed: list[str]) ->
             return None if session is None else session.outcome
 
 
-async def _show(session: RunSession, live: LiveLine, printed: list[str], *, as_json: bool) -> None:
+async def _show(session: RunSession, live: LiveLine, printed: list[str], test: TestJob) -> None:
     """Show the run's progress. Warnings are in the summary, but a person does not see them in JSON."""
     async for event in session:
         for interval in session.intervals:
             live.show(interval, session.meter)
-        if isinstance(event, Warned) and as_json:
+        if isinstance(event, Warned) and (test.as_json or test.as_json_stream):
             live.print_above(event.text)
-        for notice in session.notices[len(printed) :]:
+        notices = session.notices[len(printed) :]
+        for notice in notices:
             live.print_above(notice)
             printed.append(notice)
+        if test.as_json_stream:
+            _emit_lines(session, event, notices)
+
+
+def _emit_lines(session: RunSession, event: Event, notices: Sequence[str]) -> None:
+    """Write the lines of an event, and the notices as warnings: after `start`, and before `end`."""
+    lines = list(session.json_lines(event))
+    warnings = [warning_line(notice, run_id=session.run_id) for notice in notices]
+    for line in [*lines, *warnings] if isinstance(event, Started) else [*warnings, *lines]:
+        emit_json_line(line)
 
 
 def _explain_signal(number: signal.Signals, *, is_endless: bool) -> tuple[Reason, str]:

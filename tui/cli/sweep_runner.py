@@ -10,8 +10,10 @@ from pathlib import Path
 
 from ...engine.host.event_loop import run
 from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.model.events import Event
 from ...engine.model.peer import Peer
 from ...engine.near.connect import FarEnd, open_far_end
+from ...engine.results.json_stream import error_line
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...engine.workers.fork_client import ForkServerLease
@@ -23,10 +25,10 @@ from ..services.run_session import RunSession, open_run_session
 from ..services.storage import open_run_log
 from ..services.sweeps import load_results, missing_points, run_points, save_sweep
 from ..text import numbers
-from ..text.sweep import csv_rows, point_words, result_words, sweep_json
+from ..text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
 from .exit_status import INCOMPLETE, PASS
 from .live_line import LiveLine
-from .output import PROGRAM, emit_json, emit_rich, print_stderr
+from .output import PROGRAM, check_json_options, emit_json, emit_json_line, emit_rich, print_stderr
 from .preset_option import PresetChoice, choose_preset
 from .signals import RunStopper, handle_signals
 
@@ -42,6 +44,11 @@ class SweepJob:
     csv: Path | None = None
     report: Path | None = None
     as_json: bool = False
+    as_json_stream: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for two kinds of JSON."""
+        check_json_options(self.as_json, self.as_json_stream)
 
 
 def run_sweep(job: SweepJob) -> int:
@@ -51,7 +58,13 @@ def run_sweep(job: SweepJob) -> int:
     try:
         if log is not None:
             progress.cells = load_results(log, job.sweep)
+        if job.as_json_stream:
+            emit_json_line(sweep_start_json(job.sweep, progress.cells))
         _run_missing(job, log, progress)
+    except LinkgaugeError as error:
+        if job.as_json_stream:
+            emit_json_line(error_line(str(error)))
+        raise
     finally:
         if log is not None:
             log.close()
@@ -107,8 +120,8 @@ class _Progress:
 class _LiveProgress:
     """The observer of a sweep: shows each run in the live line, and stops it at a signal."""
 
-    def __init__(self, progress: _Progress, live: LiveLine, stopper: RunStopper) -> None:
-        self._progress, self._live, self._stopper = progress, live, stopper
+    def __init__(self, progress: _Progress, live: LiveLine, stopper: RunStopper, *, has_lines: bool) -> None:
+        self._progress, self._live, self._stopper, self._has_lines = progress, live, stopper, has_lines
         self._run: RunSession | None = None
 
     @property
@@ -118,10 +131,13 @@ class _LiveProgress:
     def begin_point(self, point: SweepPoint, run: RunSession) -> None:  # noqa: ARG002 (the line shows its figures)
         self._run = self._stopper.run = run
 
-    def advance(self) -> None:
-        if self._run is not None:
-            for interval in self._run.intervals:
-                self._live.show(interval, self._run.meter)
+    def advance(self, event: Event) -> None:
+        if self._run is None:
+            return
+        for interval in self._run.intervals:
+            self._live.show(interval, self._run.meter)
+        for line in self._run.json_lines(event) if self._has_lines else ():
+            emit_json_line(line)
 
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
         self._stopper.run = None
@@ -153,7 +169,8 @@ async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoi
                         variant=choice.variant,
                     )
 
-                await run_points(todo, open_run, _LiveProgress(progress, live, stopper))
+                observer = _LiveProgress(progress, live, stopper, has_lines=job.as_json_stream)
+                await run_points(todo, open_run, observer)
         except asyncio.CancelledError:
             if not stopper.received:
                 raise
@@ -175,6 +192,8 @@ def _write_result(job: SweepJob, cells: Sequence[SweepResult]) -> None:
     sweep = replace(job.sweep, peer=numbers.sanitize(job.sweep.peer))
     if job.as_json:
         emit_json(sweep_json(sweep, cells))
+    elif job.as_json_stream:
+        emit_json_line(sweep_end_json(sweep, cells))
     elif cells:
         from .render.sweep import sweep_parts
 

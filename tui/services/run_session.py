@@ -6,7 +6,7 @@ person has seen. A failure to write never ends a run; it becomes a notice.
 
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_document import build_document
+from ...engine.results.json_stream import end_line, event_lines
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.summary import Summary
@@ -259,6 +260,12 @@ class RunSession:
         if self.outcome is None:
             _log.debug("run %s is abandoned", self.run_id)
             self._handle(Ended(self._stopped or RunEnd(Reason.FAILED, "the run was abandoned at the near end")))
+
+    def json_lines(self, event: Event) -> Iterator[dict[str, Any]]:
+        """Yield the objects of `--json-stream` for the newest event; with `Ended`, also that of the whole run."""
+        yield from event_lines(event, self.intervals, self.meter, run_id=self.run_id, preset=self._preset_id)
+        if self.outcome is not None:
+            yield end_line(self.outcome.document, run_id=self.run_id)
 
     def _handle(self, event: Event) -> None:
         if self._run_log is not None:

@@ -17,6 +17,7 @@ from typing import Final, Protocol, TypeVar
 
 from ...engine.host.files import write_atomically
 from ...engine.model.errors import DecodeError, PlanError, RunLogError
+from ...engine.model.events import Event
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
 from ...engine.results.meter import replay
@@ -154,7 +155,7 @@ class SweepObserver(Protocol[R_contra]):
         """Note the run of a point; its events follow."""
         ...
 
-    def advance(self) -> None:
+    def advance(self, event: Event, /) -> None:
         """Note an event of the current run."""
         ...
 
@@ -178,8 +179,8 @@ async def run_points(
             return
         async with open_run(point) as run:
             observer.begin_point(point, run)
-            async for _event in run:
-                observer.advance()
+            async for event in run:
+                observer.advance(event)
             summary = run.meter.summary()
         is_complete = summary.end.reason.is_regular and summary.measured.total is not None
         result = SweepResult(point, run.run_id, summary) if is_complete else None

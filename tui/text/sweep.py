@@ -144,6 +144,26 @@ def _by_direction(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[str,
     return [(flow.value, [cell for cell in cells if cell.point.direction is flow]) for flow in sweep.directions]
 
 
+def sweep_start_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
+    """Return the object of a sweep's start: its axes, and how many of its runs are there already."""
+    return {
+        "type": "sweep_start",
+        "schema": DOCUMENT_VERSION,
+        "group": sweep.group,
+        "peer": sweep.peer,
+        "preset": sweep.preset,
+        "figure": sweep.figure,
+        "axes": {axis: list(sweep.values(axis)) for axis in AXES},
+        "runs": len(sweep.points),
+        "runs_done": len(cells),
+    }
+
+
+def sweep_end_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
+    """Return the object of a sweep's end, with the document of the whole sweep."""
+    return {"type": "sweep_end", "group": sweep.group, "summary": sweep_json(sweep, cells)}
+
+
 def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
     """Return a sweep as one document."""
     return {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.events import Event, Reason
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.near.connect import open_far_end
@@ -54,7 +54,7 @@ class Breaker:
         if not self.ends:
             run.stop(Reason.FAILED, "the cable was pulled")
 
-    def advance(self) -> None:
+    def advance(self, _event: Event) -> None:
         """Count an event."""
         self.events += 1
 

@@ -79,6 +79,7 @@ def _test(
             read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
             csv=output.csv,
             as_json=output.as_json,
+            as_json_stream=output.as_json_stream,
             variant=variant,
             label=validate_label(output.label),
             target_ci_percent=test_options.target_ci_percent(),

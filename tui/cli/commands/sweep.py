@@ -104,6 +104,9 @@ class SweepOutputOptions:
     csv: Path | None = option(OUTPUT, Path | None, "Write a row for each run.", "--csv", metavar="FILE")
     report: Path | None = option(OUTPUT, Path | None, "Write an HTML page with plots.", metavar="FILE")
     as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
+    as_json_stream: bool = option(
+        OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
+    )
 
 
 def sweep(
@@ -142,7 +145,16 @@ def sweep(
         check_link_options(preset, variant)
     far_peer = ssh.apply_to(access.parse_peer(definition.peer))
     return run_sweep(
-        SweepJob(definition, preset, far_peer, variant, csv=output.csv, report=page, as_json=output.as_json)
+        SweepJob(
+            definition,
+            preset,
+            far_peer,
+            variant,
+            csv=output.csv,
+            report=page,
+            as_json=output.as_json,
+            as_json_stream=output.as_json_stream,
+        )
     )
 
 

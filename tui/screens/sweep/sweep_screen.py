@@ -24,7 +24,7 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.model.events import Reason
+from ....engine.model.events import Event, Reason
 from ....engine.model.peer import Peer
 from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ....presets.catalog import Catalog
@@ -265,7 +265,7 @@ class SweepScreen(ActionScreen):
         """Post the run of a point."""
         self.post_message(self.PointStarted(point, run))
 
-    def advance(self) -> None:
+    def advance(self, _event: Event) -> None:
         """Nothing: the screen shows whole runs."""
 
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:

@@ -1,0 +1,133 @@
+"""A run as JSON lines: one object for each event, as it happens. Pure.
+
+Each object has a `type` and the `run_id`: `start`, then `interval`, `change` and `warning` in order of time, then
+`end` with the document of the whole run. The lines of a sweep's runs stand between `sweep_start` and `sweep_end`.
+`schemas/stream.schema.json` describes all lines. The figures of an interval have the names and the meaning of the
+CSV columns.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from ..model.events import Changed, Event, Started, Warned
+from ..model.host_info import HostInfo
+from ..model.plan import SECOND_NS, Direction, End
+from .csv_export import ALL_SESSIONS, interval_rows
+from .json_document import DIRECTION_KEYS, DOCUMENT_VERSION, expected_document, plan_document, round_figure
+from .meter import Interval, Meter
+
+_RATE_COLUMNS: Final = (
+    "bytes",
+    "mbit_s",
+    "percent_of_expected",
+    "transactions_s",
+    "latency_p50_us",
+    "latency_p99_us",
+    "retransmits",
+    "rtt_us",
+    "cwnd_bytes",
+)
+_SESSION_COLUMNS: Final = tuple(name for name in _RATE_COLUMNS if name != "percent_of_expected")
+_CPU_COLUMNS: Final = ("cpu_percent", "hottest_core_percent", "cpu_msec_per_mib")
+
+
+def event_lines(
+    event: Event, intervals: Sequence[Interval], meter: Meter, *, run_id: str, preset: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the objects of an event and of the intervals that it completed.
+
+    `Ended` has no object here: its document needs the verdict.
+
+    Args:
+        event: the newest event of the run.
+        intervals: the intervals that the meter released for it.
+        meter: the meter that processed it.
+        run_id: the run's id.
+        preset: the id of the preset; None without one.
+    """
+    for interval in intervals:
+        line = _interval(interval, meter)
+        if line is not None:
+            yield {"type": "interval", "run_id": run_id, **line}
+    match event:
+        case Started():
+            yield {"type": "start", "schema": DOCUMENT_VERSION, "run_id": run_id, "preset": preset, **_start(event)}
+        case Changed():
+            settings = event.settings
+            yield {
+                "type": "change",
+                "run_id": run_id,
+                "elapsed_s": event.elapsed_ns / SECOND_NS,
+                "direction": settings.direction.value,
+                "sessions": settings.sessions,
+                "window_bytes": settings.window_bytes,
+                "expected": expected_document(event.expectation),
+            }
+        case Warned():
+            yield warning_line(event.text, run_id=run_id)
+        case _:
+            pass
+
+
+def warning_line(text: str, *, run_id: str) -> dict[str, Any]:
+    """Return the object of a warning."""
+    return {"type": "warning", "run_id": run_id, "text": text}
+
+
+def end_line(document: dict[str, Any], *, run_id: str) -> dict[str, Any]:
+    """Return the last object of a run, with the document of the whole run."""
+    return {"type": "end", "run_id": run_id, "summary": document}
+
+
+def error_line(text: str) -> dict[str, Any]:
+    """Return the object of an error before or between runs: nothing follows."""
+    return {"type": "error", "text": text}
+
+
+def _start(event: Started) -> dict[str, Any]:
+    plan = event.plan
+    return {
+        "started_utc": event.started_utc,
+        "peer": event.peer,
+        "plan": plan_document(plan, None if plan.warmup_auto else plan.effective_warmup_ns / SECOND_NS),
+        "message_bytes": plan.block_bytes,
+        "expected": expected_document(event.expectation),
+        "near": _host(event.near),
+        "far": _host(event.far),
+    }
+
+
+def _host(host: HostInfo) -> dict[str, Any]:
+    return {"hostname": host.hostname, "system": host.system, "cores": host.cores, "software": host.software}
+
+
+def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:
+    """Return an interval; None if neither end has a sample of a direction that ran."""
+    flows: dict[Direction, dict[str, Any]] = {}
+    first: dict[str, Any] = {}
+    for row in interval_rows(meter, interval):
+        flow = Direction(row["direction"])
+        if row["session"] == ALL_SESSIONS:
+            first = first or row
+            flows[flow] = {name: row.get(name) for name in _RATE_COLUMNS} | {"sessions": []}
+            flows[flow] |= {name: _seconds(row, name) for name in ("elapsed_s", "interval_s")}
+        else:
+            figures = {name: row.get(name) for name in _SESSION_COLUMNS}
+            flows[flow]["sessions"].append({"session": row["session"], **figures})
+    if not flows:
+        return None
+    rates = [flow["mbit_s"] for flow in flows.values()]
+    ends = [flow["elapsed_s"] for flow in flows.values() if flow["elapsed_s"] is not None]
+    return {
+        "elapsed_s": max(ends, default=None),
+        "warmup": bool(first["warmup"]),
+        "sessions": first["sessions"],
+        "window_bytes": first["window_bytes"],
+        **{name: flows.get(flow) for name, flow in DIRECTION_KEYS.items() if flow is not Direction.DUPLEX},
+        "total_mbit_s": None if None in rates else round_figure(sum(rates)),
+        **{end.value: {name: first.get(f"{end.value}_{name}") for name in _CPU_COLUMNS} for end in End},
+    }
+
+
+def _seconds(row: dict[str, Any], name: str) -> float | None:
+    return None if row.get(name) is None else float(row[name])

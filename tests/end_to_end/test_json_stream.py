@@ -1,0 +1,77 @@
+"""`--json-stream` and `--json` of real tests, read line by line and compared with the shipped schemas."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .. import json_schemas
+
+SHORT = "--seconds 1 --interval 100ms --warmup 0.2"
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a stream, each of which fits the schema."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    for line in lines:
+        json_schemas.check("stream.schema.json", line)
+    return lines
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"run PEER --direction duplex --sessions 2 --probe {SHORT}",
+        f"run PEER --workload rr {SHORT}",
+        "run PEER --warmup auto --seconds 2 --interval 100ms",
+        f"check 100gbe-1500 PEER {SHORT}",
+    ],
+)
+def test_a_test_is_a_stream_from_its_start_to_its_summary(
+    linkgauge: Callable[..., Any], far_end: str, command: str
+) -> None:
+    """The summary is the document of --json, and the intervals' bytes add up to it."""
+    answer = linkgauge(*command.replace("PEER", far_end).split(), "--json-stream")
+    lines = lines_of(answer.out)
+    kinds = [line["type"] for line in lines]
+    assert (kinds[0], kinds[-1]) == ("start", "end")
+    assert kinds.count("interval") >= 8
+    assert len({line["run_id"] for line in lines}) == 1
+    summary = lines[-1]["summary"]
+    json_schemas.check("run.schema.json", summary)
+    counted = [line for line in lines if line["type"] == "interval" and not line["warmup"]]
+    for flow in ("out", "in"):
+        total = sum(line[flow]["bytes"] or 0 for line in counted if line[flow] is not None)
+        assert total == (summary["measured"][flow]["bytes"] if summary["measured"][flow] else 0)
+
+
+def test_a_sweep_is_a_stream_of_its_runs_and_its_document(linkgauge: Callable[..., Any], far_end: str) -> None:
+    """Each run has its start and its end between those of the sweep."""
+    answer = linkgauge(
+        "sweep", far_end, "--window", "64K,256K", "--direction", "out,in", "--seconds", "0.5", "--json-stream"
+    )
+    lines = lines_of(answer.out)
+    kinds = [line["type"] for line in lines]
+    assert (kinds[0], kinds[-1]) == ("sweep_start", "sweep_end")
+    assert (kinds.count("start"), kinds.count("end")) == (4, 4)
+    assert lines[0]["runs"] == 4
+    json_schemas.check("sweep.schema.json", lines[-1]["summary"])
+    assert {cell["run_id"] for cell in lines[-1]["summary"]["cells"]} == {
+        line["run_id"] for line in lines if line["type"] == "end"
+    }
+
+
+def test_a_test_that_cannot_be_run_is_an_error_line(linkgauge: Callable[..., Any]) -> None:
+    """So that a program which reads the stream alone learns of it."""
+    answer = linkgauge("run", "127.0.0.1:1", "--json-stream")
+    (line,) = lines_of(answer.out)
+    assert (line["type"], answer.status) == ("error", 3)
+    assert "nothing listens on 127.0.0.1:1" in line["text"]
+
+
+def test_two_kinds_of_json_are_refused(linkgauge: Callable[..., Any]) -> None:
+    """Before anything is connected."""
+    answer = linkgauge("run", "127.0.0.1:1", "--json", "--json-stream")
+    assert (answer.status, answer.out) == (2, "")
+    assert "--json-stream and --json exclude each other" in answer.err

@@ -1,0 +1,75 @@
+"""A run as JSON lines."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.events import Changed, Event, Expectation, Warned
+from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.json_stream import end_line, error_line, event_lines
+from linkgauge.engine.results.meter import Meter, replay
+
+from ... import json_schemas
+from .meter_events import E200, IN, TICK, of_flow
+from .simple_run import simplex
+
+
+def lines_of(events: list[Event]) -> list[dict[str, Any]]:
+    """Return the lines of a run, as a program reads them."""
+    meter = Meter()
+    found: list[dict[str, Any]] = []
+    for event in events:
+        intervals = meter.feed(event)
+        found += event_lines(event, intervals, meter, run_id="r1", preset="gbe")
+    document = build_document(replay(events).summary(), run_id="r1", preset="gbe", verdict="none")
+    found.append(end_line(document, run_id="r1"))
+    return json.loads(json.dumps(found))
+
+
+def test_a_run_is_a_start_its_intervals_and_an_end() -> None:
+    """The figures of an interval are those of the CSV, with every session of a direction."""
+    start, interval, end = lines_of(simplex())
+    assert (start["type"], start["peer"], start["plan"]["duration_s"]) == ("start", "db-02:5820", 10.0)
+    assert (interval["type"], interval["elapsed_s"], interval["warmup"]) == ("interval", 0.25, False)
+    assert interval["in"] is None
+    assert (interval["out"]["mbit_s"], interval["out"]["percent_of_expected"]) == (838.861, 89.1)
+    assert [session["session"] for session in interval["out"]["sessions"]] == [1, 2]
+    assert interval["total_mbit_s"] == 838.861
+    assert interval["near"] == {"cpu_percent": 75.0, "hottest_core_percent": 100.0, "cpu_msec_per_mib": 10.0}
+    assert (end["type"], end["summary"]["measured"]["out"]["mbit_s"]) == ("end", 838.861)
+
+
+def test_changes_and_warnings_stand_where_they_happened() -> None:
+    """A change follows the intervals that were complete before it."""
+    events = simplex()
+    changed = Changed(TICK, IN, Expectation(in_=E200))
+    later = [
+        of_flow(Direction.IN, end, 1, 1000, settings=IN)
+        for end in {event.sample.end: 0 for event in events if hasattr(event, "sample")}  # type: ignore[union-attr]
+    ]
+    events[-1:-1] = [Warned("the window is small"), changed, *later]
+    lines = lines_of(events)
+    assert [line["type"] for line in lines] == ["start", "interval", "warning", "change", "interval", "end"]
+    change = lines[3]
+    assert (change["direction"], change["expected"]["in"]["mbit_s"]) == ("in", 200.0)
+    assert lines[4]["out"] is None
+
+
+def test_every_line_fits_the_schema() -> None:
+    """And no line has a key that the schema does not describe."""
+    for line in [*lines_of(simplex()), error_line("nothing listens there")]:
+        json_schemas.check("stream.schema.json", line)
+
+
+def test_a_document_of_an_earlier_version_fits_the_schema() -> None:
+    """Programs that validate can read what was printed then."""
+    path = Path(__file__).parent / "data" / "earlier_version.json"
+    json_schemas.check("run.schema.json", json.loads(path.read_text(encoding="utf-8")))
+
+
+def test_a_line_of_no_known_type_does_not_fit_the_schema() -> None:
+    """Otherwise the schema would prove nothing."""
+    with pytest.raises(AssertionError, match="not valid"):
+        json_schemas.check("stream.schema.json", {"type": "interval"})
