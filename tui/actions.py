@@ -110,6 +110,35 @@ ACTIONS: Final = (
         "Settings of the test", in_footer=False,
     ),
     Action(
+        "plot", ("v",), "plot", "Plot throughput, RTT, retransmits or cwnd",
+        "Show the next plot: throughput, RTT, retransmits, congestion window.",
+        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+    ),
+    Action(
+        "maximize", ("m",), "maximize", "Show one panel alone",
+        "Show one panel alone; again: the next one; after the last, or with esc, all of them.",
+        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+    ),
+    Action(
+        "all_panels", ("escape",), "all panels", "Show all panels",
+        "Show all panels again.", "View", ("esc",), in_footer=False,
+    ),
+    Action(
+        "fewer_panels", ("comma", "less_than_sign"), "panels", "Fewer panels",
+        "Fewer panels: without the event log, without the lower panels, only the gauges.",
+        "View", (",", "<"), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+    ),
+    Action(
+        "more_panels", ("full_stop", "greater_than_sign"), "panels", "More panels",
+        "More panels: the plot, the lower panels, the event log.",
+        "View", (".", ">"), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+    ),
+    Action(
+        "events", ("o",), "events", "Open or close the event log",
+        "Open or close the event log: connections, changes and warnings with their times.",
+        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+    ),
+    Action(
         "peer", ("c",), "connect", "Connect to another host",
         "Choose the remote end: a host where `linkgauge endpoint` runs, ssh://HOST, or `loopback` for this machine "
         "alone.",

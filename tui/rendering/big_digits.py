@@ -24,6 +24,11 @@ class DigitFont:
     gap: int = 1
 
     @property
+    def thickness(self) -> int:
+        """The half rows of a horizontal stroke; an even number has no half cells."""
+        return next(halves for rows, halves in ((3, 1), (9, 2), (15, 4), (21, 6)) if self.rows <= rows)
+
+    @property
     def group(self) -> int:
         """The extra cells between groups of three digits."""
         return max(self.stroke, 2)
@@ -45,6 +50,10 @@ DIGIT_FONTS: Final = (
     DigitFont(5, 5, 2),
     DigitFont(5, 6, 2, 2),
     DigitFont(7, 8, 2, 2),
+    DigitFont(9, 10, 3, 3),
+    DigitFont(11, 13, 4, 3),
+    DigitFont(15, 18, 5, 4),
+    DigitFont(21, 26, 8, 5),
 )
 
 #        top  upper-left  upper-right  middle  lower-left  lower-right  bottom
@@ -109,8 +118,9 @@ def _glyph(character: str, font: DigitFont) -> Sequence[str]:
     if character == numbers.NBSP:
         return [""] * font.rows
     if character in "._":
-        dot = ("▄" if font.rows < DIGIT_FONTS[2].rows else "█") * font.stroke
-        return [*[" " * font.stroke] * (font.rows - 1), dot if character == "." else " " * font.stroke]
+        blank, high = " " * font.stroke, max(font.thickness // 2, 1)
+        dot = blank if character == "_" else ("▄" if font.thickness == 1 else "█") * font.stroke
+        return [*[blank] * (font.rows - high), *[dot] * high]
     lit = _digit_one(font) if character == "1" else _lit(_SEGMENTS.get(character, "0000000"), font)
     return ["".join(_HALVES[above, below] for above, below in zip(*lit[y : y + 2], strict=True)) for y in _ys(font)]
 
@@ -120,9 +130,9 @@ def _ys(font: DigitFont) -> range:
 
 
 def _lit(segments: str, font: DigitFont) -> list[list[bool]]:
-    """Return the lit half cells: a horizontal segment is one half high in the small fonts, else two."""
+    """Return the lit half cells of a character with these segments."""
     high = 2 * font.rows
-    thick = 1 if font.rows < DIGIT_FONTS[2].rows else 2
+    thick = font.thickness
     top, upper_left, upper_right, middle, lower_left, lower_right, bottom = (s == "1" for s in segments)
     at_middle = (high - thick) // 2 // thick * thick
     lit = [[False] * font.digit for _ in range(high)]
@@ -152,7 +162,7 @@ def _lit(segments: str, font: DigitFont) -> list[list[bool]]:
 def _digit_one(font: DigitFont) -> list[list[bool]]:
     """Return a 1 with a flag and a foot: an upright stroke alone could be part of another digit."""
     high = 2 * font.rows
-    thick = 1 if font.rows < DIGIT_FONTS[2].rows else 2
+    thick = font.thickness
     start = (font.digit - font.stroke) // 2
     upright = range(start, start + font.stroke)
     return [

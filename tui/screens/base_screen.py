@@ -1,7 +1,7 @@
 """Base classes of the screens and dialogs, and typed access to their app."""
 
 import logging
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -11,6 +11,9 @@ from ...engine.host.debug_log import LOG_VARIABLE
 from ..actions import ScreenKind
 from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
+
+if TYPE_CHECKING:
+    from ..widgets.run.instruments import Instruments
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -57,6 +60,33 @@ class ActionScreen(DiffScreen):
 
 class InstrumentScreen(ActionScreen):
     """A screen with the gauges, plot and panels of a run, live or stored; app.tcss lays them out."""
+
+    @property
+    def instruments(self) -> "Instruments":
+        """The gauges, plot and panels."""
+        from ..widgets.run.instruments import Instruments
+
+        return self.query_one(Instruments)
+
+    def action_plot(self) -> None:
+        """Show the next plot."""
+        self.instruments.show_next_plot()
+
+    def action_maximize(self) -> None:
+        """Show one panel alone, or the next one."""
+        self.instruments.maximize_next()
+
+    def action_fewer_panels(self) -> None:
+        """Show fewer panels."""
+        self.instruments.show_fewer()
+
+    def action_more_panels(self) -> None:
+        """Show more panels."""
+        self.instruments.show_more()
+
+    def action_events(self) -> None:
+        """Open or close the event log."""
+        self.instruments.toggle_log()
 
 
 class Dialog(ModalScreen[T]):

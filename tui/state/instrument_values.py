@@ -27,6 +27,15 @@ class Phase(Enum):
     DONE = auto()
 
 
+class PlotContent(Enum):
+    """The quantity that the plot of a run shows."""
+
+    THROUGHPUT = auto()
+    RTT = auto()
+    RETRANSMITS = auto()
+    CWND = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class RunProblem:
     """The reason for a missing run: a short status, a title, and a text with the remedy."""

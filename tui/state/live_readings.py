@@ -31,6 +31,7 @@ from ...presets.diagnosis.finding import Finding
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ..text import numbers
+from ..text.event_lines import EventLines
 from ..text.numbers import RateUnit
 from ..text.summary import response_bits_of
 from .instrument_values import (
@@ -130,6 +131,7 @@ class LiveReadings:
         self.granted_bytes: dict[End, int] = {}
         self.probe = ProbeReadings()
         self.traces = Traces()
+        self.log = EventLines()
         self._order = SampleOrder()
         self._recent = RecentSamples(_RECENT_NS)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
@@ -139,6 +141,7 @@ class LiveReadings:
     def feed(self, event: Event) -> None:
         """Process the run's next event."""
         self.probe.feed(event)
+        self.log.feed(event)
         match event:
             case Started():
                 self.near, self.far, self.plan = event.near, event.far, event.plan

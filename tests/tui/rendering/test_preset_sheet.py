@@ -22,6 +22,6 @@ def test_every_number_of_the_sheet_is_whole_in_a_narrow_terminal() -> None:
     )
     from linkgauge.presets.catalog import load_catalog
 
-    printed = set(done.stdout.split())
+    printed = set(done.stdout.replace("\u00a0", "").split())
     assert {f"{fact.value:.10g}" for fact in load_catalog().find("zvm-qdio-1500").document_values} <= printed
     assert max(map(cell_len, done.stdout.splitlines())) <= 48

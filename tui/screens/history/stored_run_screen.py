@@ -124,9 +124,9 @@ class StoredRunScreen(InstrumentScreen):
         prompt_export(self, [self._row.run_id], self._export)
 
     def action_back(self) -> None:
-        """Leave the editor, else return to the history."""
+        """Leave the editor or a panel that is alone, else return to the history."""
         detail = self.query_one(RunDetail)
         if detail.is_editing:
             detail.close()
-        else:
+        elif not self.instruments.restore():
             app_of(self).pop_screen()

@@ -341,6 +341,10 @@ class CockpitScreen(InstrumentScreen):
 
     # Actions of the registry: dialogs and other screens.
 
+    def action_all_panels(self) -> None:
+        """Show all panels again."""
+        self.instruments.restore()
+
     def action_presets(self) -> None:
         """Choose another preset."""
         from ..dialogs.preset_picker import PresetPicker

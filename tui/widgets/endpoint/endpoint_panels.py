@@ -1,15 +1,13 @@
 """The panels of an endpoint: its state and totals, the rate of each direction, its limits and its log."""
 
-from collections.abc import Collection, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Final
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.events import Resize
-from textual.widgets import RichLog, Static
+from textual.widgets import Static
 
 from ....engine.model.limits import limit_rules
 from ....engine.model.plan import SECOND_NS
@@ -20,6 +18,7 @@ from ...rendering.styles import KEY, MUTED
 from ...state.endpoint import EndpointLogLine, EndpointSnapshot
 from ...text import numbers
 from ...text.numbers import RateUnit
+from ..common.log_view import LogView
 
 _NAMES: Final = {"received": "← receives", "sent": "→ sends"}
 _COLOURS: Final = {"received": "$primary", "sent": "$success"}
@@ -225,41 +224,14 @@ def _usage(snapshot: EndpointSnapshot) -> dict[str, str]:
     }
 
 
-class EndpointLogView(RichLog):
-    """Shows the newest lines. Scrolled back, it stays there; scrolled to its end, it follows new lines again."""
-
-    DEFAULT_CSS = """
-    EndpointLogView {
-        padding: 0 1;
-        background: $background;
-        scrollbar-size-vertical: 1;
-        overflow: hidden auto;
-        &:focus { background-tint: $foreground 0%; background: $background; }
-    }
-    """
+class EndpointLogView(LogView[EndpointLogLine]):
+    """Shows the log of an endpoint, with a mark for each kind of event."""
 
     def __init__(self) -> None:
-        super().__init__(max_lines=1_000, min_width=20, wrap=True, markup=False, highlight=False, id="log")
+        super().__init__(widget_id="log")
         self.border_title = "log"
-        self._lines: Collection[EndpointLogLine] = ()
-        self._written = 0
 
-    def show(self, lines: Collection[EndpointLogLine], written: int) -> None:
-        """Show these lines; `written` is the number of the last one."""
-        new = min(written - self._written, len(lines))
-        self._lines, self._written = lines, written
-        for line in islice(lines, len(lines) - new, None):
-            self._add(line)
-
-    def on_resize(self, event: Resize) -> None:
-        """Wrap the lines for the new width."""
-        del event
-        self.clear()
-        for line in self._lines:
-            self._add(line)
-
-    def _add(self, line: EndpointLogLine) -> None:
+    def line_text(self, line: EndpointLogLine) -> Text:
+        """Return the time, the mark and the text."""
         mark = _MARKS.get(line.event, "·")
-        text = Text.assemble((f"{line.time:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), numbers.sanitize(line.text))
-        # Without a width, RichLog wraps the text at 80 cells.
-        self.write(text, self.scrollable_content_region.width or None, scroll_end=self.is_vertical_scroll_end)
+        return Text.assemble((f"{line.time:%H:%M:%S} ", "dim"), (f"{mark} ", "bold"), numbers.sanitize(line.text))

@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.content import Content
 
-from ...rendering.canvas import GUTTER, Canvas, base_axis, ticks, value_axis
+from ...rendering.canvas import GUTTER, Canvas, base_axis, ticks, time_labels, value_axis
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import SERIES_STYLES, TRACK
 from ...text import numbers
@@ -68,7 +68,7 @@ def overlay_plot(series: Sequence[OverlayLine], names: Sequence[str], width: int
         paths.append(canvas.draw_line(points, SERIES_STYLES[line.letter]))
     _draw_letters(canvas, series, paths)
     lines = [axis + line for axis, line in zip(value_axis(rows, labels), canvas.lines(), strict=True)]
-    columns = _name_labels(names, span, room) if names else _second_labels(span, room)
+    columns = _name_labels(names, span, room) if names else time_labels(span, room)
     return [*lines, base_axis(room, columns, "Mb/s 0")]
 
 
@@ -77,13 +77,6 @@ def _rate_labels(top: float, rows: int) -> dict[int, str]:
     rates = ticks(top, max(rows // 3, 3))[1:]
     decimals = 0 if rates[0] >= 1 else 1 if rates[0] >= 0.1 else 2
     return {round(rate / top * (4 * rows - 1)) // 4: numbers.number(rate, decimals) for rate in rates}
-
-
-def _second_labels(span_s: float, room: int) -> list[tuple[int, str]]:
-    seconds = ticks(span_s, max(room // 12, 2))[1:]
-    return [(round(second / span_s * room), f"{second:g}") for second in seconds[:-1]] + [
-        (round(seconds[-1] / span_s * room), f"{seconds[-1]:g} s")
-    ]
 
 
 def _name_labels(names: Sequence[str], span: float, room: int) -> list[tuple[int, str]]:

@@ -1,10 +1,13 @@
 """The gauge of one direction: the rate in large digits, its share of the expected rate, and a bar."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import floor, log10
 from typing import Final
 
 from textual.content import Content
+from textual.events import Resize
+from textual.message import Message
 
 from ....engine.model.events import ExpectedRate
 from ....engine.model.latency_histogram import LatencySummary
@@ -23,6 +26,7 @@ _RATE_NOTE, _PERCENT_NOTE, _GAP = 13, 10, 2  # cells right of the rate, right of
 _ROOM_FOR_TICKS: Final = 60  # from this width on, the title explains the ticks
 _LOW_ROWS: Final = 3  # up to this height, large digits leave no rows for text
 _SCALE_FROM: Final = 6  # rows
+_STACKED_ROWS: Final = 11  # from this height on, the rate may stand above its percentage
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
 _SENDERS: Final = {Direction.OUT: "local sends", Direction.IN: "remote sends", Direction.DUPLEX: "both send"}
 _ASKERS: Final = {Direction.OUT: "local asks", Direction.IN: "remote asks", Direction.DUPLEX: "both ask"}
@@ -41,6 +45,15 @@ class FlowGauge(LineWidget):
         super().__init__(widget_id=f"gauge-{direction}")
         self._reading = FlowReading(direction)
         self.pass_percent = pass_percent
+        self.most_width: int | None = None  # of the digits, for gauges that are to have them alike
+
+    @dataclass
+    class Resized(Message):
+        """The gauge has another width."""
+
+    def on_resize(self, _event: Resize) -> None:
+        """Report the new width; LineWidget fills it."""
+        self.post_message(self.Resized())
 
     def show(self, reading: FlowReading) -> None:
         """Show these values."""
@@ -52,11 +65,15 @@ class FlowGauge(LineWidget):
         reading = self._reading
         is_scaled = height >= _SCALE_FROM
         rows = max(height - 1 - is_scaled, 1)
-        font = _font_of_both(reading, width, rows)
+        room = min(width, self.most_width or width)
+        font = _font_of_both(reading, room, rows)
         self.set_titles(
             self._heading(width, is_wide=font is not None, is_scaled=is_scaled), _source(reading.expected, width)
         )
-        lines = self._narrow(width, rows) if font is None else self._wide(font, width, rows)
+        if stacked := _stacked_font(reading, room, rows):
+            lines = self._stacked(stacked, width, rows)
+        else:
+            lines = self._narrow(room, rows) if font is None else self._wide(font, width, rows)
         full = _full_scale(reading)
         return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
 
@@ -115,6 +132,25 @@ class FlowGauge(LineWidget):
             )
         ]
         return [*lines, *[Content("")] * (rows - len(lines))]
+
+    def _stacked(self, font: DigitFont, width: int, rows: int) -> list[Content]:
+        """Return the rate above its percentage, in the middle of many rows."""
+        reading, rating = self._reading, self.rating()
+        of = Content.styled(f"of {reading.number(reading.expected.bit_s)}" if reading.expected else "", MUTED)
+        chip = self._chip(rating, width - font.width("99.9") - 1)
+        blocks = [(_number(reading), _widest(reading), "$foreground", self._rate_notes())]
+        if reading.expected is not None:
+            blocks.append((self._percent(), "99.9", RATING_STYLES[rating], [Content.styled("%", "bold"), of, chip]))
+        lines: list[Content] = []
+        for text, widest, style, notes in blocks:
+            digits = big_digits(align_right(text, widest), font)
+            lines += [Content("")] if lines else []
+            lines += [
+                Content.assemble(style_digits(row, style), " ", note)
+                for row, note in zip(digits, _spread(notes, font.rows), strict=True)
+            ]
+        spare = rows - len(lines)
+        return [*[Content("")] * (spare // 2), *lines, *[Content("")] * (spare - spare // 2)]
 
     def _narrow(self, width: int, rows: int) -> list[Content]:
         """Return only the rate in large digits, and as text below it as much of the rest as there is room for."""
@@ -213,6 +249,19 @@ def _font_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | No
     room = width - 2 - _RATE_NOTE - _GAP - _PERCENT_NOTE
     both = _widest(reading) + ("99.9" if reading.expected else "")
     return largest_font(both, room, rows)
+
+
+def _stacked_font(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
+    """Return the font of the rate above its percentage if it is larger than that of both in one row."""
+    if rows < _STACKED_ROWS:
+        return None
+    each = rows if reading.expected is None else (rows - 1) // 2
+    font = largest_font(_widest(reading), width - 1 - _RATE_NOTE, each)
+    if reading.expected is not None and font is not None:
+        percent = largest_font("99.9", width - 1 - _PERCENT_NOTE, font.rows)
+        font = min(font, percent, key=lambda font: font.rows) if percent is not None else None
+    side_by_side = _font_of_both(reading, width, rows)
+    return font if font is not None and (side_by_side is None or font.rows > side_by_side.rows) else None
 
 
 def _spread(parts: Sequence[Content], rows: int) -> list[Content]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
@@ -14,11 +15,13 @@ from ...rendering.styles import KEY, MUTED
 from ...state.instrument_values import CpuReading, FlowReading, Phase
 from ...state.live_readings import CockpitSnapshot, latency_reading
 from ...text import numbers
+from ...text.event_lines import EventLine
 from ...text.summary import response_bits_of
+from ..common.log_view import LogView
 from .cpu_panel import CpuPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
-from .rate_plot import RatePlot
+from .run_plot import RunPlot
 from .session_table import SessionTable
 from .verdict_panel import VerdictPanel
 
@@ -35,11 +38,45 @@ _REMEDIES: Final = (
 )
 
 
+_EVENT_MARKS: Final = {
+    "start": "●",
+    "connection": "○",
+    "phase": "·",
+    "change": "◆",
+    "warning": "▲",
+    "end": "■",
+}
+# Style classes of the instruments: a panel alone, and the numbers of panels.
+_ALONE: Final = ("-gauges", "-plot", "-sessions", "-cpu", "-why", "-events")
+_FEWER: Final = ("-only-gauges", "-only-plot", "")
+
+
+class EventLog(LogView[EventLine]):
+    """Shows the events of a run."""
+
+    def __init__(self) -> None:
+        super().__init__(widget_id="events")
+        self.border_title = "events"
+
+    def line_text(self, line: EventLine) -> Text:
+        """Return the time, a mark for the kind of event, and the text."""
+        mark = (f"{_EVENT_MARKS[line.kind]} ", "bold yellow" if line.kind == "warning" else "bold")
+        return Text.assemble((f"{numbers.clock(line.at_ns)} ", "dim"), mark, line.text)
+
+
 class Instruments(Container):
-    """Shows gauges at the top, the plot in the middle, and sessions, CPU and verdict below."""
+    """Shows gauges at the top, the plot in the middle, and sessions, CPU and verdict below.
+
+    A person may see one panel alone, fewer panels, or the event log as well; the style sheet gives the others' room
+    to those that are left.
+    """
 
     def __init__(self) -> None:
         super().__init__(id="instruments")
+        self._view: CockpitSnapshot | None = None
+        self._alone = ""
+        self._level = len(_FEWER) - 1
+        self._has_log = False
 
     def compose(self) -> ComposeResult:
         """Lay out the instruments. CPU has two places: the style sheet shows one, depending on the width."""
@@ -53,8 +90,65 @@ class Instruments(Container):
             yield SessionTable()
             yield VerdictPanel()
 
+    def show_next_plot(self) -> None:
+        """Show the next plot."""
+        self.query_one(RunPlot).show_next_content()
+
+    def maximize_next(self) -> None:
+        """Show the next panel alone; after the last one, all of them."""
+        order = ("", *_ALONE)
+        self._alone = order[(order.index(self._alone) + 1) % len(order)]
+        self._arrange()
+
+    def restore(self) -> bool:
+        """Show all panels again; return whether one was alone."""
+        was_alone, self._alone = bool(self._alone), ""
+        self._arrange()
+        return was_alone
+
+    def show_fewer(self) -> None:
+        """Close the event log, then the lower panels, then the plot."""
+        if self._has_log:
+            self._has_log = False
+        else:
+            self._level = max(self._level - 1, 0)
+        self._arrange()
+
+    def show_more(self) -> None:
+        """Show the plot, then the lower panels, then the event log."""
+        if self._level == len(_FEWER) - 1:
+            self._has_log = True
+        self._level = min(self._level + 1, len(_FEWER) - 1)
+        self._arrange()
+
+    def toggle_log(self) -> None:
+        """Open or close the event log."""
+        self._has_log = not self._has_log
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Give the panels their classes. The event log is made when it is first needed."""
+        for name in _ALONE:
+            self.set_class(name == self._alone, f"-alone{name}")
+        for name in _FEWER[:-1]:
+            self.set_class(not self._alone and name == _FEWER[self._level], name)
+        needs_log = self._has_log or self._alone == "-events"
+        if needs_log and not self.query(EventLog):
+            self.mount(EventLog())
+        for log in self.query(EventLog):
+            log.display = needs_log
+        if self._view is not None:
+            self._show_events(self._view)
+
+    def _show_events(self, view: CockpitSnapshot) -> None:
+        for log in self.query(EventLog):
+            if log.display:
+                events = view.readings.log if view.readings else None
+                log.show(events.lines if events else (), events.written if events else 0)
+
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""
+        self._view = view
         readings = view.readings
         direction = (readings.settings if readings else view.plan.settings).direction
         self._show_flows(view, direction)
@@ -69,6 +163,15 @@ class Instruments(Container):
         response_bits = response_bits_of(readings.plan if readings else view.plan)
         self.query_one(SessionTable).show(rows, readings.retransmits() if readings else None, response_bits)
         self.query_one(VerdictPanel).show(view)
+        self._show_events(view)
+
+    def on_flow_gauge_resized(self) -> None:
+        """Give the digits of both directions the room of the narrower gauge: it has a cell less at some widths."""
+        gauges = [self.query_one(f"#gauge-{flow}", FlowGauge) for flow in Direction.DUPLEX.flows]
+        widths = [gauge.size.width for gauge in gauges if gauge.display]
+        for gauge in gauges:
+            gauge.most_width = min(widths) if len(widths) > 1 else None
+            gauge.redraw()
 
     def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
         """Show a gauge for each direction of the run; for both directions, also one for their total."""
@@ -149,13 +252,13 @@ class PlotArea(Container):
     def compose(self) -> ComposeResult:
         """Lay out the plots and the notice, which takes their place."""
         yield LatencyBars()
-        yield RatePlot()
+        yield RunPlot()
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""
-        plot, notice = self.query_one(RatePlot), self.query_one("#notice", VerticalScroll)
+        plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
         plot.display = view.readings is not None and view.problem is None
         notice.display = not plot.display
         bars = self.query_one(LatencyBars)

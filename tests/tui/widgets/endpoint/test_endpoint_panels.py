@@ -115,14 +115,3 @@ async def test_each_line_is_written_once_however_often_it_is_shown() -> None:
         assert [line.split()[1:4] for line in shown[:3]] == [["✗", "refusal", f"{n}"] for n in range(3)]
         assert [line.split()[0] for line in shown] == ["12:00:05"] * 4
         assert shown[3].split()[1:] == ["·", "more"]
-
-
-async def test_lines_are_wrapped_anew_for_another_width() -> None:
-    """Nothing of a long line is lost."""
-    app = WidgetApp(EndpointLogView())
-    words = [f"word{number}" for number in range(12)]
-    async with app.run_test(size=(100, 12)) as pilot:
-        app.widget.show([EndpointLogLine(NOON, "client", " ".join(words))], 1)
-        await pilot.resize_terminal(30, 12)
-        await pilot.pause()
-        assert " ".join(" ".join(app.lines()).split()[2:]) == " ".join(words)

@@ -10,7 +10,7 @@ from linkgauge.engine.model.errors import (
     PeerVersionMismatch,
 )
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
 FAR = Peer("db-02")
@@ -74,3 +74,90 @@ async def test_an_unusable_far_end_is_shown_with_the_remedy(
         await cockpit.press("r")
         await cockpit.end()
         assert "READY" in cockpit.line(0)
+
+
+PANELS = ("FlowGauge", "PlotArea", "SessionTable", "CpuPanel", "VerdictPanel", "EventLog")
+
+
+def visible(cockpit: Any) -> set[str]:
+    """Return the kinds of panels that have room on the screen."""
+    shown = {
+        type(widget).__name__
+        for widget, (region, clip) in cockpit.app.screen._compositor.visible_widgets.items()
+        if region.intersection(clip)
+    }
+    return shown & set(PANELS)
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 40)], ids=str)
+async def test_a_key_shows_each_panel_alone_with_all_the_room(world: Any, size: tuple[int, int]) -> None:
+    """In turn; escape brings all of them back."""
+    async with world.cockpit(size, peer=FAR) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 7e9)
+        await cockpit.settle()
+        before = visible(cockpit)
+        seen: list[set[str]] = []
+        for _ in PANELS:
+            await cockpit.press("m")
+            seen.append(visible(cockpit))
+            alone = [w for w in cockpit.app.screen._compositor.visible_widgets if type(w).__name__ in seen[-1]]
+            assert max(widget.outer_size.width for widget in alone) == size[0]
+            assert max(widget.outer_size.height for widget in alone) >= size[1] - 4
+        assert seen == [{name} for name in PANELS]
+        await cockpit.press("m")
+        assert visible(cockpit) == before
+        await cockpit.press("m", "m", "escape")
+        assert visible(cockpit) == before
+
+
+async def test_keys_show_fewer_and_more_panels(world: Any) -> None:
+    """Down to the gauges, which then have the largest digits, and up to the event log."""
+    async with world.cockpit((120, 40), peer=FAR) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 7e9)
+        await cockpit.settle()
+        everything = visible(cockpit)
+        await cockpit.press("comma")
+        assert visible(cockpit) == {"FlowGauge", "CpuPanel", "PlotArea"}
+        await cockpit.press("comma", "comma")
+        assert visible(cockpit) == {"FlowGauge", "CpuPanel"}
+        assert cockpit.app.cockpit.query_one("#gauge-out").size.height > 30
+        await cockpit.press("full_stop", "full_stop")
+        assert visible(cockpit) == everything
+        await cockpit.press("full_stop")
+        assert visible(cockpit) == {*everything, "EventLog"}
+        await cockpit.press("o")
+        assert visible(cockpit) == everything
+
+
+async def test_the_event_log_has_the_run_from_its_connection_on_however_late_it_is_opened(world: Any) -> None:
+    """A later run has a log of its own."""
+    async with world.cockpit((120, 40), peer=FAR) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 7e9)
+        await cockpit.press("+", "o")
+        text = cockpit.text()
+        assert "00:00 ○ connected to db-02" in text
+        assert "00:05 ◆ changed to 2 sessions" in text
+        await cockpit.press("space")
+        await cockpit.end()
+        assert "■ stopped" in cockpit.text()
+        await cockpit.press("space")
+        await cockpit.settle()
+        assert "changed to 2 sessions" not in cockpit.text()
+        assert "started: out, 2 sessions" in cockpit.text()
+
+
+@pytest.mark.parametrize("width", [60, 80, 110, 119, 120, 121, 122, 160, 200])
+async def test_both_directions_have_digits_of_one_size(world: Any, width: int) -> None:
+    """At each width, with rates of different lengths, for people compare them."""
+    plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS)
+    async with world.cockpit((width, 40), peer=FAR, plan=plan) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 7.2e9)
+        await cockpit.settle()
+        out, in_ = (cockpit.app.cockpit.query_one(f"#gauge-{flow}")._lines for flow in Direction.DUPLEX.flows)
+        digits = [line.plain.rstrip() for line in out[:5]]
+        assert digits == [line.plain.rstrip() for line in in_[:5]]
+        assert any("█" in line or "7" in line for line in digits)

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.tui.widgets.run.rate_plot import RatePlot
+from linkgauge.tui.widgets.run.run_plot import RunPlot
 
 
 def plot_lines(cockpit: Any) -> list[str]:
     """Return the lines of the plot, with plain spaces."""
-    return [line.plain.replace("\u00a0", " ") for line in cockpit.app.cockpit.query_one(RatePlot)._lines]
+    return [line.plain.replace("\u00a0", " ") for line in cockpit.app.cockpit.query_one(RunPlot)._lines]
 
 
 def titles(cockpit: Any) -> tuple[str, str]:
     """Return the title of the plot and its legend, with plain spaces."""
-    plot = cockpit.app.cockpit.query_one(RatePlot)
+    plot = cockpit.app.cockpit.query_one(RunPlot)
     return str(plot.border_title).replace("\u00a0", " "), str(plot.border_subtitle).replace("\u00a0", " ")
 
 
@@ -32,7 +32,7 @@ async def test_the_axes_stay_while_a_run_gets_slower(world: Any, size: tuple[int
         assert before != after
         assert [line[:8] for line in before] == [line[:8] for line in after]
         assert before[-1] == after[-1]
-        assert before[-1].rstrip("─").endswith("30")
+        assert before[-1].rstrip("─").endswith("30 s")
 
 
 async def test_the_time_axis_of_an_endless_run_grows_by_steps(world: Any) -> None:
@@ -42,7 +42,7 @@ async def test_the_time_axis_of_an_endless_run_grows_by_steps(world: Any) -> Non
         for ticks, end in ((100, "30"), (40, "60")):
             world.script.run_for(ticks, 9e9)
             await cockpit.settle()
-            assert plot_lines(cockpit)[-1].rstrip("─").endswith(end)
+            assert plot_lines(cockpit)[-1].rstrip("─").endswith(f"{end} s")
 
 
 async def test_a_change_has_a_line_and_both_averages_in_the_title(world: Any) -> None:

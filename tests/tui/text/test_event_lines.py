@@ -1,0 +1,74 @@
+"""The log of a run: one line for what a person would want to know, with its time."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.events import Event, Opened, Warned
+from linkgauge.engine.model.plan import Direction, End, Plan
+from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.tui.text.event_lines import EventLines
+
+
+def emitted(script: Any) -> list[Event]:
+    """Return the events that a script has emitted since the last call."""
+    events: list[Event] = []
+    while True:
+        try:
+            events.append(script.queue.get_nowait())
+        except asyncio.QueueEmpty:
+            return events
+
+
+def texts(log: EventLines) -> list[str]:
+    """Return the lines as second, kind and text, with plain spaces."""
+    return [f"{line.at_ns // 10**9} {line.kind} {line.text}".replace("\u00a0", " ") for line in log.lines]
+
+
+async def test_a_run_is_told_from_its_connection_to_its_end(world: Any) -> None:
+    """Changes in words, warnings as they are written, times since the start."""
+    script = world.script_of(world.catalog.find("10gbe-1500"), Plan())
+    script.run_for(12, 5e9)
+    script.change_settings(script.settings.with_changes(sessions=5))
+    script.emit(Warned("the far end\x1b[2J granted less"))
+    script.run_for(12, 9e9)
+    script.end()
+    log = EventLines()
+    for event in emitted(script):
+        log.feed(event)
+    assert texts(log) == [
+        "0 connection connected to db-02: Linux 6.12, 16 cores",
+        "0 start started: out, 1 session, window auto, 10 s",
+        "0 connection local: 1 session connected, cubic",
+        "0 connection remote: 1 session connected, cubic",
+        "1 phase warm-up over, measuring",
+        "3 change changed to 5 sessions",
+        "3 warning the far end [2J granted less",
+        "4 phase warm-up over, measuring",
+        "6 end completed: the duration was up",
+    ]
+    assert log.written == len(log.lines)
+
+
+@pytest.mark.parametrize("sessions", [1, 5, 128])
+def test_sessions_opened_at_once_are_one_line_of_each_end(sessions: int) -> None:
+    """With the smallest window that a kernel granted."""
+    log = EventLines()
+    for number in range(sessions):
+        for end in End:
+            log.feed(Opened(SocketInfo(end, Direction.OUT, number, "cubic", 65_536, 1448, None, None, None)))
+    log.feed(Warned("something"))
+    first, second, _ = texts(log)
+    words = "1 session" if sessions == 1 else f"{sessions} sessions"
+    assert first == f"0 connection local: {words} connected, cubic, window 64K"
+    assert second.startswith(f"0 connection remote: {words}")
+
+
+def test_the_log_is_bounded_and_counts_all_its_lines() -> None:
+    """A run of days must not fill the memory."""
+    log = EventLines()
+    for number in range(2_000):
+        log.feed(Warned(f"warning {number}"))
+    assert log.written == 2_000
+    assert len(log.lines) == 500
+    assert log.lines[-1].text == "warning 1999"

@@ -1,0 +1,70 @@
+"""The plots of TCP's values: gaps for unknown ones, rates for counts, arrows for directions."""
+
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.state.instrument_values import Phase, PlotContent, PlotPeriod
+from linkgauge.tui.state.live_readings import CockpitSnapshot, LiveReadings
+from linkgauge.tui.state.traces import TcpPoint
+from linkgauge.tui.widgets.run.tcp_plot import TcpPlot
+
+
+def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TcpPlot:
+    """Return the plot of points by direction."""
+    plan = Plan(Settings(Direction.DUPLEX))
+    readings = LiveReadings(plan)
+    readings.periods = [PlotPeriod(0.0, plan.settings, Expectation())]
+    readings.traces.tcp = {Direction(name): points for name, points in lines.items()}
+    preset = load_catalog().find("loopback")
+    return TcpPlot(CockpitSnapshot(Phase.RUNNING, preset, plan, LOOPBACK, readings=readings), content)
+
+
+def drawn(plot: TcpPlot, width: int = 40, rows: int = 8, span_s: float = 10.0) -> list[str]:
+    """Return the rows of a plot."""
+    return [line.plain for line in plot.draw(width, rows, plot.top(0.0), span_s, has_colours=True).lines()]
+
+
+def points(*values: int | None, every_s: float = 1.0) -> list[TcpPoint]:
+    """Return points with one value for all quantities."""
+    return [TcpPoint((number + 1) * every_s, value, value, value) for number, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("content", [PlotContent.RTT, PlotContent.CWND])
+def test_an_unknown_value_is_a_gap_and_not_a_zero(content: PlotContent) -> None:
+    """From 3 s to 6 s nothing is drawn."""
+    lines = drawn(tcp_plot(content, out=points(9_000, 9_000, 9_000, None, None, 9_000, 9_000)))
+    covered = {x for line in lines for x, character in enumerate(line) if character != " "}
+    assert {5, 10, 25} <= covered
+    assert not covered & {14, 17, 20}
+
+
+def test_retransmits_are_per_second_however_long_the_intervals_are() -> None:
+    """Five in a quarter of a second are twenty in a second."""
+    plot = tcp_plot(PlotContent.RETRANSMITS, out=points(0, 5, 0, every_s=0.25))
+    assert plot.top(0.0) >= 20
+    assert plot.top(70.0) == 70.0
+
+
+def test_two_directions_can_be_told_apart_without_colour() -> None:
+    """By the arrows on the lines, which the legend explains."""
+    plot = tcp_plot(PlotContent.RTT, **{"out": points(*[9_000] * 10), "in": points(*[3_000] * 10)})
+    text = "".join(drawn(plot))
+    assert "→" in text
+    assert "←" in text
+    assert plot.legend() == ["← in", "→ out"]
+    assert tcp_plot(PlotContent.RTT, out=points(1)).legend() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "value", "label"),
+    [(PlotContent.RTT, 212, "0.2"), (PlotContent.RTT, 24_000, "20"), (PlotContent.CWND, 4 << 20, "4\u00a0000")],
+)
+def test_the_axis_has_round_values_in_its_unit(content: PlotContent, value: int, label: str) -> None:
+    """Milliseconds, or KiB."""
+    plot = tcp_plot(content, out=points(value))
+    axis: list[Any] = plot.value_axis(10, plot.top(0.0))
+    assert any(label in line.plain for line in axis)

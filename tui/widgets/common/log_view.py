@@ -1,0 +1,56 @@
+"""A log that follows its newest line: base of the endpoint's log and of a run's events."""
+
+from collections.abc import Collection
+from itertools import islice
+from typing import Generic, TypeVar
+
+from rich.text import Text
+from textual.events import Resize
+from textual.widgets import RichLog
+
+L = TypeVar("L")
+
+
+class LogView(RichLog, Generic[L]):
+    """Shows the newest lines. Scrolled back, it stays there; scrolled to its end, it follows new lines again."""
+
+    DEFAULT_CSS = """
+    LogView {
+        padding: 0 1;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        overflow: hidden auto;
+        &:focus { background-tint: $foreground 0%; background: $background; }
+    }
+    """
+
+    def __init__(self, *, widget_id: str) -> None:
+        super().__init__(max_lines=1_000, min_width=20, wrap=True, markup=False, highlight=False, id=widget_id)
+        self._lines: Collection[L] = ()
+        self._written = 0
+
+    def line_text(self, line: L) -> Text:
+        """Return a line as it is shown."""
+        raise NotImplementedError
+
+    def show(self, lines: Collection[L], written: int) -> None:
+        """Show these lines; `written` is the number of the last one. With fewer than before, start again."""
+        if written < self._written:
+            self.clear()
+            self._written = 0
+        new = min(written - self._written, len(lines))
+        self._lines, self._written = lines, written
+        for line in islice(lines, len(lines) - new, None):
+            self._add(line)
+
+    def on_resize(self, event: Resize) -> None:
+        """Wrap the lines for the new width."""
+        del event
+        self.clear()
+        for line in self._lines:
+            self._add(line)
+
+    def _add(self, line: L) -> None:
+        # Without a width, RichLog wraps the text at 80 cells.
+        width = self.scrollable_content_region.width or None
+        self.write(self.line_text(line), width, scroll_end=self.is_vertical_scroll_end)

@@ -1,0 +1,79 @@
+"""The plot of a run over time: throughput, RTT, retransmits or the congestion window."""
+
+from math import ceil
+from typing import Final
+
+from textual.content import Content
+
+from ....engine.model.plan import SECOND_NS
+from ...rendering.canvas import GUTTER, base_axis, time_labels
+from ...rendering.styled_lines import LineWidget, first_fit, join_fit
+from ...state.instrument_values import PlotContent, PlotPeriod
+from ...state.live_readings import CockpitSnapshot
+from .rate_plot import RatePlot
+from .tcp_plot import TcpPlot
+
+# Lengths of the time axis of a run without a duration: a full axis grows to the next one.
+_SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
+_REDRAW_NS: Final = SECOND_NS // 2  # less often than the gauges: this is the largest instrument to paint
+
+
+class RunPlot(LineWidget):
+    """Shows one PlotContent of a run, period by period. Its axes grow in steps, and never shrink during a run."""
+
+    DEFAULT_CSS = """
+    RunPlot { padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(widget_id="plot")
+        self._content = PlotContent.THROUGHPUT
+        self._periods: list[PlotPeriod] = []
+        self._view: CockpitSnapshot | None = None
+        self._moment: object = None
+        self._tops: dict[PlotContent, float] = {}
+        self.set_titles("")
+
+    def show(self, view: CockpitSnapshot) -> None:
+        """Show these values."""
+        periods = view.readings.periods if view.readings else []
+        elapsed = view.readings.elapsed_ns // _REDRAW_NS if view.readings else 0
+        moment = (len(periods), elapsed, view.summary is None, view.units)
+        if periods is self._periods and moment == self._moment:
+            return
+        self._view, self._moment = view, moment
+        if periods is not self._periods:
+            self._periods, self._tops = periods, {}
+        self.redraw()
+
+    def show_next_content(self) -> None:
+        """Show the next content; after the last, the first."""
+        contents = list(PlotContent)
+        self._content = contents[(contents.index(self._content) + 1) % len(contents)]
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Content]:
+        """Return the plot with its axes, or nothing if there is no room."""
+        if self._view is None:
+            return []
+        content = self._content
+        plot = RatePlot(self._view) if content is PlotContent.THROUGHPUT else TcpPlot(self._view, content)
+        self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
+        if width < 20 or height < 4:
+            return []
+        top = self._tops[content] = plot.top(self._tops.get(content, 0.0))
+        span_s = self._span_s()
+        has_colours = self.app.console.color_system is not None  # pyright: ignore[reportUnknownMemberType]
+        rows, room = height - 1, width - GUTTER
+        canvas = plot.draw(room, rows, top, span_s, has_colours=has_colours)
+        left = plot.value_axis(rows, top)
+        lines = [axis + line for axis, line in zip(left, canvas.lines(), strict=True)]
+        return [*lines, base_axis(room, time_labels(span_s, room))]
+
+    def _span_s(self) -> float:
+        """Return the length of the time axis: the duration of the run, or a step above the elapsed time."""
+        readings = self._view.readings if self._view else None
+        if readings is not None and readings.plan.duration_ns is not None:
+            return readings.plan.duration_ns / SECOND_NS
+        elapsed_s = (readings.elapsed_ns if readings else 0) / SECOND_NS
+        return float(next((span for span in _SPANS_S if span >= elapsed_s), ceil(elapsed_s)))

@@ -1,0 +1,135 @@
+"""TCP over time, as the senders' kernels report it: RTT, retransmits, congestion window."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Final
+
+from textual.content import Content
+
+from ...rendering.canvas import Canvas, nice_above, ticks, value_axis
+from ...rendering.styles import DIRECTION_STYLES, MUTED
+from ...state.instrument_values import PlotContent
+from ...state.live_readings import CockpitSnapshot
+from ...state.traces import TcpPoint
+from ...text import numbers
+from .rate_plot import draw_periods
+
+_TITLES: Final = {
+    PlotContent.RTT: ("RTT, ms, median of all sessions", "RTT, ms"),
+    PlotContent.RETRANSMITS: ("retransmits per second, all sessions", "retransmits per second"),
+    PlotContent.CWND: ("congestion window, KiB, sum of all sessions", "cwnd, KiB"),
+}
+_ARROW_EVERY: Final = 22  # cells
+_NOTHING: Final = "no values from the kernel yet"
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value at a time, in the unit of the axis; None is unknown."""
+
+    at_s: float
+    value: float | None
+
+
+class TcpPlot:
+    """Draws one content of a snapshot as a line for each direction."""
+
+    def __init__(self, view: CockpitSnapshot, content: PlotContent) -> None:
+        self._content = content
+        self._periods = view.readings.periods if view.readings else []
+        traces = view.readings.traces.tcp if view.readings else {}
+        self._lines = {flow: _values(points, content) for flow, points in sorted(traces.items()) if points}
+
+    def titles(self) -> Iterator[Content]:
+        """Yield titles from the longest to the shortest."""
+        yield from map(Content, _TITLES[self._content])
+
+    def legend(self) -> list[str]:
+        """Return an explanation of each mark that is drawn."""
+        return [f"{numbers.arrow(flow)} {flow}" for flow in self._lines if len(self._lines) > 1]
+
+    def top(self, before: float) -> float:
+        """Return the top of the axis, not below the one before."""
+        known = [each.value for line in self._lines.values() for each in line if each.value is not None]
+        highest = max(known, default=0.0)
+        return max(before, nice_above(highest * 1.05) if highest > 0 else 1.0)
+
+    def value_axis(self, rows: int, top: float) -> list[Content]:
+        """Return the cells left of each row, with round values."""
+        values = ticks(top, max(rows // 3, 2))[1:]
+        decimals = 0 if values[0] >= 1 else 1 if values[0] >= 0.1 else 2 if values[0] >= 0.01 else 3
+        return value_axis(rows, {_row_of(value, top, rows): numbers.number(value, decimals) for value in values})
+
+    def draw(self, width: int, rows: int, top: float, span_s: float, *, has_colours: bool) -> Canvas:
+        """Return the plot; two lines can be told apart by their arrows."""
+        del has_colours
+        canvas = Canvas(width, rows)
+        for number, (flow, line) in enumerate(self._lines.items()):
+            path: dict[int, int] = {}
+            for run in _known_runs(line):
+                points = [(min(each.at_s / span_s, 1.0), (each.value or 0.0) / top) for each in run]
+                path |= canvas.draw_line(points, DIRECTION_STYLES[flow])
+            if len(self._lines) > 1:
+                first = _ARROW_EVERY * (1 + number) // 3
+                for x in range(first, width, _ARROW_EVERY):
+                    if x in path:
+                        canvas.put(x, path[x], numbers.arrow(flow), f"bold {DIRECTION_STYLES[flow]}")
+        if not any(each.value is not None for line in self._lines.values() for each in line):
+            canvas.write(max((width - len(_NOTHING)) // 2, 0), rows // 2, _NOTHING, MUTED)
+        draw_periods(canvas, self._periods, span_s, self._mean_text)
+        return canvas
+
+    def _mean_text(self, number: int) -> str:
+        """Return the mean of a period in each of its directions, or an empty text."""
+        period = self._periods[number]
+        until_s = float("inf") if period.until_s is None else period.until_s
+        texts: list[str] = []
+        for flow in period.settings.direction.flows:
+            values = [
+                each.value
+                for each in self._lines.get(flow, ())
+                if period.from_s < each.at_s <= until_s and each.value is not None
+            ]
+            if values:
+                texts.append(f"{numbers.arrow(flow)}{_text(fmean(values))}")
+        return texts[0][1:] if len(texts) == 1 else " ".join(texts)
+
+
+def _values(points: Sequence[TcpPoint], content: PlotContent) -> list[_Value]:
+    """Return the values of points: milliseconds, retransmits a second, or KiB."""
+    if content is PlotContent.RTT:
+        return [_Value(point.at_s, None if point.rtt_us is None else point.rtt_us / 1_000) for point in points]
+    if content is PlotContent.CWND:
+        return [
+            _Value(point.at_s, None if point.cwnd_bytes is None else point.cwnd_bytes / numbers.KIB)
+            for point in points
+        ]
+    spans = [points[0].at_s, *(after.at_s - before.at_s for before, after in pairwise(points))]
+    return [
+        _Value(point.at_s, None if point.retransmits is None or span_s <= 0 else point.retransmits / span_s)
+        for point, span_s in zip(points, spans, strict=True)
+    ]
+
+
+def _known_runs(line: Sequence[_Value]) -> Iterator[list[_Value]]:
+    """Yield the stretches of successive known values: an unknown one is a gap, not a zero."""
+    run: list[_Value] = []
+    for each in line:
+        if each.value is not None:
+            run.append(each)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _text(value: float) -> str:
+    return numbers.number(value, 2 if value < 9.995 else 1 if value < 99.95 else 0)
+
+
+def _row_of(value: float, top: float, rows: int) -> int:
+    """Return the row of a value in a plot of braille lines."""
+    return min(round(value / top * (4 * rows - 1)) // 4, rows - 1)
