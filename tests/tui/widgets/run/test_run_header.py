@@ -15,7 +15,7 @@ async def test_the_footer_and_the_settings_bar_name_their_keys(world: Any, size:
     """The footer has the actions, the settings bar those of the settings."""
     async with world.cockpit(size) as cockpit:
         footer = cockpit.text().splitlines()[-1]
-        for word in ("space", "pause", "network", "peer", "help", "quit"):
+        for word in ("space", "freeze", "network", "connect", "help", "quit"):
             assert word in footer
         toggles = cockpit.line(2)
         assert all(key in toggles for key in ("d ", "+- ", "[] ", "t "))
