@@ -11,7 +11,6 @@ date.
 # pyright: basic, reportMissingImports=false, reportPrivateImportUsage=false
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ import typer
 from linkgauge import __version__
 from linkgauge.tui.cli.completion import COMPLETION_VARIABLE
 from linkgauge.tui.cli.main import app
+from linkgauge.tui.cli.typer_extension import description, spelling
 from typer import completion
 
 PROGRAM: Final = "linkgauge"
@@ -35,14 +35,13 @@ ENVIRONMENT: Final = {
     "LINKGAUGE_WORKLOADS": "Modules of further workloads, separated by commas.",
     "NO_COLOR": "Set to anything for output without colours.",
 }
-_DEFAULT_IN_PARENTHESES: Final = re.compile(r"\[default: \((.*)\)\]")
 
 
 def command_files() -> dict[Path, str]:
     """Return every generated file, by its path below this folder."""
     command = typer.main.get_command(app)
     root = command.make_context(PROGRAM, [], resilient_parsing=True)
-    pages = {f"{PROGRAM}.1": _main_page(command, root)}
+    pages = {f"{PROGRAM}.1": _main_page(command)}
     for name, subcommand in _commands(command):
         pages[f"{PROGRAM}-{name}.1"] = _command_page(name, subcommand, root)
     files = {Path("man", name): text for name, text in pages.items()}
@@ -65,10 +64,10 @@ def _completion_script(shell: str) -> str:
     return script
 
 
-def _main_page(command: Any, context: Any) -> str:
+def _main_page(command: Any) -> str:
     lines = [*_head(PROGRAM, "measure the throughput of a network link, and why it is short")]
     lines += [".SH SYNOPSIS", rf"\fB{PROGRAM}\fR [\fIPEER\fR]", ".br", rf"\fB{PROGRAM}\fR \fICOMMAND\fR ..."]
-    lines += [".SH DESCRIPTION", *_prose(command.help), *_parameters(command, context), ".SH COMMANDS"]
+    lines += [".SH DESCRIPTION", *_prose(command.help), *_parameters(command), ".SH COMMANDS"]
     for name, subcommand in _commands(command):
         lines += [".TP", rf"\fB{PROGRAM}\-{name}\fR(1)", _text(_first_line(subcommand))]
     lines += [".SH PEERS AND EXIT STATUS", *_prose(command.epilog), ".SH ENVIRONMENT"]
@@ -88,36 +87,29 @@ def _command_page(name: str, command: Any, root: Any) -> str:
             ".br",
             *_synopsis(subcommand, subcommand.make_context(child, [], context, resilient_parsing=True)),
         ]
-    lines += [".SH DESCRIPTION", *_prose(command.help), *_parameters(command, context)]
+    lines += [".SH DESCRIPTION", *_prose(command.help), *_parameters(command)]
     for child, subcommand in subcommands:
-        inner = subcommand.make_context(child, [], context, resilient_parsing=True)
         lines += [f".SH {PROGRAM.upper()} {name.upper()} {child.upper()}", *_prose(subcommand.help)]
-        lines += [line.replace(".SH", ".SS", 1) for line in _parameters(subcommand, inner)]
+        lines += [line.replace(".SH", ".SS", 1) for line in _parameters(subcommand)]
     return _page([*lines, ".SH SEE ALSO", rf"\fB{PROGRAM}\fR(1)"])
 
 
 def _synopsis(command: Any, context: Any) -> list[str]:
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
-    return [rf"\fB{_text(context.command_path)}\fR [\fIoptions\fR] {_text(' '.join(_plain(p) for p in pieces))}"]
+    return [rf"\fB{_text(context.command_path)}\fR [\fIoptions\fR] {_text(' '.join(pieces))}"]
 
 
-def _plain(piece: str) -> str:
-    """Return a piece of the usage without the braces of a required argument."""
-    return re.sub(r"\{(.*?)(\.\.\.)?\}(\.\.\.)?", lambda match: match[1] + (match[2] or match[3] or ""), piece)
-
-
-def _parameters(command: Any, context: Any) -> list[str]:
+def _parameters(command: Any) -> list[str]:
     """Return the sections of arguments and options, one for each box of the help."""
     sections: dict[str, list[str]] = {}
     for parameter in command.params:
-        record = None if getattr(parameter, "hidden", False) else parameter.get_help_record(context)
-        if record is None:
+        if getattr(parameter, "hidden", False):
             continue
         is_argument = parameter.param_type_name == "argument"
-        title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
-        names = parameter.metavar or parameter.name.upper() if is_argument else record[0]
-        help_ = _DEFAULT_IN_PARENTHESES.sub(r"[default: \1]", record[1]).replace("  [required]", "")
-        sections.setdefault(title, []).extend([".TP", rf"\fB{_text(names)}\fR", _text(help_)])
+        title = "Arguments" if is_argument else parameter.rich_help_panel or "Options"
+        sections.setdefault(title, []).extend(
+            [".TP", rf"\fB{_text(spelling(parameter))}\fR", _text(description(parameter))]
+        )
     return [line for title, lines in sections.items() for line in (f".SH {_text(title.upper())}", *lines)]
 
 

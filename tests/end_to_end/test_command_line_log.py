@@ -44,7 +44,7 @@ def test_runs_are_listed_the_newest_first_and_can_be_deleted(linkgauge: Any, far
     ids = [linkgauge("run", far_end, *SHORT, "--json").document["run_id"] for _ in range(2)]
     listed = linkgauge("runs")
     assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ids[::-1]
-    assert linkgauge("runs", "delete", ids[0]).status == 0
+    assert linkgauge("runs", "delete", ids[0], "-y").status == 0
     assert [run["run_id"] for run in linkgauge("runs", "list", "--json").document] == ids[1:]
     assert linkgauge("runs", "show", ids[0]).status == 2
 
@@ -81,7 +81,7 @@ def test_a_data_directory_that_cannot_be_used_costs_the_keeping_and_not_the_run(
     assert answer.status == 0, answer
     assert answer.document["verdict"] == "none"
     assert "not kept" in answer.err
-    assert "kept as run" not in answer.err
+    assert "saved as run" not in answer.err
 
 
 @pytest.mark.skipif(os.name != "posix" or not can_mount(), reason="cannot mount a file system here")
@@ -105,7 +105,7 @@ def test_a_full_or_read_only_disk_costs_the_keeping_and_not_the_run(
     assert done.returncode == 0, done
     assert "Traceback" not in done.stderr
     assert "not kept" in done.stderr
-    assert "kept as run" not in done.stderr
+    assert "saved as run" not in done.stderr
 
 
 @pytest.mark.parametrize("command", [["runs", "list"], ["runs", "show", "x"], ["runs", "export", "all"]])
@@ -122,7 +122,7 @@ def test_looking_at_runs_makes_nothing(linkgauge: Any) -> None:
     """Who only reads leaves no trace."""
     answer = linkgauge("runs")
     assert answer.status == 0
-    assert "no run is kept yet" in answer.err
+    assert "no saved runs yet" in answer.err
     assert not linkgauge.data_dir.exists()
 
 

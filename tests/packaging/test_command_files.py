@@ -40,7 +40,7 @@ def test_man_finds_the_installed_pages(installed: Any, tmp_path: Path) -> None:
     environment = {**installed.environment(tmp_path), "MANPATH": str(installed.prefix / "share" / "man")}
     command = ["/usr/bin/env", "man", "-P", "cat", "linkgauge-check"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=DEADLINE_S)
-    assert "linkgauge check [options] PRESET PEER" in " ".join(done.stdout.split())
+    assert "linkgauge check [options] [PRESET] PEER" in " ".join(done.stdout.split())
 
 
 def start_of(shell: str, share: Path, home: Path) -> tuple[list[str], dict[str, str]]:

@@ -18,7 +18,7 @@ from ..services.preferences import read_preferences, save_preferences
 from ..services.storage import config_dir
 from ..state.endpoint import EndpointInfo, EndpointLog
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
-from .signals import handle_signals
+from .termination import handle_signals
 
 
 def serve_on_screen(config: EndpointConfig) -> int:

@@ -29,7 +29,7 @@ from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
 from ..services.credentials import key_from_environment, read_key_file
 from .output import emit_json, emit_json_line, emit_line, prepare_streams, print_stderr, print_stderr_json
-from .signals import handle_signals
+from .termination import handle_signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def main() -> int:
     try:
         return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
     except LinkgaugeError as error:
-        from .exit_status import error_exit_status
+        from .termination import error_exit_status
 
         print_stderr(str(error))
         return error_exit_status(error)

@@ -81,7 +81,7 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
         clock if plan.duration_ns is None else f"{clock} / {numbers.clock(plan.duration_ns)}",
         *(f"{flow} {numbers.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
         *_mean_so_far(meter),
-        f"cpu near {_busy_text(interval.near)}, far {_busy_text(interval.far)}",
+        f"CPU local {_busy_text(interval.near)}, remote {_busy_text(interval.far)}",
     ]
     if sampled is not None and sampled.warmup:
         words.append("warming up")

@@ -1,8 +1,7 @@
 """The entry point of the command line: registers the commands and turns errors into exit statuses.
 
-Exit status: 0 pass, or nothing to judge; 1 short or fail; 2 wrong command line; 3 the test could not be run, or not
-to its end. This module and the options load nothing heavy: each command imports its own needs when it runs, so that
-`--help` is fast.
+This module and the options load nothing heavy: each command imports its own needs when it runs, so that `--help` is
+fast.
 """
 
 import os
@@ -15,30 +14,38 @@ from typer.exceptions import TyperException
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log
 from ...engine.model.errors import LinkgaugeError, PlanError
-from .commands import ceiling, lab, presets, runs, sweep
+from .commands import presets, runs
 from .commands.app import open_app
+from .commands.ceiling import ceiling
 from .commands.endpoint import endpoint
+from .commands.lab import lab
 from .commands.run import check, run
+from .commands.sweep import sweep
 from .completion import COMPLETION_VARIABLE, complete
-from .exit_status import USAGE_ERROR, error_exit_status
 from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, print_stderr
-from .typer_extension import AppGroup, with_options
+from .typer_extension import AppGroup, add_command
 from .usage_errors import plan_error_text, typer_error_text
 
-EPILOG: Final = (
-    "PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the far end there, and nothing is "
-    "installed), or loopback (an endpoint of this command's own). "
-    "Exit status: 0 pass, 1 short or fail, 2 the command line is wrong, 3 the test could not be run."
-)
+_HELP: Final = """Is this link as fast as it should be? If not, why?
+
+linkgauge measures TCP throughput between two hosts and compares it with the documented or computed rate for
+that link. Run `linkgauge endpoint` on one host and `linkgauge check HOST` on the other. Without a command the
+app opens: linkgauge [PEER]; without a PEER it tests this machine's loopback."""
+_EPILOG: Final = """PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the remote end; nothing
+is installed there), or loopback (a built-in endpoint on this machine).
+
+Exit status: 0 PASS, or no target rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
+broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
 
 app = typer.Typer(
     name=PROGRAM,
     cls=AppGroup,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     subcommand_metavar="[PEER | COMMAND ...]",
-    epilog=EPILOG,
+    epilog=_EPILOG,
 )
 
 
@@ -48,7 +55,7 @@ def _print_version(is_requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_HELP)
 def root(
     _version: Annotated[
         bool,
@@ -56,27 +63,25 @@ def root(
     ] = False,
     verbose: Annotated[
         bool,
-        typer.Option(
-            "--verbose", "-v", metavar="", help="Log what linkgauge does on stderr; see also LINKGAUGE_LOG."
-        ),
+        typer.Option("--verbose", "-v", metavar="", help="Log to stderr; with LINKGAUGE_LOG=FILE to a file."),
     ] = False,
 ) -> None:
-    """Tell whether a network link delivers what a link of its kind should, and if not, why not.
-
-    Without a command, the app opens: linkgauge [PEER]. Without a PEER it tests this machine's loopback.
-    """
+    """Handle the options of the program itself."""
     if verbose:
         os.environ.setdefault(LOG_VARIABLE, "debug")
     configure_debug_log()
 
 
-app.command("app")(with_options(open_app))
-app.command("check")(with_options(check))
-app.command("run")(with_options(run))
-app.command("endpoint")(endpoint)
-lab.add_commands(app)
-sweep.add_commands(app)
-ceiling.add_commands(app)
+for _name, _command in {
+    "app": open_app,
+    "check": check,
+    "run": run,
+    "endpoint": endpoint,
+    "sweep": sweep,
+    "lab": lab,
+    "ceiling": ceiling,
+}.items():
+    add_command(app, _name, _command)
 app.add_typer(presets.app, name="presets")
 app.add_typer(runs.app, name="runs")
 
@@ -93,16 +98,15 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except TyperException as error:
         print_stderr(typer_error_text(error))
         return error.exit_code
-    except PlanError as error:
-        print_stderr(plan_error_text(error))
-        return USAGE_ERROR
     except LinkgaugeError as error:
-        print_stderr(str(error))
+        from .termination import error_exit_status
+
+        print_stderr(plan_error_text(error) if isinstance(error, PlanError) else str(error))
         return error_exit_status(error)
     except (BrokenPipeError, SystemExit):  # Rich exits like this where the reader of the help has gone
         discard_stdout()
         return 0
     except OSError as error:
-        print_stderr(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        print_stderr(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         return 3
     return status if isinstance(status, int) else 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...presets.wire import Variant
 
 # Sections of the help.
-_TEST: Final = "Test"
+TEST: Final = "Test"
 _SOCKETS: Final = "Sockets and processes"
 _LINK: Final = "Link, where it differs from the preset's"
 _ACCESS: Final = "Access to the remote host"
@@ -31,10 +31,9 @@ OUTPUT: Final = "Output"
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
 _INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
 
-PeerArgument = Annotated[
-    str,
-    typer.Argument(metavar="PEER", show_default=False, help="HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."),
-]
+PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."
+
+PeerArgument = Annotated[str, typer.Argument(metavar="PEER", show_default=False, help=PEER_HELP)]
 LangOption = Annotated[
     str | None,
     typer.Option("--lang", metavar="en|ja", show_default=False, help="Language of the presets' names."),
@@ -54,7 +53,7 @@ class PlanOptions:
     """The options that make up a plan."""
 
     seconds: str | None = option(
-        _TEST,
+        TEST,
         str | None,
         "Duration: 10, 1.5, 2m, or none to test until Ctrl-C.",
         "--seconds",
@@ -63,15 +62,15 @@ class PlanOptions:
         shown="10; in the app 30",
     )
     direction: Direction | None = option(
-        _TEST,
+        TEST,
         Direction | None,
         "Who sends: out this host, in the remote host, duplex both at once.",
         shown="out",
     )
-    reverse: bool = option(_TEST, bool, "Same as --direction in.", "--reverse", "-R", default=False, metavar="")
-    bidir: bool = option(_TEST, bool, "Same as --direction duplex.", "--bidir", default=False, metavar="")
+    reverse: bool = option(TEST, bool, "Same as --direction in.", "--reverse", "-R", default=False, metavar="")
+    bidir: bool = option(TEST, bool, "Same as --direction duplex.", "--bidir", default=False, metavar="")
     sessions: str = option(
-        _TEST,
+        TEST,
         str,
         "TCP connections in each direction, 1 to 128.",
         "--sessions",
@@ -81,7 +80,7 @@ class PlanOptions:
         shown=True,
     )
     window: str = option(
-        _TEST,
+        TEST,
         str,
         "Socket buffers: auto, or a size such as 56K or 1M.",
         "--window",
@@ -91,7 +90,7 @@ class PlanOptions:
         shown=True,
     )
     rate: str | None = option(
-        _TEST,
+        TEST,
         str | None,
         "Limit each direction to this TCP rate, over all sessions: 100M, 2.5G.",
         "--rate",
@@ -99,7 +98,7 @@ class PlanOptions:
         metavar="RATE",
     )
     bytes_: str | None = option(
-        _TEST,
+        TEST,
         str | None,
         "End after so many bytes in each direction: 100M, 10G.",
         "--bytes",
@@ -107,14 +106,14 @@ class PlanOptions:
         metavar="SIZE",
     )
     warmup: str | None = option(
-        _TEST,
+        TEST,
         str | None,
         "Time at the start that does not count; auto waits until the rate is steady.",
         metavar="TIME",
         shown="a fifth of the test, at most 1 s",
     )
     interval: str = option(
-        _TEST,
+        TEST,
         str,
         "Time between samples, 50ms to 10.",
         "--interval",
@@ -124,7 +123,7 @@ class PlanOptions:
         shown=True,
     )
     workload: Workload = option(
-        _TEST,
+        TEST,
         Workload,
         "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses.",
         default=Workload.STREAM,
@@ -133,16 +132,16 @@ class PlanOptions:
         parser=_parse_workload,
     )
     probe: bool = option(
-        _TEST,
+        TEST,
         bool,
         "Measure latency before the stream and under its load.",
         "--probe",
         default=False,
         metavar="",
     )
-    block: str = option(_TEST, str, "Size of one send call.", default="1M", metavar="SIZE", shown=True)
+    block: str = option(TEST, str, "Size of one send call.", default="1M", metavar="SIZE", shown=True)
     congestion: str | None = option(
-        _TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", shown="the kernel's"
+        TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", shown="the kernel's"
     )
     mode: Mode | None = option(
         _SOCKETS,
@@ -243,13 +242,13 @@ class TestOptions(PlanOptions):
     """The options of a plan for a test that may end once its result is precise enough."""
 
     until_ci: str | None = option(
-        _TEST,
+        TEST,
         str | None,
         "End the test once the mean is this precise: 95 % confidence, plus or minus PERCENT.",
         metavar="PERCENT",
     )
     max_seconds: str | None = option(
-        _TEST, str | None, "Longest duration with --until-ci.", metavar="TIME", shown="60"
+        TEST, str | None, "Longest duration with --until-ci.", metavar="TIME", shown="60"
     )
 
     def target_ci_percent(self) -> float | None:
@@ -423,7 +422,7 @@ class OutputOptions:
         metavar="FILE",
     )
     why: bool = option(
-        OUTPUT, bool, "Look for the bottleneck without a preset, too.", "--why", default=False, metavar=""
+        OUTPUT, bool, "Say what limits the rate, even without a target.", "--why", default=False, metavar=""
     )
     as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
     as_json_stream: bool = option(

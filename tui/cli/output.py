@@ -6,6 +6,7 @@ A closed pipe (`linkgauge presets list | head -1`) is not an error, and a test c
 import contextlib
 import json
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,16 +67,25 @@ def check_json_options(as_json: bool, as_json_stream: bool) -> None:
         raise UsageError("--json-stream and --json exclude each other: give one of them")
 
 
-def emit_rich(*parts: "RenderableType") -> None:
-    """Write tables and styled text to stdout; without a terminal they are plain and 100 cells wide."""
+def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:
+    """Write tables and styled text to stdout; without a terminal they are plain and 100 cells wide.
+
+    With `is_wide` they do not wrap without a terminal, so that a program finds a row in each line.
+    """
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False, markup=False, emoji=False)
+    pipe_width = 10_000 if is_wide else 100
+    console = Console(width=None if sys.stdout.isatty() else pipe_width, highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
         for part in parts:
             console.print(part)
     # Padding at the right end of a table would wrap in a narrow window.
     emit("".join(line.rstrip(" ") + "\n" for line in capture.get().splitlines()))
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal that stdout is; None for a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def discard_stdout() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...engine.model.errors import PlanError
+from ...engine.model.errors import UsageError
 from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant
@@ -44,9 +44,7 @@ def read_pass_mark() -> float:
         print_stderr(sanitize(problem))
     pass_mark = loaded.preferences.pass_mark
     if pass_mark != DEFAULT_PASS_PERCENT:
-        print_stderr(
-            f"the pass mark is {pass_mark:g} %, as kept in {config_dir() / FILE_NAME}; --pass-mark gives another"
-        )
+        print_stderr(f"pass mark {pass_mark:g} % from {config_dir() / FILE_NAME}; --pass-mark gives another")
     return pass_mark
 
 
@@ -59,10 +57,10 @@ def find_preset(preset_id: str | None, catalog: Catalog | None = None) -> Preset
 
 
 def check_link_options(preset: Preset | Catalog | None, variant: Variant) -> None:
-    """Raise PlanError for link options without a preset, or that its link cannot have."""
+    """Raise UsageError for link options without a preset, PlanError for impossible ones."""
     if preset is None and variant != DEFAULT_VARIANT:
-        raise PlanError(
-            "link options", variant.description, "they go with a preset: give --preset auto, or a preset's id"
+        raise UsageError(
+            f"link options ({variant.description}) need a preset; give --preset auto, or a preset's id"
         )
     if isinstance(preset, Preset):
         check_variant(preset, variant)

@@ -23,12 +23,18 @@ from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.run_session import Outcome, RunSession, open_run_session
 from ..services.storage import open_run_log
-from .exit_status import INCOMPLETE, verdict_exit_status
 from .live_line import LiveLine
 from .output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr
 from .preset_option import check_link_options, choose_preset
 from .render.summary import summary_parts
-from .signals import RunStopper, handle_signals, interruption
+from .termination import (
+    INCOMPLETE,
+    RunStopper,
+    handle_signals,
+    interruption,
+    signal_exit_status,
+    verdict_exit_status,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ def run_test(test: TestJob) -> int:
     log = open_run_log(print_stderr)
     printed: list[str] = []
     try:
-        outcome = run(_run_session(test, log, printed))
+        outcome, signal_number = run(_run_session(test, log, printed))
     except LinkgaugeError as error:
         if test.as_json_stream:
             emit_json_line(error_line(str(error)))
@@ -77,7 +83,9 @@ def run_test(test: TestJob) -> int:
         if test.as_json_stream:
             emit_json_line(error_line(text))
         print_stderr(text)
-        return INCOMPLETE
+        return INCOMPLETE if signal_number is None else signal_exit_status(signal_number)
+    if log is not None and log.problem is None:
+        print_stderr(f"saved as run {outcome.run_id}")
     if test.as_json:
         emit_json(outcome.document)
     elif not test.as_json_stream:
@@ -91,13 +99,16 @@ def run_test(test: TestJob) -> int:
                 findings=outcome.findings,
             )
         )
-    if log is not None and log.problem is None:
-        print_stderr(f"kept as run {outcome.run_id}")
-    return verdict_exit_status(outcome.summary, outcome.verdict)
+    return verdict_exit_status(outcome.summary, outcome.verdict, signal_number)
 
 
-async def _run_session(test: TestJob, log: RunLog | None, printed: list[str]) -> Outcome | None:
-    """Return the outcome; None where a signal came before the run began. Notices are added to `printed`."""
+async def _run_session(
+    test: TestJob, log: RunLog | None, printed: list[str]
+) -> tuple[Outcome | None, signal.Signals | None]:
+    """Return the outcome, and the signal that came, if any. Notices are added to `printed`.
+
+    There is no outcome where the signal came before the run began.
+    """
     session: RunSession | None = None
     stopper = RunStopper(partial(_explain_signal, is_endless=test.plan.duration_ns is None))
     with handle_signals(stopper.receive):
@@ -124,11 +135,11 @@ async def _run_session(test: TestJob, log: RunLog | None, printed: list[str]) ->
                 ) as session:
                     stopper.run = session
                     await _show(session, live, printed, test)
-                    return session.outcome
+                    return session.outcome, stopper.first
         except asyncio.CancelledError:
             if not stopper.received:
                 raise
-            return None if session is None else session.outcome
+            return None if session is None else session.outcome, stopper.first
 
 
 async def _show(session: RunSession, live: LiveLine, printed: list[str], test: TestJob) -> None:
@@ -158,5 +169,5 @@ def _explain_signal(number: signal.Signals, *, is_endless: bool) -> tuple[Reason
     if number is not signal.SIGINT:
         return interruption(number)
     if is_endless:
-        return Reason.STOPPED, "stopped with Ctrl-C, as it was to run until then"
-    return Reason.INTERRUPTED, "interrupted by Ctrl-C (SIGINT)"
+        return Reason.STOPPED, "stopped with Ctrl-C"
+    return Reason.INTERRUPTED, "interrupted by Ctrl-C"

@@ -26,11 +26,10 @@ from ..services.storage import open_run_log
 from ..services.sweeps import load_results, missing_points, run_points, save_sweep
 from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
-from .exit_status import INCOMPLETE, PASS
 from .live_line import LiveLine
 from .output import PROGRAM, check_json_options, emit_json, emit_json_line, emit_rich, print_stderr
 from .preset_option import PresetChoice, choose_preset
-from .signals import RunStopper, handle_signals
+from .termination import INCOMPLETE, PASS, RunStopper, handle_signals, signal_exit_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +75,16 @@ def run_sweep(job: SweepJob) -> int:
         return PASS
     if log is not None:
         print_stderr(
-            f"{numbers.quantity(missing, 'run')} not made; go on with: {PROGRAM} sweep --resume {job.sweep.group}"
+            f"{numbers.quantity(missing, 'run')} missing; to continue: {PROGRAM} sweep --resume {job.sweep.group}"
         )
-    return INCOMPLETE
+    return INCOMPLETE if progress.signal_number is None else signal_exit_status(progress.signal_number)
 
 
 def _run_missing(job: SweepJob, log: RunLog | None, progress: "_Progress") -> None:
     """Run the points without a result. After the first result an error is printed and ends the sweep."""
     todo = missing_points(job.sweep, progress.cells)
     if progress.cells and todo:
-        print_stderr(f"{len(progress.cells)} of {len(job.sweep.points)} runs are there already")
+        print_stderr(f"{len(progress.cells)} of {len(job.sweep.points)} runs are done already")
     if not todo:
         return
     try:
@@ -102,6 +101,7 @@ class _Progress:
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
         self.cells: list[SweepResult] = []
+        self.signal_number: int | None = None
         self._axes = sweep.varied_axes or ("sessions", "window_bytes")
         self._started = time.monotonic()
         self._done = 0
@@ -174,6 +174,8 @@ async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoi
         except asyncio.CancelledError:
             if not stopper.received:
                 raise
+        finally:
+            progress.signal_number = stopper.first
 
 
 async def _choose_preset(job: SweepJob, log: RunLog | None, far: FarEnd, live: LiveLine) -> PresetChoice:

@@ -34,7 +34,7 @@ from ..services.stored_run import export_runs, generate_report
 from ..services.sweeps import find_sweep, load_results, save_sweep
 from ..services.user_presets import load_presets, problem_lines
 from .output import print_stderr
-from .signals import handle_signals, interruption
+from .termination import handle_signals, interruption
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0

@@ -1,9 +1,10 @@
-"""What Typer lacks: options as dataclasses, and commands with a default.
+"""What Typer lacks: options as dataclasses, plain help, default commands, and words for mistyped ones.
 
 A group of options is a dataclass with a field for each option, made by `option`. A command takes the groups that it
 needs as parameters, and `with_options` turns their fields into options of the command.
 """
 
+import socket
 from collections.abc import Callable
 from dataclasses import field, fields, is_dataclass
 from inspect import Parameter, Signature, signature
@@ -11,7 +12,10 @@ from itertools import takewhile
 from typing import Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+
+from ...engine.model.errors import UsageError
+from .usage_errors import nearest_command
 
 
 def option(
@@ -81,7 +85,71 @@ def with_options(command: Callable[..., int]) -> Callable[..., int]:
     return with_groups
 
 
-class DefaultGroup(TyperGroup):
+class HelpPage:
+    """The help of a command: plain sections that fit into 80 columns, the same on a terminal and in a pipe."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage; those in brackets are optional."""
+        command: Any = self
+        if isinstance(command, TyperGroup):
+            return ["[OPTIONS]", command.subcommand_metavar]
+        arguments = [each for each in command.get_params(ctx) if each.param_type_name == "argument"]
+        return ["[OPTIONS]", *(each.metavar or each.name.upper() for each in arguments)]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the usage, the description, the arguments, the options by section, and the commands."""
+        command: Any = self
+        parameters = [each for each in command.get_params(ctx) if not getattr(each, "hidden", False)]
+        arguments = [each for each in parameters if each.param_type_name == "argument"]
+        formatter.write_usage(ctx.command_path, " ".join(self.collect_usage_pieces(ctx)))
+        formatter.write_paragraph()
+        formatter.write_text(command.help or "")
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Commands": [], "Options": []}
+        for each in sorted(parameters, key=lambda each: each.name == "help"):
+            name = "Arguments" if each in arguments else each.rich_help_panel or "Options"
+            sections.setdefault(name, []).append((spelling(each), description(each)))
+        for name, subcommand in getattr(command, "commands", {}).items():
+            if not subcommand.hidden:
+                sections["Commands"].append((name, (subcommand.help or "").partition("\n")[0]))
+        sections["Other options" if len(sections) > 3 else "Options"] = sections.pop("Options")
+        for name, rows in sections.items():
+            if rows:
+                with formatter.section(name):
+                    formatter.write_dl(rows, col_max=26)
+        for paragraph in filter(None, (command.epilog or "").split("\n\n")):
+            formatter.write_paragraph()
+            formatter.write_text(paragraph)
+
+
+def spelling(parameter: Any) -> str:
+    """Return the names of an option with its placeholder, or the placeholder of an argument."""
+    if parameter.param_type_name == "argument":
+        return (parameter.metavar or parameter.name.upper()).strip("[]")
+    names = ", ".join(sorted(parameter.opts, key=len))
+    names = " / ".join([names, *parameter.secondary_opts])
+    if parameter.is_flag:
+        return names
+    choices = parameter.type_descriptor.choices
+    return f"{names} {'|'.join(choices) if choices and not parameter.metavar else parameter.metavar}"
+
+
+def description(parameter: Any) -> str:
+    """Return the help of an option or an argument, with its default."""
+    shown = parameter.show_default
+    default = shown if isinstance(shown, str) else "" if parameter.default in {None, False} else parameter.default
+    return f"{parameter.help} [default: {default}]" if shown and default != "" else parameter.help
+
+
+class HelpCommand(HelpPage, TyperCommand):
+    """A command with our help."""
+
+
+def add_command(app: typer.Typer, name: str, command: Callable[..., int]) -> None:
+    """Add a function with groups of options as a command."""
+    app.command(name, cls=HelpCommand)(with_options(command))
+
+
+class DefaultGroup(HelpPage, TyperGroup):
     """A group that runs its default command without one: `linkgauge runs` is `linkgauge runs list`."""
 
     default: ClassVar[str] = "list"
@@ -93,12 +161,41 @@ class DefaultGroup(TyperGroup):
         rest = args[len(own) :]
         completes_a_command = ctx.resilient_parsing and not rest
         if not completes_a_command and (not rest or rest[0] not in self.commands):
+            if rest and not rest[0].startswith("-") and not ctx.resilient_parsing:
+                self.check_word(ctx.command_path, rest[0])
             rest = [self.default, *rest]
         return super().parse_args(ctx, [*own, *rest])
 
+    def check_word(self, path: str, word: str) -> None:
+        """Raise UsageError for a word that is not a command: the default command takes none."""
+        raise UsageError(self.unknown_command(path, word))
+
+    def unknown_command(self, path: str, word: str) -> str:
+        """Return the text about a word that is no command, with the nearest one."""
+        nearest = nearest_command(word, list(self.commands))
+        hint = f"did you mean {path} {nearest}?" if nearest else f"see {path} --help"
+        return f"there is no command '{word}'; {hint}"
+
 
 class AppGroup(DefaultGroup):
-    """`linkgauge [PEER]` is `linkgauge app [PEER]`."""
+    """`linkgauge [PEER]` is `linkgauge app [PEER]`, and `linkgauge help COMMAND` is `linkgauge COMMAND --help`."""
 
     default = "app"
     own_flags = frozenset({"-h", "--help", "--version", "-v", "--verbose"})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Turn `help` into the option; otherwise see `DefaultGroup`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
+    def check_word(self, path: str, word: str) -> None:
+        """Raise UsageError for a word that is like a command and names no host. Any other word is a peer."""
+        if nearest_command(word, list(self.commands)) is not None and not _is_host(word):
+            raise UsageError(self.unknown_command(path, word))
+
+
+def _is_host(name: str) -> bool:
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return False
+    return True

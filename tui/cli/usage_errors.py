@@ -46,6 +46,7 @@ _OPTIONS: Final = {
         )
     },
 }
+_FILES: Final = {"CSV file", "HTML file", "report"}
 # What pydantic calls a value that it cannot convert, and the remedy.
 _REMEDIES: Final = {"int": "give a whole number", "float": "give a number", "bool": "give yes or no"}
 
@@ -53,7 +54,11 @@ _REMEDIES: Final = {"int": "give a whole number", "float": "give a number", "boo
 def plan_error_text(error: PlanError) -> str:
     """Return the text of an error, which begins with the option of its field."""
     option = _OPTIONS.get(error.field, error.field)
-    return f"{option} {error.problem}"
+    if error.field in _FILES:
+        return f"{option} {error.value}: {error.allowed[:1].lower()}{error.allowed[1:]}"
+    if error.field == "link options":
+        return f"link options ({error.value}): {error.allowed}"
+    return f"{option} {error.value} is invalid; {error.allowed}"
 
 
 def typer_error_text(error: TyperException) -> str:

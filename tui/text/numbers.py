@@ -11,7 +11,7 @@ from math import floor
 from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
-from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
+from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
 from ...presets.number_text import NBSP, group_digits, significant_decimals
 
 UNKNOWN: Final = "–"
@@ -28,6 +28,9 @@ _REASONS: Final = {
     Reason.WORKER_LOST: "worker lost",
     Reason.FAILED: "broke off",
 }
+END_NAMES: Final = {End.NEAR: "local", End.FAR: "remote"}
+"""The words of a person for the two ends of a link."""
+
 _VERDICTS: Final = {"pass": "✓ PASS", "short": "▼ SHORT", "fail": "✗ FAIL", "none": "• NO VERDICT"}
 
 

@@ -15,5 +15,5 @@ def test_the_live_line_shows_time_rates_and_load_of_both_ends() -> None:
     near = Sampled(sample, Settings(Direction.IN), warmup=True)
     text = interval_text(Interval(3, near, None), Plan(duration_ns=10 * SECOND_NS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "00:01 / 00:10  in ←    1 000 Mb/s  cpu near  40 %, far   – %  warming up"
+        "00:01 / 00:10  in ←    1 000 Mb/s  CPU local  40 %, remote   – %  warming up"
     )

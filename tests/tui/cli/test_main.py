@@ -104,7 +104,7 @@ def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numb
     """Slips of the document included, and marked as such."""
     done = cli("presets", "show", "gbe-fd-1500")
     assert done.returncode == 0
-    for words in ("1 Gb Ethernet, full duplex, MTU 1500", "948", "AIX table 1", "1667", "slip"):
+    for words in ("1 Gb Ethernet, full duplex, MTU 1500", "948", "AIX table 1", "1\N{NO-BREAK SPACE}667", "error"):
         assert words in done.stdout
 
 
@@ -216,7 +216,7 @@ def test_a_reader_that_goes_away_is_no_error(arguments: list[str], tmp_path: Pat
     )
     os.close(writing)
     assert done.returncode == 0
-    assert done.stderr in {"", "linkgauge: no run is kept yet\n"}
+    assert done.stderr in {"", "linkgauge: no saved runs yet\n"}
 
 
 def test_a_terminal_without_unicode_gets_question_marks_and_no_traceback() -> None:

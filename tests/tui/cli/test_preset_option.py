@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.errors import PlanError, UnknownPreset
+from linkgauge.engine.model.errors import PlanError, UnknownPreset, UsageError
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
@@ -35,7 +35,7 @@ def test_link_options_without_a_preset_or_against_its_framing_are_refused() -> N
     """Before anything is opened."""
     check_link_options(None, DEFAULT_VARIANT)
     check_link_options(CATALOG, Variant(vlan_tags=1))
-    with pytest.raises(PlanError, match="--preset auto"):
+    with pytest.raises(UsageError, match="--preset auto"):
         check_link_options(None, Variant(vlan_tags=1))
     with pytest.raises(PlanError, match="VLAN"):
         check_link_options(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
@@ -65,7 +65,7 @@ def test_a_check_uses_the_saved_pass_mark_and_says_so(
     assert (read_pass_mark(), capsys.readouterr().err) == (95.0, "")
     save_preferences(tmp_path, SET)
     assert read_pass_mark() == 90.0
-    assert "the pass mark is 90 %, as kept in" in capsys.readouterr().err
+    assert "pass mark 90 % from" in capsys.readouterr().err
 
 
 def test_a_file_of_presets_that_cannot_be_read_is_reported_and_keeps_no_other_from_use(

@@ -1,11 +1,24 @@
-"""Groups of commands and their default commands."""
+"""Groups of commands, their default commands, mistyped ones, and the help of each."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+import typer
+from linkgauge.tui.cli.main import app, run_command_line
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command, those of groups included."""
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, *path, name)
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
@@ -26,3 +39,59 @@ def test_a_word_that_is_no_command_is_a_peer(cli: Cli) -> None:
     done = cli("db-02")
     assert done.returncode == 2
     assert "needs a terminal" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        (["chekc", "db-02"], "linkgauge check"),
+        (["preset"], "linkgauge presets"),
+        (["endpiont"], "linkgauge endpoint"),
+        (["runs", "exprot"], "linkgauge runs export"),
+        (["presets", "shwo", "gbe-fd-1500"], "linkgauge presets show"),
+    ],
+)
+def test_a_mistyped_command_is_reported_with_the_nearest(cli: Cli, words: list[str], nearest: str) -> None:
+    """It is not opened as a host."""
+    done = cli(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("linkgauge: there is no command '")
+    assert done.stderr.endswith(f"; did you mean {nearest}?\n")
+
+
+def test_a_host_whose_name_is_like_a_command_is_a_peer(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What resolves is a host."""
+    monkeypatch.setattr("linkgauge.tui.cli.typer_extension.nearest_command", lambda *_: "run")
+    done = cli("localhost")
+    assert "needs a terminal" in done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("check",), ("runs", "delete")])
+def test_help_as_a_command_is_the_option(cli: Cli, words: tuple[str, ...]) -> None:
+    """Of the program, of a command, of a command in a group."""
+    assert cli("help", *words).stdout == cli(*words, "--help").stdout != ""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_help_fits_80_columns_in_plain_words(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No box, no parentheses around a default, no word of the engine, no text of Typer."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_command_line([*words, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: {' '.join(('linkgauge', *words))} [")
+    assert max(map(len, text.splitlines())) <= 80
+    for word in (
+        "│",
+        "[default: (",
+        "<str>",
+        "<bool>",
+        "nothing to expect",
+        "near end",
+        "far end",
+        "gone on",
+        "kept",
+    ):
+        assert word not in text
+    assert text.count("-h, --help") == 1

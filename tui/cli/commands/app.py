@@ -9,7 +9,7 @@ from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...text.parsing import resolve_language
 from ..completion import complete_preset
-from ..options import AccessOptions, JsonOption, LangOption, PlanOptions, SshOptions
+from ..options import PEER_HELP, AccessOptions, JsonOption, LangOption, PlanOptions, SshOptions
 from ..output import keep_log_off_screen
 
 _APP_TEST_S: Final = "30"
@@ -17,11 +17,11 @@ _LOOPBACK_TEST_S: Final = "5"
 
 
 def open_app(
-    peer: Annotated[str | None, typer.Argument(metavar="[PEER]", show_default=False)] = None,
+    peer: Annotated[str | None, typer.Argument(metavar="[PEER]", show_default="loopback", help=PEER_HELP)] = None,
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", show_default=False, help="The preset to begin with.", autocompletion=complete_preset
+            metavar="ID", show_default="auto", help="Preset to compare with.", autocompletion=complete_preset
         ),
     ] = None,
     lang: LangOption = None,
@@ -31,9 +31,10 @@ def open_app(
     ssh: SshOptions,
     as_json: JsonOption = False,
 ) -> int:
-    """Open the app. `linkgauge [PEER]` is short for it. Its keys change what it begins with.
+    """Open the app: linkgauge [PEER].
 
-    Without a terminal and without a PEER, a test of 5 s over this machine's loopback instead.
+    Its keys change everything that these options begin with. Without a terminal and without a PEER, it tests this
+    machine's loopback for 5 s instead.
     """
     # stdin too: without keys from a terminal nobody could leave the app.
     is_app = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
@@ -46,9 +47,7 @@ def open_app(
         keep_log_off_screen()
         return run_app(far_peer, preset, language, plan)
     if peer is not None:
-        raise UsageError(
-            f"the app needs a terminal; without one: linkgauge run {peer}, or linkgauge check PRESET {peer}"
-        )
+        raise UsageError(f"the app needs a terminal; without one: linkgauge check {peer}, or linkgauge run {peer}")
     from ..preset_option import find_preset
     from ..run_test import TestJob, run_test
 

@@ -14,20 +14,16 @@ if TYPE_CHECKING:
     from ....engine.results.ceiling import Ceiling, CeilingRate
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("ceiling")(ceiling)
-
-
 def ceiling(
     *,
-    again: Annotated[bool, typer.Option("--again", metavar="", help="Measure, though it is known.")] = False,
-    seconds: Annotated[str, typer.Option(metavar="TIME", help="How long each of six runs lasts.")] = "2",
+    again: Annotated[bool, typer.Option("--again", metavar="", help="Measure again.")] = False,
+    seconds: Annotated[str, typer.Option("--seconds", "-t", metavar="TIME", help="Duration of each run.")] = "2",
     as_json: JsonOption = False,
 ) -> int:
-    """Tell what this machine can do at most: its loopback, by mode, with one session and with one for each core.
+    """Measure the highest rates of this machine, without a network.
 
-    Measured once and kept, until the kernel or the cores are others. Both ends run on this machine.
+    Both ends run on its loopback, by mode, with one session and with one for each core. The result is saved until
+    the kernel or the core count changes.
     """
     from ....engine.results.ceiling import load_ceiling, save_ceiling
     from ...services.storage import data_dir
@@ -38,7 +34,7 @@ def ceiling(
         result = _measure(10.0 if duration_ns is None else duration_ns / 1e9)
         save_ceiling(data_dir(), result)
     elif not as_json:
-        print_stderr(f"measured at {result.measured_utc}; {PROGRAM} ceiling --again measures anew")
+        print_stderr(f"measured at {result.measured_utc}; to measure again: {PROGRAM} ceiling --again")
     if as_json:
         emit_json(_document(result))
     else:

@@ -11,7 +11,7 @@ from ....engine.model.errors import UsageError
 from ....engine.model.peer import DEFAULT_PORT
 from ...text import parsing
 from ..options import JsonOption
-from ..typer_extension import option, with_options
+from ..typer_extension import option
 
 if TYPE_CHECKING:
     from ..endpoint_service import EndpointConfig, LimitSources
@@ -107,7 +107,6 @@ class LimitOptions:
         return LimitSources(file, *(tuple(texts or ()) for texts in (self.limit, self.allow, self.deny)))
 
 
-@with_options
 def endpoint(
     *,
     options: EndpointOptions,
@@ -115,9 +114,10 @@ def endpoint(
     stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Be the far end, for many clients at once, until Ctrl-C; after SIGTERM the runs that go on may end first.
+    """Serve tests from other hosts: be their remote end.
 
-    Clients must have the key, unless only this host's own can come: on a loopback address none is asked for.
+    It serves many clients at once until Ctrl-C; SIGTERM lets the running tests end first. Clients need the key,
+    except on a loopback address.
     """
     if stdio is not None:
         return _serve_ssh(stdio)

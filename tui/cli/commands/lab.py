@@ -11,7 +11,7 @@ from ....engine.model.errors import UsageError
 from ..completion import complete_preset
 from ..options import JsonOption
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
-from ..typer_extension import option, with_options
+from ..typer_extension import option
 
 if TYPE_CHECKING:
     from ....engine.lab.link_spec import LabLink
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 _CLEAN: Final = "clean"
 _FAULTS: Final = "Faults of the link"
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("lab")(with_options(lab))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ def lab(
         typer.Argument(
             metavar="PRESET|clean",
             show_default=False,
-            help="The preset of the link to build.",
+            help="Preset of the link.",
             autocompletion=complete_preset,
         ),
     ],
@@ -63,19 +58,19 @@ def lab(
         typer.Argument(
             metavar="[-- MORE ...]",
             show_default=False,
-            help="Options for the app or the check (--check -- --direction in), a command for --shell.",
+            help="Options for the app or the check, or a command for --shell.",
         ),
     ] = None,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Run a check instead of the app.")] = False,
-    shell: Annotated[bool, typer.Option("--shell", help="Open a shell at the local end instead.")] = False,
+    check: Annotated[bool, typer.Option("--check", metavar="", help="Run a check instead of the app.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", metavar="", help="Open a shell at the local end.")] = False,
     faults: FaultOptions,
     as_json: JsonOption = False,
 ) -> int:
-    """Build a preset's link between two network namespaces of this machine, and open the app on it.
+    """Emulate a preset's link on this machine, and open the app on it.
 
-    Needs Linux, iproute2, and root or a kernel that lets users have namespaces. All of it is gone when the
-    command ends, however it ends; `lab clean` ends what detached itself from a lab that was killed.
+    The link connects two network namespaces. Needs Linux, iproute2, and root or a kernel that allows namespaces for
+    users. Everything is removed when the command ends; `lab clean` ends processes that a killed lab left behind.
     """
     if preset == _CLEAN:
         return _clean(as_json=as_json)
@@ -104,9 +99,9 @@ def lab(
 def _check_options(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:
     """Refuse options that exclude each other, before anything is built."""
     if check and shell:
-        raise UsageError("give --check or --shell, not both")
+        raise UsageError("--check and --shell exclude each other; give one of them")
     if as_json and not check:
-        raise UsageError("--json goes with --check, or with lab clean")
+        raise UsageError("--json needs --check, or lab clean")
     if not (check or shell or (sys.stdin.isatty() and sys.stdout.isatty())):
         raise UsageError(f"the app needs a terminal; without one: {PROGRAM} lab {preset} --check")
 
@@ -115,11 +110,11 @@ def _link_text(link: "LabLink", peer: "Peer") -> str:
     parts = [
         f"{link.rate_bit_s / 1e6:g} Mb/s, MTU {link.mtu_bytes}",
         "half duplex" if link.half_duplex else "",
-        f"far end's MTU {link.far_mtu_bytes}" if link.far_mtu_bytes != link.mtu_bytes else "",
-        f"{link.delay_ns / 1e6:g} ms late each way" if link.delay_ns else "",
-        f"{link.loss_percent:g} % lost each way" if link.loss_percent else "",
+        f"remote MTU {link.far_mtu_bytes}" if link.far_mtu_bytes != link.mtu_bytes else "",
+        f"{link.delay_ns / 1e6:g} ms delay each way" if link.delay_ns else "",
+        f"{link.loss_percent:g} % loss each way" if link.loss_percent else "",
     ]
-    return f"the lab's link has {', '.join(filter(None, parts))}; the far end is {peer}, on this same machine"
+    return f"the lab's link: {', '.join(filter(None, parts))}; remote end {peer}, on this machine"
 
 
 def _clean(*, as_json: bool) -> int:
@@ -129,7 +124,5 @@ def _clean(*, as_json: bool) -> int:
     if as_json:
         emit_json({"ended_processes": ended})
     else:
-        emit_line(
-            f"ended {len(ended)} processes of labs that are no more" if ended else "nothing was left of any lab"
-        )
+        emit_line(f"ended processes of killed labs: {len(ended)}" if ended else "no lab left anything behind")
     return 0

@@ -8,7 +8,7 @@ from ...text.parsing import resolve_language
 from ..completion import complete_preset
 from ..options import JsonOption, LangOption, LinkOptions
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
-from ..typer_extension import DefaultGroup, with_options
+from ..typer_extension import DefaultGroup, add_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,20 +20,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="The kinds of link that are known, and what to expect of them.",
+    help="List, show and make presets: kinds of link and their rates.",
     subcommand_metavar="[COMMAND ...]",
 )
 
 
-def add_commands() -> None:
-    """Add the commands of this module, in the order in which help lists them."""
-    app.command("list")(list_presets)
-    app.command("show")(with_options(show_preset))
-    app.command("new")(new_preset)
-
-
 def list_presets(*, lang: LangOption = None, as_json: JsonOption = False) -> int:
-    """List every preset with the rate it expects of one direction and of both. This is the default."""
+    """List all presets with their expected rates (the default command)."""
     from ..preset_option import load_catalog_with_warnings
 
     language = resolve_language(lang)
@@ -49,14 +42,15 @@ def list_presets(*, lang: LangOption = None, as_json: JsonOption = False) -> int
 
 def show_preset(
     preset: Annotated[
-        str, typer.Argument(metavar="ID", show_default=False, help="A preset's id.", autocompletion=complete_preset)
+        str,
+        typer.Argument(metavar="ID", show_default=False, help="Id of the preset.", autocompletion=complete_preset),
     ],
     *,
     link: LinkOptions,
     lang: LangOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Show all that is known about one preset: link, expectations, the document's own numbers."""
+    """Show a preset: its link, its expected rates, the numbers of its document."""
     from ....presets.expectation import check_wire_model
     from ..preset_option import load_catalog_with_warnings
 
@@ -79,20 +73,20 @@ def new_preset(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", show_default=False, help="The preset's id: small letters, digits, - and dots."
+            metavar="NAME", show_default=False, help="Id of the new preset: lower-case letters, digits, - and dots."
         ),
     ],
     *,
     from_run: Annotated[
         str,
-        typer.Option(
-            "--from-run", metavar="ID", show_default=False, help="The run: its id, or enough of its beginning."
-        ),
+        typer.Option("--from-run", metavar="ID", show_default=False, help="Id of the run, or its beginning."),
     ],
-    force: Annotated[bool, typer.Option("--force", metavar="", help="Replace your preset of that name.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", metavar="", help="Replace your preset of this id.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Make a preset of your own that expects what a run measured, to hold later runs against."""
+    """Make a preset of your own from a run, to compare later runs with."""
     from ...services.user_presets import make_preset
 
     new = make_preset(name, from_run, force=force)
@@ -102,7 +96,7 @@ def new_preset(
         emit_json({"id": name, "path": str(new.path)})
     else:
         emit_line(str(new.path))
-        print_stderr(f"to hold the link against it: {PROGRAM} {new.check_command}")
+        print_stderr(f"compare the link with it: {PROGRAM} {new.check_command}")
     return 0
 
 
@@ -137,4 +131,5 @@ def _table(presets: "Sequence[Preset]", language: str) -> "Table":
     return table
 
 
-add_commands()
+for _name, _command in {"list": list_presets, "show": show_preset, "new": new_preset}.items():
+    add_command(app, _name, _command)

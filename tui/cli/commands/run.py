@@ -4,24 +4,34 @@ from typing import Annotated
 
 import typer
 
+from ....engine.model.errors import UsageError
 from ....engine.model.labels import validate_label
-from ....engine.model.peer import Peer
+from ....engine.model.peer import LOOPBACK, Peer
 from ...text import parsing
 from ..completion import complete_test_preset
-from ..options import AccessOptions, LinkOptions, OutputOptions, PeerArgument, SshOptions, TestOptions
+from ..options import (
+    PEER_HELP,
+    TEST,
+    AccessOptions,
+    LinkOptions,
+    OutputOptions,
+    PeerArgument,
+    SshOptions,
+    TestOptions,
+)
 
 
 def check(
     preset: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="PRESET",
-            show_default=False,
-            help="A preset's id, or auto.",
+            metavar="[PRESET]",
+            show_default="auto",
+            help="Preset to compare with; see linkgauge presets list.",
             autocompletion=complete_test_preset,
         ),
-    ],
-    peer: PeerArgument,
+    ] = None,
+    peer: Annotated[str | None, typer.Argument(metavar="PEER", show_default=False, help=PEER_HELP)] = None,
     *,
     test_options: TestOptions,
     link: LinkOptions,
@@ -29,8 +39,12 @@ def check(
     ssh: SshOptions,
     output: OutputOptions,
 ) -> int:
-    """Hold a link against a preset, and say whether it delivers: one test, one verdict."""
-    return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output)
+    """Run a test, compare it with a preset, and print a verdict.
+
+    With auto, the network interfaces of both ends choose the preset.
+    """
+    preset_id, peer_text = _preset_and_peer(preset, peer)
+    return _test(test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output)
 
 
 def run(
@@ -43,6 +57,7 @@ def run(
             show_default=False,
             help="Compare with this preset, or with auto.",
             autocompletion=complete_test_preset,
+            rich_help_panel=TEST,
         ),
     ] = None,
     test_options: TestOptions,
@@ -51,8 +66,23 @@ def run(
     ssh: SshOptions,
     output: OutputOptions,
 ) -> int:
-    """Test a link without a preset, or with one."""
+    """Run a test without a target rate, or with a preset."""
     return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output)
+
+
+def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
+    """Return the preset and the peer of `check [PRESET] PEER`; raise UsageError without a peer."""
+    if first is None:
+        raise UsageError("PEER is missing; give a host: linkgauge check HOST")
+    if second is not None:
+        return first, second
+    from ....presets.auto_select import AUTO
+    from ...services.user_presets import load_presets
+
+    ids = {AUTO, *(preset.id for preset in load_presets().presets)} - {LOOPBACK.host}
+    if first in ids:
+        raise UsageError(f"PEER is missing; give a host: linkgauge check {first} HOST")
+    return AUTO, first
 
 
 def _test(

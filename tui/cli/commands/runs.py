@@ -11,15 +11,15 @@ from ....engine.model.errors import UsageError
 from ...services.storage import find_run, open_run_list
 from ..completion import complete_run
 from ..options import JsonOption
-from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr
-from ..typer_extension import DefaultGroup
+from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr, terminal_width
+from ..typer_extension import DefaultGroup, add_command
 
 if TYPE_CHECKING:
     from ....engine.results.run_log import RunLog, RunRecord
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="The runs that are kept: list, show, compare, label, note, export, report, delete.",
+    help="List, show, compare, label, export and delete saved runs.",
     subcommand_metavar="[COMMAND ...]",
 )
 
@@ -28,7 +28,7 @@ RunArgument = Annotated[
     typer.Argument(
         metavar="ID",
         show_default=False,
-        help="A run's id, or enough of its beginning.",
+        help="Id of the run, or its beginning.",
         autocompletion=complete_run,
     ),
 ]
@@ -45,22 +45,21 @@ class VerdictWord(StrEnum):
 
 def _filter_option(name: str) -> Any:
     """Return an option that selects the runs with a text in their field `name`."""
-    help_ = f"Only those with this in their {name}."
+    help_ = f"Only runs with this text in their {name}."
     return typer.Option(f"--{name}", metavar="TEXT", show_default=False, help=help_)
 
 
-@app.command("list")
 def list_runs(
     *,
     preset: Annotated[str | None, _filter_option("preset")] = None,
     peer: Annotated[str | None, _filter_option("peer")] = None,
     verdict: Annotated[
-        VerdictWord | None, typer.Option(show_default=False, help="Only those that were judged so.")
+        VerdictWord | None, typer.Option(show_default=False, help="Only runs with this verdict.")
     ] = None,
     label: Annotated[str | None, _filter_option("label")] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """List the runs that are kept, the newest first. This is the default."""
+    """List the saved runs, the newest first (the default command)."""
     from ...text.run_list import RunFilter
 
     run_filter = RunFilter(preset, peer, verdict, label)
@@ -74,19 +73,16 @@ def list_runs(
     elif rows:
         from ..render.runs import run_list
 
-        emit_rich(run_list(rows))
+        emit_rich(run_list(rows, terminal_width()), is_wide=True)
     else:
         print_stderr(
-            "no run is kept yet"
-            if not all_runs
-            else f"none of the {len(all_runs)} runs that are kept has all of that"
+            "no saved runs yet" if not all_runs else f"none of the {len(all_runs)} saved runs matches these filters"
         )
     return 0
 
 
-@app.command("show")
 def show_run(run: RunArgument, *, as_json: JsonOption = False) -> int:
-    """Show a run's summary again."""
+    """Show the summary of a run again."""
     from ...services.stored_run import load_stored_run
 
     with open_run_list() as log:
@@ -113,49 +109,46 @@ def show_run(run: RunArgument, *, as_json: JsonOption = False) -> int:
     return 0
 
 
-@app.command("label")
 def label_run(
     run: RunArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The label; '' takes it away.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The label; empty removes it.")],
 ) -> int:
-    """Give a run a label, to find it by."""
+    """Give a run a label, to find it again."""
     with open_run_list() as log:
         row = find_run(log, run)
         log.set_label(row.run_id, text)
         label = log.find(row.run_id).label
-    print_stderr(f"run {row.run_id} has the label {label!r}" if label else f"run {row.run_id} has no label")
+    print_stderr(f"run {row.run_id} has the label '{label}'" if label else f"run {row.run_id} has no label")
     return 0
 
 
-@app.command("note")
 def note_run(
     run: RunArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The note; '' takes it away.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The note; empty removes it.")],
 ) -> int:
-    """Keep a note with a run: what was changed, what the ticket is."""
+    """Save a note with a run: what was changed, a ticket."""
     with open_run_list() as log:
         row = find_run(log, run)
         log.set_note(row.run_id, text)
         note = log.find(row.run_id).note
-    print_stderr(f"the note is kept with run {row.run_id}" if note else f"run {row.run_id} has no note")
+    print_stderr(f"note saved with run {row.run_id}" if note else f"run {row.run_id} has no note")
     return 0
 
 
-@app.command("compare")
 def compare_runs(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="ID ID...", show_default=False, help="The run to compare with, then the others."),
+        typer.Argument(metavar="ID ID...", show_default=False, help="Run to compare with, then the others."),
     ],
     *,
     as_json: JsonOption = False,
 ) -> int:
-    """Hold runs against the first one named: what differs, and whether these runs can show that it does.
+    """Compare runs with the first one: what differs, and whether the difference is significant.
 
-    In brackets is the 95 % confidence interval of a difference of rates.
+    A difference of rates has its 95 % confidence interval in brackets.
     """
     if len(runs) < 2:
-        raise UsageError("name two runs or more to compare; `linkgauge runs list` shows them")
+        raise UsageError("give two runs or more; linkgauge runs list shows them")
     from ..render.runs import compare_with_first, comparison_parts, comparisons_json
 
     with open_run_list() as log:
@@ -167,22 +160,26 @@ def compare_runs(
     return 0
 
 
-@app.command("export")
 def export_runs(
-    run: Annotated[str, typer.Argument(metavar="ID|all", show_default=False, help="A run's id, or all of them.")],
+    run: Annotated[str, typer.Argument(metavar="ID|all", show_default=False, help="Id of the run, or all.")],
     *,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", show_default="stdout", help="Where the rows go."),
+        typer.Option("--csv", metavar="FILE", show_default="stdout", help="File of the rows."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", metavar="", help="Replace the file if it exists.")
+    ] = False,
     as_json: Annotated[
         bool,
-        typer.Option("--json", metavar="", help="Print documents instead of rows: one for an ID, a list for all."),
+        typer.Option("--json", "-J", metavar="", help="Print JSON: a document for an ID, a list for all."),
     ] = False,
 ) -> int:
-    """Write a run, or all of them, as rows of CSV."""
+    """Write a run, or all of them, as CSV or JSON."""
     if as_json and csv is not None:
-        raise UsageError("--csv and --json are two exports: ask for one of them")
+        raise UsageError("--csv and --json exclude each other; give one of them")
+    if csv is not None and csv.is_file() and not force:
+        raise UsageError(f"--csv {csv} exists already; give another file, or --force to replace it")
     with open_run_list() as log:
         rows = sorted(log.list_runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
         if as_json:
@@ -195,46 +192,46 @@ def export_runs(
     return 0
 
 
-@app.command("report")
 def report_runs(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="ID...", show_default=False, help="Runs; of several, how they differ comes first."),
+        typer.Argument(metavar="ID...", show_default=False, help="Ids of runs; several are compared first."),
     ],
     *,
-    html: Annotated[Path, typer.Option("--html", metavar="FILE", show_default=False, help="Where the page goes.")],
+    html: Annotated[Path, typer.Option("--html", metavar="FILE", show_default=False, help="File of the page.")],
 ) -> int:
-    """Write runs as one HTML page, with plots, for a ticket or a mail."""
+    """Write runs as one HTML page with plots."""
     with open_run_list() as log:
         rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
         from ...report.run_page import write_run_report
 
         write_run_report(log, rows, html)
-    print_stderr(f"the report of {len(rows)} run{'' if len(rows) == 1 else 's'} is in {html}")
+    from ...text import numbers
+
+    print_stderr(f"report of {numbers.quantity(len(rows), 'run')} written to {html}")
     return 0
 
 
-@app.command("delete")
 def delete_run(
     run: RunArgument,
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask first.")] = False,
 ) -> int:
-    """Delete a run from the run log. On a terminal it asks first."""
+    """Delete a saved run. It asks first; without a terminal it needs --yes."""
     with open_run_list() as log:
         row = find_run(log, run)
         if not (yes or _confirm_deletion(row)):
-            print_stderr(f"run {row.run_id} is kept")
+            print_stderr(f"run {row.run_id} not deleted")
             return 0
         log.delete(row.run_id)
-    print_stderr(f"run {row.run_id} is deleted")
+    print_stderr(f"run {row.run_id} deleted")
     return 0
 
 
 def _confirm_deletion(row: "RunRecord") -> bool:
-    """Ask for confirmation on a terminal; return the answer. A script is not asked: it means what it says."""
+    """Ask for confirmation and return the answer. Raise UsageError where nobody can answer."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
+        raise UsageError("runs delete asks first, which needs a terminal; without one give --yes")
     from ...text.numbers import sanitize
 
     preset = f", preset {row.preset}" if row.preset else ""
@@ -258,5 +255,20 @@ def _export_rows(log: "RunLog", rows: "list[RunRecord]", path: Path | None) -> N
         discard_stdout()
         return
     if path is not None:
+        from ...text import numbers
+
         writer.close()
-        print_stderr(f"{len(rows)} run{'' if len(rows) == 1 else 's'} written to {path}")
+        print_stderr(f"{numbers.quantity(len(rows), 'run')} written to {path}")
+
+
+for _name, _command in {
+    "list": list_runs,
+    "show": show_run,
+    "compare": compare_runs,
+    "label": label_run,
+    "note": note_run,
+    "export": export_runs,
+    "report": report_runs,
+    "delete": delete_run,
+}.items():
+    add_command(app, _name, _command)

@@ -8,8 +8,8 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from ..options import OUTPUT, AccessOptions, LinkOptions, SshOptions
-from ..typer_extension import option, with_options
+from ..options import OUTPUT, PEER_HELP, AccessOptions, LinkOptions, SshOptions
+from ..typer_extension import option
 
 if TYPE_CHECKING:
     from ....engine.results.sweep import Sweep
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 _AXES: Final = "Settings to try"
 _RUNS: Final = "Each run"
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("sweep")(with_options(sweep))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +107,7 @@ class SweepOutputOptions:
 def sweep(
     peer: Annotated[
         str | None,
-        typer.Argument(
-            metavar="PEER", show_default=False, help="HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."
-        ),
+        typer.Argument(metavar="[PEER]", show_default=False, help=PEER_HELP),
     ] = None,
     *,
     options: SweepOptions,
@@ -123,10 +116,10 @@ def sweep(
     ssh: SshOptions,
     output: SweepOutputOptions,
 ) -> int:
-    """Try all combinations of windows, sessions, message sizes and directions, in an order that is shuffled.
+    """Run a test for each combination of settings, and find the best.
 
-    Tells the fastest settings, the most modest that are as fast, and from where on more brings nothing: by the
-    intervals of the rates, not by their noise. Ctrl-C keeps what was measured.
+    Names the fastest settings, the smallest that are as fast, and the point from which more brings nothing;
+    confidence intervals decide, not noise. Ctrl-C saves the results so far; --resume continues.
     """
     from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings
     from ..sweep_runner import SweepJob, run_sweep

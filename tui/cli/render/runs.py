@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,8 @@ from ....engine.results.run_log import RunLog, RunRecord
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
 from ...text.run_list import run_end_text, run_line
+
+_MIN_NAME: Final = 6  # cells of a name that is cut
 
 
 def row_json(row: RunRecord) -> dict[str, Any]:
@@ -34,27 +37,40 @@ def row_json(row: RunRecord) -> dict[str, Any]:
     }
 
 
-def run_list(rows: Sequence[RunRecord]) -> Table:
-    """Return the table of `runs list`; labels and groups have a column where a run has one."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("run", "preset", "peer"):
-        table.add_column(name, overflow="fold")
-    table.add_column("Mb/s", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("ended", no_wrap=True)
-    columns = [name for name in ("label", "group") if any(getattr(row, name) for row in rows)]
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(
+def run_list(rows: Sequence[RunRecord], width: int | None = None) -> Table:
+    """Return the table of `runs list`, a line for each run, in so many cells.
+
+    Ids, rates and verdicts are never cut; names are, the longest first. Labels and groups have a column where a run
+    has one. Without a width nothing is cut, and the columns are always the same.
+    """
+    names = ["preset", "peer"]
+    more = [name for name in ("label", "group") if width is None or any(getattr(row, name) for row in rows)]
+    cells = [
+        (
             row.run_id,
             row.preset or numbers.UNKNOWN,
             numbers.sanitize(row.peer),
             numbers.mbit(run_line(row).bit_s),
             numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict),
             run_end_text(row),
-            *(numbers.sanitize(getattr(row, name) or "") for name in columns),
+            *(numbers.sanitize(getattr(row, name) or "") for name in more),
         )
+        for row in rows
+    ]
+    headings = ("run", *names, "Mb/s", "verdict", "ended", *more)
+    widths = [max(map(cell_len, column)) for column in zip(headings, *cells, strict=True)]
+    flexible = [number for number, heading in enumerate(headings) if heading in {*names, *more}]
+    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        longest = max(flexible, key=widths.__getitem__)
+        if widths[longest] <= _MIN_NAME:
+            break
+        widths[longest] -= 1
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for heading, cell_width in zip(headings, widths, strict=True):
+        justify = "right" if heading == "Mb/s" else "left"
+        table.add_column(heading, width=cell_width, justify=justify, no_wrap=True, overflow="ellipsis")
+    for row in cells:
+        table.add_row(*row)
     return table
 
 

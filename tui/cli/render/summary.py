@@ -1,4 +1,4 @@
-"""A run's summary in a terminal: the verdict, its evidence in tables, and notes."""
+"""A run's summary in a terminal: tables, notes, findings, and the verdict at the end."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,13 +20,13 @@ from ...text.summary import (
     ROW_NAMES,
     cpu_rows,
     end_text,
+    headline,
     period_rows,
     plan_text,
     probe_rows,
     rate_rows,
     tcp_text,
     transaction_rows,
-    verdict_sentence,
     warmup_text,
 )
 
@@ -42,21 +42,16 @@ def summary_parts(
     pass_percent: float = DEFAULT_PASS_PERCENT,
     findings: tuple[Finding, ...] = (),
 ) -> Iterator[RenderableType]:
-    """Yield the parts of a summary: the verdict first, then its evidence.
+    """Yield the parts of a summary: the evidence first, then the verdict, which stays above the next prompt.
 
     Args:
         summary: the summary of the run.
         verdict: its verdict.
-        preset_id: the preset that the run was held against, if any.
+        preset_id: the preset that the run was compared with, if any.
         started: the event with the names of both ends; None where the run did not start.
         pass_percent: the pass mark; a share just below it is written so that it looks short.
         findings: why the run is not faster, the most important one first.
     """
-    yield Text.assemble((numbers.verdict(verdict.word), _STYLES[verdict.word]), "  ", verdict_sentence(verdict))
-    yield Text()
-    if findings:
-        yield findings_part(findings)
-        yield Text()
     yield _test(summary, preset_id, started)
     yield Text()
     if summary.measured.total is None:
@@ -76,6 +71,12 @@ def summary_parts(
         yield _cpu(summary)
     yield Text()
     yield _notes(summary)
+    yield Text()
+    if findings:
+        yield findings_part(findings)
+        yield Text()
+    first = headline(summary, verdict)
+    yield Text.assemble((first.mark, _STYLES[first.word] if first.is_regular else "bold red"), "  ", first.text)
 
 
 def _grid() -> Table:
@@ -121,7 +122,7 @@ def findings_part(findings: tuple[Finding, ...]) -> Padding:
         )
         grid.add_row("", "", Text(numbers.sanitize(finding.evidence)))
         if finding.code != "at-expected":
-            grid.add_row("", "", Text.assemble(("do ", "bold"), numbers.sanitize(finding.remedy)))
+            grid.add_row("", "", Text.assemble(("try ", "bold"), numbers.sanitize(finding.remedy)))
     return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
@@ -129,16 +130,16 @@ def _test(summary: Summary, preset_id: str | None, started: Started | None) -> P
     grid = _grid()
     grid.add_row("preset", preset_id or "none")
     if started is not None:
-        grid.add_row("near", numbers.sanitize(started.near.hostname))
-        grid.add_row("far", f"{numbers.sanitize(started.far.hostname)} ({numbers.sanitize(started.peer)})")
+        grid.add_row("local", numbers.sanitize(started.near.hostname))
+        grid.add_row("remote", f"{numbers.sanitize(started.far.hostname)} ({numbers.sanitize(started.peer)})")
     cores = core_affinity_text(summary.plan)
     grid.add_row("plan", f"{plan_text(summary)} (warm-up {warmup_text(summary)}){cores and f', {cores}'}")
     return _indent(grid)
 
 
 def _rates(summary: Summary, pass_percent: float) -> Padding:
-    table = _table("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "of it")
-    table.add_column("from", overflow="fold")
+    table = _table("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "share")
+    table.add_column("source", overflow="fold")
     for row in rate_rows(summary, pass_percent):
         cells = (row.rate, _bare(row.margin), row.mib_rate, row.payload, row.expected, row.share, row.source)
         table.add_row(_row_name(row.direction), *cells)
@@ -169,9 +170,9 @@ def _periods(summary: Summary, pass_percent: float) -> Padding:
 
 
 def _cpu(summary: Summary) -> Padding:
-    table = _table("CPU", "hottest core", "linkgauge", "cost")
+    table = _table("CPU", "busiest core", "linkgauge", "per MiB")
     for row in cpu_rows(summary):
-        table.add_row(row.end, row.host, row.hottest_core, row.process, row.cost)
+        table.add_row(numbers.END_NAMES[row.end], row.host, row.hottest_core, row.process, row.cost)
     return _indent(table)
 
 

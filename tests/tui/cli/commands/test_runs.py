@@ -1,5 +1,6 @@
 """Labels and notes from the command line, and the filters of the list."""
 
+import io
 import json
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 from linkgauge.engine.model.events import Ended, Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.cli.render.runs import run_list
+from rich.console import Console
 
 RUNS = (("20261121-014629-7f3a", "gbe-fd-1500", "db-02", "pass"), ("20261121-015000-k2m4", "", "loopback", "none"))
 
@@ -56,7 +59,7 @@ def test_the_list_is_filtered(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(capsys, "--peer", "LOOP", "--verdict", "none") == [second]
     assert listed(capsys, "--verdict", "fail") == []
     assert run_command_line(["runs", "--label", "x"]) == 0
-    assert "none of the 2 runs that are kept has all of that" in capsys.readouterr().err
+    assert "none of the 2 saved runs matches these filters" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -72,3 +75,43 @@ def test_an_impossible_request_is_a_usage_error(arguments: list[str], capsys: py
     """Exit 2, before anything is tested."""
     assert run_command_line(arguments) == 2
     assert "linkgauge:" in capsys.readouterr().err
+
+
+def test_an_export_replaces_a_file_only_with_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file of a person is left alone."""
+    path = tmp_path / "rows.csv"
+    path.write_text("precious")
+    assert run_command_line(["runs", "export", "all", "--csv", str(path)]) == 2
+    assert f"--csv {path} exists already; give another file, or --force" in capsys.readouterr().err
+    assert path.read_text() == "precious"
+    assert run_command_line(["runs", "export", "all", "--csv", str(path), "-f"]) == 0
+    assert path.read_text().startswith("run_id,")
+
+
+def test_the_list_has_a_line_for_each_run_with_its_whole_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a pipe nothing is cut, and the columns are always the same; long names do not wrap."""
+    with RunLog.open(tmp_path) as log:
+        log.begin("20261122-101010-zzzz", "a-preset-" * 4, "a-peer-with-a-long-name." * 5, label="some words " * 6)
+    run_command_line(["runs", "list"])
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["run", "preset", "peer", "Mb/s", "verdict", "ended", "label", "group"]
+    assert [line.split()[0] for line in lines] == ["20261122-101010-zzzz", *(run[0] for run in reversed(RUNS))]
+    assert "a-peer-with-a-long-name." * 5 in lines[0]
+
+
+def test_the_list_fits_80_columns_without_a_wrapped_id(tmp_path: Path) -> None:
+    """On a terminal long names are cut, and no id, rate or verdict is."""
+    with RunLog.open(tmp_path) as log:
+        log.begin("20261122-101010-zzzz", "a-preset-" * 4, "a-peer-with-a-long-name." * 5, label="words " * 9)
+        rows = log.list_runs()
+    console = Console(width=80, file=io.StringIO())
+    console.print(run_list(rows, 80))
+    assert isinstance(console.file, io.StringIO)
+    header, *lines = console.file.getvalue().splitlines()
+    assert len(lines) == len(rows)
+    assert all(line.startswith(row.run_id) for line, row in zip(lines, rows, strict=True))
+    assert "Mb/s" in header
+    assert "✓ PASS" in console.file.getvalue()
+    assert "NO VERDICT" in console.file.getvalue()

@@ -1,4 +1,4 @@
-"""`linkgauge runs delete` asks a person, and not a script."""
+"""`linkgauge runs delete` asks a person; a script must say --yes."""
 
 import os
 import pty
@@ -63,7 +63,7 @@ def test_on_a_terminal_a_run_is_deleted_only_after_a_yes(tmp_path: Path, answer:
     keep_run(tmp_path)
     status, told = delete(tmp_path, answer=answer)
     assert status == 0
-    for words in (RUN_ID, "db-02", "gbe-fd-1500", "[y/N]", "is kept" if left else "is deleted"):
+    for words in (RUN_ID, "db-02", "gbe-fd-1500", "[y/N]", "not deleted" if left else f"run {RUN_ID} deleted"):
         assert words in told
     assert kept(tmp_path) == left
 
@@ -77,13 +77,21 @@ def test_the_end_of_input_is_no_yes(tmp_path: Path) -> None:
     assert kept(tmp_path) == [RUN_ID]
 
 
-@pytest.mark.parametrize(("options", "answer"), [(("--yes",), "n\n"), ((), None)])
-def test_with_yes_or_without_a_terminal_there_is_no_question(
-    tmp_path: Path, options: tuple[str, ...], answer: str | None
-) -> None:
+@pytest.mark.parametrize(("options", "answer"), [(("--yes",), "n\n"), (("-y",), None)])
+def test_with_yes_there_is_no_question(tmp_path: Path, options: tuple[str, ...], answer: str | None) -> None:
     """A script has said what it wants."""
     keep_run(tmp_path)
     status, told = delete(tmp_path, *options, answer=answer)
     assert status == 0
     assert "[y/N]" not in told
     assert kept(tmp_path) == []
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_deleted(tmp_path: Path) -> None:
+    """Nobody can answer the question: that is a wrong command line."""
+    keep_run(tmp_path)
+    status, text = delete(tmp_path)
+    assert status == 2
+    assert text.startswith("linkgauge: runs delete asks first")
+    assert "--yes" in text
+    assert kept(tmp_path) == [RUN_ID]

@@ -28,7 +28,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
         (["--resume", "nothing"], "none is"),
         (["loopback", "--resume", "x", "--window", "16K"], "its own settings"),
         (["loopback", "--preset", "nope"], "presets list"),
-        (["loopback", "--ipv6"], "they go with a preset"),
+        (["loopback", "--ipv6"], "need a preset"),
         (["loopback", "--preset", "lpar-1500", "--ipv6"], "without a line"),
     ):
         assert run_command_line(["sweep", *arguments]) == 2
@@ -71,7 +71,7 @@ def test_an_interrupted_sweep_resumes_where_it_stopped(tmp_path: Path, environme
         assert "1/4" in first, first
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=DEADLINE_S)
-    assert process.returncode == 3, errors
+    assert process.returncode == 130, errors
     cut = json.loads(out)
     assert cut["is_complete"] is False
     measured = {cell["run_id"] for cell in cut["cells"]}

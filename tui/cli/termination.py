@@ -1,0 +1,110 @@
+"""The end of a command: its exit status, and SIGINT, SIGTERM and SIGHUP in the event loop.
+
+Exit status 0 PASS, or no target rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or broke
+off; 128 + N ended by signal N, as shells count: 130 after Ctrl-C.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from ...engine.model.errors import (
+    InvalidKeyError,
+    InvalidLimitError,
+    LinkgaugeError,
+    PlanError,
+    TlsError,
+    UnknownPreset,
+    UsageError,
+)
+from ...engine.model.events import Reason
+from ...engine.results.summary import Summary
+from ...presets.verdict import Verdict
+
+PASS: Final = 0
+SHORT: Final = 1
+USAGE_ERROR: Final = 2
+INCOMPLETE: Final = 3
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[None]:
+    """Call `receive` in the running loop for each of the three signals, until the context ends."""
+    loop = asyncio.get_running_loop()
+
+    def deliver(number: signal.Signals) -> None:
+        _log.debug("received %s", number.name)
+        receive(number)
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, deliver, number)
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+class StoppableRun(Protocol):
+    """A run that a signal can stop."""
+
+    def stop(self, reason: Reason, detail: str = "") -> None:
+        """Begin to end the run in order."""
+        ...
+
+
+def interruption(number: signal.Signals) -> tuple[Reason, str]:
+    """Return the reason for the end of a run that a signal interrupts, and its detail."""
+    return Reason.INTERRUPTED, f"interrupted by {number.name}"
+
+
+class RunStopper:
+    """Stops the current run in order at the first signal; cancels the current task at any other.
+
+    Set `run` while one is in progress. Pass `receive` to `handle_signals`. `received` counts the signals, and
+    `first` is the first of them.
+    """
+
+    def __init__(self, explain: Callable[[signal.Signals], tuple[Reason, str]] = interruption) -> None:
+        self.run: StoppableRun | None = None
+        self.received = 0
+        self.first: signal.Signals | None = None
+        self._explain = explain
+        self._task = asyncio.current_task()
+
+    def receive(self, number: signal.Signals) -> None:
+        """Take a signal."""
+        self.received += 1
+        self.first = self.first or number
+        if self.run is not None and self.received == 1:
+            self.run.stop(*self._explain(number))
+        elif self._task is not None:
+            self._task.cancel()
+
+
+def error_exit_status(error: LinkgaugeError) -> int:
+    """Return USAGE_ERROR for a wrong command line, INCOMPLETE for any other error."""
+    usage_errors = (PlanError, UnknownPreset, UsageError, InvalidKeyError, InvalidLimitError, TlsError)
+    return USAGE_ERROR if isinstance(error, usage_errors) else INCOMPLETE
+
+
+def signal_exit_status(number: int) -> int:
+    """Return the exit status of a command that a signal ended in order."""
+    return 128 + number
+
+
+def verdict_exit_status(summary: Summary, verdict: Verdict, signal_number: int | None = None) -> int:
+    """Return the exit status of a test that started; `signal_number` is that of a signal that came during it."""
+    if summary.end.reason is Reason.INTERRUPTED and signal_number is not None:
+        return signal_exit_status(signal_number)
+    if not summary.end.reason.is_regular:
+        return INCOMPLETE
+    if verdict.word in {"short", "fail"}:
+        return SHORT
+    # Without a sample after the warm-up there is no result, and a script must not take that for a pass.
+    return PASS if summary.measured.total is not None else INCOMPLETE
