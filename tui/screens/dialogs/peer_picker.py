@@ -1,6 +1,7 @@
 """The dialog to choose a far end: typed, or from the list of known peers, each marked by whether it answers."""
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
@@ -12,18 +13,25 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from ....engine.model.errors import LinkgaugeError
-from ....engine.model.peer import Peer
+from ....engine.control.handshake import KEY_VARIABLE
+from ....engine.model.errors import InvalidKeyError, LinkgaugeError, PlanError
+from ....engine.model.peer import Peer, SharedKey
 from ....engine.results.run_log import RunRecord
 from ...interfaces import AppServices
 from ...rendering.styles import BAD, GOOD, MUTED
+from ...services.credentials import parse_pasted_peer
 from ...services.known_peers import KnownPeer, known_peers, read_ssh_config
 from ...text import numbers
 from ...widgets.common.typed_input import TextField
-from .prompts import TextPrompt, validate_peer
+from .prompts import TextPrompt
 
 _QUERY_TIMEOUT_S: Final = 3.0
-_HINT: Final = "HOST or HOST:PORT where `linkgauge endpoint` runs; ssh://HOST, if Python 3.11 is there; or loopback"
+# A key that `linkgauge endpoint` or `openssl rand -hex` has made: no host has such a name.
+_NEW_KEY: Final = re.compile(r"k(?=[^A-Z]*[A-Z])[A-Za-z0-9_-]{32}|[0-9a-f]{32,}")
+_HINT: Final = (
+    "HOST or HOST:PORT where `linkgauge endpoint` runs, or the command that it printed; ssh://HOST, if Python 3.11 "
+    "is there; or loopback"
+)
 
 
 class PeerPicker(TextPrompt):
@@ -43,7 +51,8 @@ class PeerPicker(TextPrompt):
 
     def __init__(self, peer: Peer, services: AppServices) -> None:
         value = "loopback" if peer.is_loopback else str(peer)
-        super().__init__("connect to a remote host", value, _HINT, validate_peer)
+        super().__init__("connect to a remote host", value, _HINT, self._find_peer_problem)
+        self._current = peer
         self._services = services
         self._known: list[KnownPeer] = []
 
@@ -60,6 +69,26 @@ class PeerPicker(TextPrompt):
         """List the known peers and query them in the background."""
         self.query_one(OptionList).can_focus = False
         self.run_worker(self._list_known(), exit_on_error=False)
+
+    def peer_of(self, text: str) -> Peer:
+        """Return the peer of an address or of a pasted command; for a key alone, the current peer with that key.
+
+        Raises PlanError and InvalidKeyError.
+        """
+        text = text.strip()
+        key = text.removeprefix(f"{KEY_VARIABLE}=")
+        if _NEW_KEY.fullmatch(key) or (key != text and not any(map(str.isspace, key))):
+            if self._current.is_loopback:
+                raise InvalidKeyError("a key alone names no host: paste the whole command of the endpoint")
+            return self._current.with_key(SharedKey(key))
+        return parse_pasted_peer(text)
+
+    def _find_peer_problem(self, text: str) -> str | None:
+        try:
+            self.peer_of(text)
+        except (PlanError, InvalidKeyError) as error:
+            return numbers.sanitize(str(error))
+        return None
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Answer the peer that was clicked."""

@@ -10,9 +10,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from ....engine.model.errors import InvalidKeyError, PlanError
+from ....engine.model.errors import InvalidKeyError
 from ....engine.model.serialization import make_printable
-from ...services.credentials import parse_pasted_key, parse_pasted_peer
+from ...services.credentials import parse_pasted_key
 from ...widgets.common.typed_input import TextField
 from ..base_screen import Dialog
 
@@ -87,15 +87,6 @@ class SecretPrompt(TextPrompt):
             box.border_subtitle = Content("enter ok   esc cancel")
             yield Static(Content("\n".join(self._question)), markup=False)
             yield TextField(password=self._is_secret, compact=False)
-
-
-def validate_peer(text: str) -> str | None:
-    """Return why a text is neither a peer nor a command that names one, or None."""
-    try:
-        parse_pasted_peer(text)
-    except (PlanError, InvalidKeyError) as error:
-        return str(error)
-    return None
 
 
 def validate_key(text: str) -> str | None:

@@ -24,7 +24,7 @@ from ....presets.catalog import Catalog
 from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
 from ...interfaces import AppServices, RememberAccess
-from ...services.credentials import parse_pasted_key, parse_pasted_peer
+from ...services.credentials import parse_pasted_key
 from ...services.preferences import Preferences
 from ...services.preset_choice import find_initial_preset
 from ...state.cockpit import (
@@ -175,9 +175,9 @@ class CockpitScreen(InstrumentScreen):
         try:
             path = await asyncio.to_thread(remember, peer)
         except LinkgaugeError as error:
-            self.notify(str(error), title="The key is not saved", severity="error", markup=False)
+            self.notify(str(error), title="key not saved", severity="error", markup=False)
         else:
-            self.notify(f"Saved in {path}.", title=f"Key of {peer}", markup=False)
+            self.notify(f"Saved in {path}", title=f"key of {peer}", markup=False)
 
     def _use_selection(self, message: FarAnswered) -> None:
         """Use the preset that was selected by both ends' interfaces, unless a person has chosen one meanwhile."""
@@ -370,7 +370,7 @@ class CockpitScreen(InstrumentScreen):
         def use_peer(text: str | None) -> None:
             if text is None:
                 return
-            peer = parse_pasted_peer(text)
+            peer = picker.peer_of(text)
             self._use_typed_peer(peer)
             if self.state.is_preset_auto:
                 selection = find_initial_preset(self.catalog, None, peer)
@@ -378,7 +378,8 @@ class CockpitScreen(InstrumentScreen):
             self.paint()
             self._query_far_end()
 
-        app_of(self).push_screen(PeerPicker(self.state.peer, self._services), use_peer)
+        picker = PeerPicker(self.state.peer, self._services)
+        app_of(self).push_screen(picker, use_peer)
 
     def action_reconnect(self) -> None:
         """Query the far end again."""

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import Peer, SharedKey
 from linkgauge.engine.results.run_log import RunRecord
 from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
@@ -59,3 +60,47 @@ async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> 
         assert screen.query_one(OptionList).option_count == 2
         await cockpit.press("up", "enter")
         assert cockpit.app.cockpit.state.peer == Peer("db-02", 5820)
+
+
+NEW_KEY = SharedKey.generate().reveal()
+
+
+@pytest.mark.parametrize(
+    "text", [NEW_KEY, f"LINKGAUGE_KEY={NEW_KEY}", "0123456789abcdef" * 3], ids=["new", "set", "hex"]
+)
+async def test_a_key_alone_is_for_the_current_peer(world: Any, text: str) -> None:
+    """It was copied without its command. On loopback there is no peer that it could be for."""
+    async with world.cockpit((120, 40), peer=Peer("db-02", 6000)) as cockpit:
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = text
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed[-1] == Peer("db-02", 6000)
+        assert world.probed[-1].access.key.reveal() == text.rpartition("=")[2]
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = text
+        await cockpit.press("enter")
+        assert "a key alone names no host" in cockpit.text()
+
+
+async def test_the_command_that_an_endpoint_prints_is_a_peer_with_its_key(world: Any) -> None:
+    """As it was copied, with the key before it."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        command = f"LINKGAUGE_KEY={NEW_KEY} linkgauge check auto db-02:6000"
+        cockpit.app.screen.query_one(Input).value = command
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed[-1] == Peer("db-02", 6000)
+        assert world.probed[-1].access.key.reveal() == NEW_KEY
+
+
+async def test_a_long_name_of_a_host_is_no_key(world: Any) -> None:
+    """As clouds make them."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = "ip-10-0-0-12-internal-database-01"
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed[-1] == Peer("ip-10-0-0-12-internal-database-01")
