@@ -14,8 +14,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from ....engine.model.plan import Settings
+from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
-from ....presets.preset import Preset
 from ....presets.sheet import build_sheet
 from ...rendering.preset_sheet import sheet_parts
 from ...text import numbers
@@ -26,17 +26,21 @@ from ...widgets.common.typed_input import Debounce, TextField
 # Typing and cursor moves are drawn first; the list and the sheet follow once the person pauses.
 _FILTER_AFTER_S: Final = 0.04
 _SHEET_AFTER_S: Final = 0.15
+_AUTO_SHEET: Final = (
+    "The preset is chosen when the remote end answers. The slower of the two network interfaces counts, with its "
+    "line rate, MTU and duplex mode."
+)
 
 
-class PresetPicker(ModalScreen[Preset | None]):
-    """A searchable list of presets. It answers the chosen preset, or None.
+class PresetPicker(ModalScreen[str | None]):
+    """A searchable list of presets. It answers the id of the chosen one, `auto`, or None.
 
     The filter always has the focus. The arrows move in the list, or scroll the sheet in reading mode.
     On a narrow screen the sheet takes the place of the list.
 
     Args:
         catalog: The presets, and the problems of the person's own ones.
-        chosen: The preset that is highlighted at first.
+        chosen: The id that is highlighted at first, or `auto`.
         settings: The settings that the rates in the list are expected under.
         language: The language of preset names.
     """
@@ -79,10 +83,10 @@ class PresetPicker(ModalScreen[Preset | None]):
     }
     """
 
-    def __init__(self, catalog: Catalog, chosen: Preset, settings: Settings, language: str = "en") -> None:
+    def __init__(self, catalog: Catalog, chosen: str, settings: Settings, language: str = "en") -> None:
         super().__init__()
         self._catalog = catalog
-        self._chosen = chosen.id
+        self._chosen = chosen
         self._settings = settings
         self._language = language
         self._list = PresetList(preset_sections(catalog, settings, language))
@@ -130,7 +134,7 @@ class PresetPicker(ModalScreen[Preset | None]):
         if row.problem is not None:
             self._set_reading(True)
         else:
-            self.dismiss(self._catalog.find(row.id))
+            self.dismiss(row.id)
 
     @on(PresetList.Moved)
     def _follow_cursor(self) -> None:
@@ -193,6 +197,8 @@ class PresetPicker(ModalScreen[Preset | None]):
         row = self._list.selected_row
         if row is None:
             self._sheet.show(Text("no preset matches", "dim"))
+        elif row.id == AUTO:
+            self._sheet.show(Text(_AUTO_SHEET))
         elif row.problem is not None:
             self._sheet.show(self._problem_sheet(row.problem))
         else:

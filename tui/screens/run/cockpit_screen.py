@@ -20,6 +20,7 @@ from textual.worker import Worker, WorkerState
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
+from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
@@ -349,15 +350,22 @@ class CockpitScreen(InstrumentScreen):
         """Choose another preset."""
         from ..dialogs.preset_picker import PresetPicker
 
-        def use_preset(preset: Preset | None) -> None:
-            if preset is None:
+        def use_preset(preset_id: str | None) -> None:
+            if preset_id is None:
                 return
-            self.state.set_preset(preset)
+            is_auto = preset_id == AUTO
+            if is_auto and self._refuse_if_busy("Stop the test first: the remote end is asked for its interface."):
+                return
+            selection = find_initial_preset(self.catalog, preset_id, self.state.peer)
+            self.state.set_preset(selection.preset, is_auto=is_auto)
             if self.state.run is not None:
-                self.notify("It applies to the next test.", title=preset.id, markup=False)
+                self.notify("It applies to the next test.", title=preset_id, markup=False)
             self.paint()
+            if is_auto:
+                self._query_far_end()
 
-        screen = PresetPicker(self.catalog, self.preset, self.plan.settings, self._language)
+        chosen = AUTO if self.state.is_preset_auto else self.preset.id
+        screen = PresetPicker(self.catalog, chosen, self.plan.settings, self._language)
         app_of(self).push_screen(screen, use_preset)
 
     def action_peer(self) -> None:

@@ -11,6 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from ....engine.model.plan import Settings
+from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
@@ -21,6 +22,7 @@ from .scroll_views import CursorList
 _RATE_WIDTH: Final = 12  # a mark, a space, and 1 600 000 Mb/s with its digits in groups
 _NARROWEST_NAME: Final = 20
 _PROBLEM: Final = "problem "
+_AUTO_TEXT: Final = "auto: by the network interfaces of both ends"
 _HEADING: Final = "bold $text-primary"
 
 
@@ -58,7 +60,7 @@ class PresetList(CursorList):
         self.rows = tuple(_matching_rows(self._sections, text))
         at = next((number for number, row in enumerate(self.rows) if row.id == preset_id), None)
         self.set_rows(len(self.rows), at)
-        return sum(bool(row.id) and row.problem is None for row in self.rows)
+        return sum(bool(row.id) and row.id != AUTO and row.problem is None for row in self.rows)
 
     def is_selectable(self, number: int) -> bool:
         """Return whether a row is a preset or a problem: headings cannot be selected."""
@@ -88,10 +90,14 @@ def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: st
 
 
 def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[PresetRow]]]:
-    """Return the sections of the list: presets by family, then the problems of a person's own presets."""
+    """Return the sections of the list: `auto`, presets by family, problems of a person's own presets."""
+    auto = PresetRow(_AUTO_TEXT, id=AUTO, search_text=_folded(_AUTO_TEXT))
     sections: list[tuple[str, Sequence[PresetRow]]] = [
-        (numbers.sanitize(family), [_row(preset, settings, language) for preset in presets])
-        for family, presets in by_family(catalog.presets).items()
+        ("Automatic", [auto]),
+        *(
+            (numbers.sanitize(family), [_row(preset, settings, language) for preset in presets])
+            for family, presets in by_family(catalog.presets).items()
+        ),
     ]
     problems: list[PresetRow] = []
     for number, problem in enumerate(catalog.problems):

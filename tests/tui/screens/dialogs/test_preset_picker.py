@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.peer import Peer
+from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.screens.dialogs.preset_picker import PresetPicker
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
@@ -45,8 +47,9 @@ async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) ->
     """In the order of their first preset; every preset is below one of them."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("n")
-        assert headings(cockpit) == list(by_family(world.catalog.presets))
-        assert sorted(ids(cockpit)) == sorted(preset.id for preset in world.catalog.presets)
+        assert headings(cockpit) == ["Automatic", *by_family(world.catalog.presets)]
+        assert ids(cockpit)[0] == "auto"
+        assert sorted(ids(cockpit)[1:]) == sorted(preset.id for preset in world.catalog.presets)
 
 
 @both_sizes
@@ -59,6 +62,22 @@ async def test_the_filter_hides_headings_without_presets(world: Any, size: tuple
         assert f"2 of {len(world.catalog.presets)} presets" in cockpit.text()
         await cockpit.press(*["backspace"] * 4, "enter")
         assert cockpit.app.cockpit.preset.source.id == "hp"
+
+
+async def test_auto_selects_the_preset_by_both_interfaces(world: Any) -> None:
+    """It is found by its name; a preset that was chosen by hand gives way to it."""
+    world.selection = PresetSelection(world.catalog.find("100gbe-9000"), "both ends have 100 Gb/s")
+    async with world.cockpit((120, 40), peer=Peer("db-02")) as cockpit:
+        await cockpit.press("n", *"auto")
+        assert ids(cockpit) == ["auto"]
+        assert "The preset is chosen when" in " ".join(cockpit.text().split())
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert cockpit.app.cockpit.preset.id == "100gbe-9000"
+        await cockpit.press("n")
+        assert cockpit.app.screen.query_one(PresetList).selected_row.id == "auto"
+        await cockpit.press("escape", "space", "n", *"auto", "enter")
+        assert any("Stop the test first" in notice.message for notice in cockpit.app._notifications)
 
 
 async def test_details_are_next_to_the_list_where_there_is_room(world: Any) -> None:
