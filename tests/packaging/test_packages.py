@@ -71,7 +71,7 @@ def test_the_sdist_has_what_packagers_need(sdist: Path) -> None:
     assert not [name for name in names if "__pycache__" in name]
 
 
-@pytest.mark.parametrize("package", ["wheel", "sdist"])
+@pytest.mark.parametrize("package", ["wheel", pytest.param("sdist", marks=pytest.mark.every)])
 def test_an_installed_package_measures(
     request: pytest.FixtureRequest, install: Callable[[Path], Any], tmp_path: Path, package: str
 ) -> None:
