@@ -57,16 +57,16 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
         opening = await read_exactly(sock, PREAMBLE_BYTES)
         preamble = decode_preamble(opening)
         if preamble is None:
-            raise RemoteProtocolError("a client that does not speak linkgauge")
+            raise RemoteProtocolError("not a linkgauge client")
         version, kind = preamble
         if version != PROTOCOL_VERSION:
             await asyncio.get_running_loop().sock_sendall(sock, encode_preamble(CONTROL_KIND))
-            raise RemoteProtocolError(f"a client speaks protocol {version}, this endpoint {PROTOCOL_VERSION}")
+            raise RemoteProtocolError(f"the client has protocol {version}, this endpoint {PROTOCOL_VERSION}")
         if kind == CONTROL_KIND:
             return opening, None
         return opening, DataHello.unpack(await read_exactly(sock, DATA_HELLO_BYTES))
     except EOFError as error:
-        raise RemoteProtocolError("a client closed before it said anything") from error
+        raise RemoteProtocolError("the client closed before it sent anything") from error
 
 
 _log = logging.getLogger(__name__)
@@ -163,7 +163,7 @@ async def handshake_as_far(
     if not hello.nonce or not constant_time_equal(key.prove(NEAR_ROLE, conversation), bytes.fromhex(proof.proof)):
         _log.debug("refused %s: wrong key", link.peer_address)
         link.try_send(Refuse("this endpoint has another key", "key"))
-        raise RemoteProtocolError("it has not the key")
+        raise RemoteProtocolError("wrong key")
     link.shared_secret = key.derive_shared_secret(conversation)
     on_authenticated()
     facts = await describe_host(link.local_address, link.peer_address)

@@ -21,7 +21,7 @@ from ..model.plan import End
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from .admission import Admission
-from .listener import listen
+from .listener import describe_error, listen
 from .run import RunRegistry, serve_client
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
 
@@ -154,7 +154,12 @@ class Endpoint:
             except OSError as error:
                 # Out of descriptors, or the client has gone already: the next connection may succeed.
                 if error.errno not in _OUT_OF_ROOM or not await self._make_room():
-                    self._log(LogEntry("not_accepted", f"a connection could not be accepted: {error.strerror}"))
+                    self._log(
+                        LogEntry(
+                            "not_accepted",
+                            f"a connection could not be accepted: {describe_error(error)}",
+                        )
+                    )
                     await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
             if len(self._pending) >= self.admission.limits.pending:
@@ -210,8 +215,8 @@ class Endpoint:
         except (LinkgaugeError, OSError) as error:
             sock.close()
             timed_out = isinstance(error, TimeoutError)
-            reason = f"it said nothing in {deadline_s} s (limit handshake_s)" if timed_out else str(error)
-            self._log(LogEntry("dropped", f"a connection was dropped: {reason}", client=client))
+            reason = f"nothing received for {deadline_s} s (limit handshake_s)" if timed_out else str(error)
+            self._log(LogEntry("dropped", f"rejected: {reason}", client=client))
             return
         except asyncio.CancelledError:
             sock.close()
@@ -238,13 +243,13 @@ class Endpoint:
             return None
         if self._certificate is not None:
             await refuse(sock, _GIVE_FINGERPRINT)
-            raise RemoteProtocolError("a client that does not speak TLS")
+            raise RemoteProtocolError("a client without TLS (--tls-fingerprint)")
         return await self._open_control(sock, opening)
 
     async def _attach_data(self, sock: socket.socket, hello: DataHello) -> None:
         run = self._registry.get(hello.run_tag)
         if run is None:
-            raise RemoteProtocolError("a data connection of no run")
+            raise RemoteProtocolError("a data connection of an unknown test")
         await run.attach_connection(sock, hello)
 
     async def _open_control(

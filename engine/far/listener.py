@@ -4,12 +4,19 @@ import contextlib
 import errno
 import os
 import socket
+import threading
 from collections.abc import MutableMapping
+from ipaddress import ip_address
 from typing import Final
 
+from ..host.nic import read_addresses
 from ..model.errors import EndpointError
+from ..model.peer import IpAddress
 
 _BACKLOG: Final = 1_024
+_ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
+_DOCUMENTATION: Final = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # RFC 5737 and 3849
+_RESOLVE_DEADLINE_S: Final = 1.0
 _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
 
 
@@ -38,8 +45,63 @@ def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.soc
         elif error.errno == errno.EACCES:
             hint = f"; ports below 1024 need privileges, choose another with {option}"
         elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-            hint = "; --bind takes an address of this host"
-        raise EndpointError(f"cannot listen on {where}: {error.strerror or error}{hint}") from error
+            hint = "; give --bind an address of this host"
+        raise EndpointError(f"cannot listen on {where}: {describe_error(error)}{hint}") from error
+
+
+def describe_error(error: OSError) -> str:
+    """Return the reason of a socket's error in words."""
+    if isinstance(error, socket.gaierror):
+        return "the name does not resolve"
+    return (error.strerror or "the address is invalid").lower()
+
+
+def reachable_hosts(listener: socket.socket) -> list[str]:
+    """Return the names by which other hosts may reach a listening socket; the best one first.
+
+    A socket bound to one address has that one. Otherwise these are the addresses of the interfaces that are up,
+    after the host's name if it resolves to some of them: many hosts resolve their own name to loopback.
+    """
+    host = str(listener.getsockname()[0])
+    if host not in _ANY:
+        return [host]
+    families = (socket.AF_INET,) if listener.family == socket.AF_INET else (socket.AF_INET, socket.AF_INET6)
+    addresses = _interface_addresses(families)
+    name = socket.gethostname()
+    names = _resolve(name)
+    return [*([name] if names and names <= set(addresses) else []), *addresses] or [name]
+
+
+def _interface_addresses(families: tuple[socket.AddressFamily, ...]) -> list[str]:
+    """Return this host's addresses: first those that it uses towards the internet, then those of all interfaces."""
+    addresses = [address for family in families if (address := _default_address(family)) is not None]
+    with contextlib.suppress(OSError):
+        versions = {6 if family is socket.AF_INET6 else 4 for family in families}
+        addresses += [address for address in read_addresses() if address.version in versions]
+    usable = [address for address in addresses if not (address.is_loopback or address.is_link_local)]
+    return list(dict.fromkeys(map(str, usable)))
+
+
+def _default_address(family: socket.AddressFamily) -> IpAddress | None:
+    """Return the address from which packets leave by the default route; None without one. It sends nothing."""
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.connect((_DOCUMENTATION[family], 9))
+        return ip_address(sock.getsockname()[0])
+    return None
+
+
+def _resolve(name: str) -> set[str]:
+    """Return the addresses of a name; none if the resolver fails or takes long."""
+    found: set[str] = set()
+
+    def look_up() -> None:
+        with contextlib.suppress(OSError, UnicodeError):
+            found.update(str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM))
+
+    thread = threading.Thread(target=look_up, name="resolver", daemon=True)
+    thread.start()
+    thread.join(_RESOLVE_DEADLINE_S)
+    return set() if thread.is_alive() else found
 
 
 def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:
@@ -53,16 +115,16 @@ def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.sock
     if pid != str(os.getpid()) or not count.isdigit() or int(count) < 1:
         return None
     if int(count) > 1:
-        raise EndpointError(f"{count} sockets were handed over: an endpoint listens on one, of both families")
+        raise EndpointError(f"systemd passed {count} sockets: an endpoint needs one, of both families")
     try:
         listener = socket.socket(fileno=_FIRST_FD)
         is_listening = bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     except OSError as error:
-        raise EndpointError(f"the socket that was handed over cannot be used: {error.strerror}") from error
+        raise EndpointError(f"the socket that systemd passed cannot be used: {describe_error(error)}") from error
     is_tcp = listener.family in {socket.AF_INET, socket.AF_INET6} and listener.type == socket.SOCK_STREAM
     if not (is_listening and is_tcp):
         listener.detach()
-        raise EndpointError("what was handed over is no listening TCP socket: it takes ListenStream=PORT")
+        raise EndpointError("systemd passed no listening TCP socket: use ListenStream=PORT")
     listener.set_inheritable(False)
     return listener
 

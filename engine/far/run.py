@@ -89,7 +89,7 @@ async def serve_client(
             async with _deadline(limits.handshake_s, "handshake_s"):
                 host_info = await handshake_as_far(control, key, admit)
             clients[0].hostname = host_info.hostname
-            log(LogEntry("client", "let in", client=address))
+            log(LogEntry("client", "connected", client=address, hostname=host_info.hostname))
             async with _deadline(limits.idle_s, "idle_s"):
                 message = await control.receive()
             if isinstance(message, Open):
@@ -98,11 +98,11 @@ async def serve_client(
         except RequestDeclined as error:
             limit = error.limit if isinstance(error, LimitReached) else None
             control.try_send(Refuse(str(error), "limit" if limit else "other"))
-            log(LogEntry("refused", f"refused: {error}", client=address, limit=limit))
+            log(LogEntry("refused", f"rejected: {error}", client=address, limit=limit))
         except ConnectionClosed:
             pass  # a near end that only asked for the host's facts
         except LinkgaugeError as error:
-            log(LogEntry("dropped", f"dropped: {error}", client=address))
+            log(LogEntry("dropped", f"rejected: {error}", client=address))
         finally:
             await control.aclose()
 
@@ -113,7 +113,7 @@ async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError as error:
-        raise LimitReached(f"it said nothing in {seconds} s", limit, seconds) from error
+        raise LimitReached(f"nothing received for {seconds} s", limit, seconds) from error
 
 
 async def _serve_run(
@@ -133,10 +133,9 @@ async def _serve_run(
             registry[run.run_tag] = run
             client.get_run_status = run.get_status
             control.send(Ready(run.nonce.hex()))
-            log(LogEntry("run_began", f"run began: {plan.workload}", client=address))
+            log(LogEntry("run_began", f"started: {plan.workload}", client=address))
             end = await run.execute()
-            text, total_bytes = f"run ended: {end.reason}: {end.detail}", run.pool.counters.total_bytes()
-            log(LogEntry("run_ended", text, client=address, reason=end.reason, bytes=total_bytes))
+            log(_end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
     except (LinkgaugeError, OSError) as error:
         remedy = "; raise the limit there (ulimit -n)" if getattr(error, "errno", None) == errno.EMFILE else ""
         control.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
@@ -145,6 +144,21 @@ async def _serve_run(
         client.get_run_status = None
         if run is not None:
             registry.pop(run.run_tag, None)
+
+
+def _end_entry(end: RunEnd, status: RunStatus, total_bytes: int, address: str | None) -> LogEntry:
+    """Return the log entry of a run's end: its text is the reason, its fields have the figures."""
+    text = {Reason.COMPLETED: "finished", Reason.STOPPED: "stopped"}.get(end.reason, f"INTERRUPTED: {end.detail}")
+    return LogEntry(
+        "run_ended",
+        text,
+        client=address,
+        reason=end.reason,
+        bytes=total_bytes,
+        received_bytes=status.received_bytes,
+        sent_bytes=status.sent_bytes,
+        milliseconds=status.elapsed_ns // 1_000_000,
+    )
 
 
 class FarRun:
@@ -222,13 +236,13 @@ class FarRun:
         Raises RemoteProtocolError if its token is invalid or used, LimitReached if it is one session too many.
         """
         if hello.session == PROBE_SESSION and not self._plan.probe:
-            raise RemoteProtocolError("the connection of a probe that the plan does not have")
+            raise RemoteProtocolError("the connection of a probe that the test does not have")
         if hello.session > self._limits.sessions:
             text = f"session {hello.session} is one too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
         secret = self._tickets.check(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
-            raise RemoteProtocolError("a data connection with a token that is not good, or no longer")
+            raise RemoteProtocolError("a data connection with an invalid token")
         spec = SessionSpec(hello.direction, hello.session, hello.generation, hello.window_bytes, secret.hex())
         await self.pool.send_command(AdoptSession(spec), sock.detach())
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -74,6 +75,24 @@ def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPor
     return _find_by_address(netlink, source) if index is None else index
 
 
+def read_addresses() -> list[IpAddress]:
+    """Return the lasting addresses of all interfaces that other hosts may reach; none off Linux. Raises OSError."""
+    if sys.platform != "linux":
+        return []
+    addresses: list[IpAddress] = []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        netlink.settimeout(_NETLINK_DEADLINE_S)
+        for family in (socket.AF_INET, socket.AF_INET6):
+            request = _ADDRESS.pack(family, 0, 0, 0, 0)
+            for body in list(_request(netlink, _RTM_GETADDR, _RTM_NEWADDR, request, _NLM_F_DUMP)):
+                _, _, flags, scope, _ = _ADDRESS.unpack_from(body)
+                attributes = _parse_attributes(body[_ADDRESS.size :])
+                packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
+                if packed is not None and scope < _RT_SCOPE_LINK and not flags & _IFA_F_PASSING:
+                    addresses.append(ip_address(packed))
+    return addresses
+
+
 def _describe(link: "_Link") -> NicInfo:
     folder = _sysfs_folder(link)
     device = _device_folder(link, folder)
@@ -118,6 +137,8 @@ _NLM_F_REQUEST, _NLM_F_DUMP = 1, 0x300
 _NLA_TYPE_MASK: Final = 0x3FFF  # the other two bits mark nested attributes and network byte order
 _RTA_DST, _RTA_SRC, _RTA_OIF = 1, 2, 4
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_RT_SCOPE_LINK: Final = 253  # this and larger scopes end at the link or at the host
+_IFA_F_PASSING: Final = 0x01 | 0x08 | 0x20 | 0x40  # secondary or temporary, failed, deprecated, tentative
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_QDISC, _IFLA_LINKINFO = 1, 3, 4, 6, 18
 _IFLA_INFO_KIND: Final = 1
 _IFLA_PARENT_DEV_NAME, _IFLA_PARENT_DEV_BUS_NAME = 56, 57

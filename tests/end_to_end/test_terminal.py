@@ -551,7 +551,7 @@ def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_
     name, key, port = found.groups()
     environment = {**linkgauge.environment, name: key}
     run = linkgauge.start("run", f"127.0.0.1:{port}", "--seconds", "none", "--direction", "in", env=environment)
-    screen.see("clients 1", "stream in", "1 / 7", "● 127.0.0.1: run began: stream")
+    screen.see("clients 1", "stream in", "1 / 7", "● 127.0.0.1: started: stream")
     screen.type("q")
     screen.see("◌ DRAINING", "no new clients")
     assert run.poll() is None

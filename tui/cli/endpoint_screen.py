@@ -12,7 +12,6 @@ from ...engine.control.tls import format_fingerprint
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.status import EndpointStatus, LogEntry, LogSink
 from ...engine.host.event_loop import run
-from ...engine.model.peer import Peer
 from ..app import EndpointApp
 from ..services.preferences import read_preferences, save_preferences
 from ..services.storage import config_dir
@@ -74,7 +73,7 @@ class EndpointBackend:
         log: EndpointLog,
         shut_down: Callable[[], None],
     ) -> None:
-        self.info = endpoint_info(config, setup, endpoint.address)
+        self.info = endpoint_info(config, setup)
         self.log = log
         self._config = config
         self._endpoint = endpoint
@@ -93,10 +92,9 @@ class EndpointBackend:
         self._shut_down()
 
 
-def endpoint_info(config: EndpointConfig, setup: EndpointSetup, address: tuple[str, int]) -> EndpointInfo:
+def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
     """Return the texts of the screen that do not change while the endpoint serves."""
-    is_any = address[0] in {"::", "0.0.0.0"}  # noqa: S104 - compared, not bound
-    where = f"port {address[1]}, every address" if is_any else str(Peer(*address))
+    where = ", ".join(setup.find_peers())
     hint = ""
     if setup.key is None:
         access_policy = (
@@ -111,7 +109,7 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup, address: tuple[s
         hostname=socket.gethostname(),
         address=where,
         access_policy=access_policy,
-        command=setup.near_command(config),
+        command=setup.near_command(),
         tls=None if setup.certificate is None else format_fingerprint(setup.certificate.fingerprint),
         hint=hint,
         can_reload=config.limits.file is not None or config.key_file is not None,

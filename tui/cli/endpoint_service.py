@@ -13,14 +13,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.listener import get_inherited_listener, listen, notify_systemd
+from ...engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.host.debug_log import configure_debug_log
 from ...engine.host.event_loop import run
@@ -28,7 +27,17 @@ from ...engine.model.errors import InvalidKeyError, InvalidLimitError, Linkgauge
 from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
 from ..services.credentials import key_from_environment, read_key_file
-from .output import emit_json, emit_json_line, emit_line, prepare_streams, print_stderr, print_stderr_json
+from ..text import numbers
+from ..text.endpoint import log_text
+from .output import (
+    emit_json,
+    emit_json_line,
+    emit_line,
+    prepare_streams,
+    print_stderr,
+    print_stderr_json,
+    print_stderr_line,
+)
 from .termination import handle_signals
 
 
@@ -124,20 +133,16 @@ class EndpointSetup:
             return ""
         return f" --tls-fingerprint {format_fingerprint(self.certificate.fingerprint)}"
 
-    def near_command(self, config: EndpointConfig) -> str:
-        """Return the command to paste at the near end, with the key if it is new."""
+    def find_peers(self) -> list[str]:
+        """Return the addresses by which other hosts may reach the endpoint, with its port; the best one first."""
         port = self.listener.getsockname()[1]
-        hostname = socket.gethostname() if config.bind is None or _is_any(config.bind) else config.bind
-        peer = hostname if port == DEFAULT_PORT else str(Peer(hostname, port))
+        return [str(Peer(host, port)) for host in reachable_hosts(self.listener)]
+
+    def near_command(self) -> str:
+        """Return the command to paste at the near end, with the key if it is new."""
+        peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
         key = f"{KEY_VARIABLE}={self.key.reveal()} " if self.key is not None and self.is_key_new else ""
         return f"{key}linkgauge check auto {peer}{self.tls_option}"
-
-
-def _is_any(bind: str) -> bool:
-    try:
-        return ip_address(bind).is_unspecified
-    except ValueError:
-        return False
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
@@ -213,7 +218,7 @@ class _SignalReceiver:
 
 def serve_until_stopped(config: EndpointConfig) -> int:
     """Serve clients until a signal ends it. The first line on stdout states the address."""
-    log = _json_log if config.log_as_json else print_stderr
+    log = _json_log if config.log_as_json else _print_log
     run(_serve(config, prepare_endpoint(config, log), log))
     return 0
 
@@ -248,13 +253,17 @@ def _announce(config: EndpointConfig, address: tuple[str, int], setup: EndpointS
         key = {"key": setup.key.reveal()} if setup.key is not None and setup.is_key_new else {}
         emit_json_line({"listening": facts, **key})
         return
-    emit_line(f"listening on {Peer(host, port)}")
+    emit_line(f"listening on {', '.join(setup.find_peers())}")
     if setup.certificate is not None:
         emit_line(f"control connections are TLS; near ends need:{setup.tls_option}")
     if setup.key is not None and setup.is_key_new:
-        emit_line(
-            f"its key was made now and is shown this once; on the other host:\n  {setup.near_command(config)}"
-        )
+        emit_line(f"its key was made now and is shown this once; on the other host:\n  {setup.near_command()}")
+
+
+def _print_log(line: str) -> None:
+    """Write a log line for a person to stderr, with the local time."""
+    now = datetime.now().astimezone()
+    print_stderr_line(f"{now:%Y-%m-%d %H:%M:%S} {numbers.sanitize(log_text(line))}")
 
 
 def _json_log(line: str) -> None:

@@ -103,6 +103,13 @@ def print_stderr(text: str) -> None:
         sys.stderr.flush()
 
 
+def print_stderr_line(text: str) -> None:
+    """Write a line of a log to stderr, without the program's name."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
 def print_stderr_json(document: Any) -> None:
     """Print a message for a program on stderr: one JSON document on one line."""
     with contextlib.suppress(OSError):

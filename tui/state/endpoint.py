@@ -12,6 +12,7 @@ from typing import Final
 from ...engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
 from ...engine.model.limits import Limits
 from ...engine.model.plan import SECOND_NS
+from ..text.endpoint import log_text
 
 _WINDOW_NS: Final = SECOND_NS  # rates are means of the last second, because senders' counters move by jumps
 _MAX_RATES: Final = 600
@@ -97,7 +98,7 @@ class EndpointLog:
     def add(self, text: str) -> None:
         """Append a line and count its event."""
         event = text.event if isinstance(text, LogEntry) else "said"
-        self.lines.append(EndpointLogLine(self._clock(), event, str(text)))
+        self.lines.append(EndpointLogLine(self._clock(), event, log_text(text)))
         self.lines_written += 1
         payload_bytes = text.fields.get("bytes") if isinstance(text, LogEntry) else None
         before = self.totals

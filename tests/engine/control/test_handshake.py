@@ -117,7 +117,7 @@ async def test_a_client_without_the_key_learns_nothing_and_is_stopped() -> None:
                 writer.close()
                 await writer.wait_closed()
     assert len(said) == 3
-    assert "it has not the key" in said[2]
+    assert "wrong key" in said[2]
 
 
 async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
@@ -258,7 +258,7 @@ async def test_a_client_of_another_version_gets_ours_and_is_refused(
     [
         (b"", "closed before"),
         (encode_preamble(DATA_KIND) + HELLO.pack()[:-1], "closed before"),
-        (b"GET / HTTP/1.1\r\n", "does not speak linkgauge"),
+        (b"GET / HTTP/1.1\r\n", "not a linkgauge client"),
     ],
 )
 async def test_a_client_without_a_whole_header_is_an_error(

@@ -1,11 +1,11 @@
-"""What a service manager hands over, and what it is told."""
+"""The listening socket: by which addresses it is reached, from systemd, and notifications to systemd."""
 
 import os
 import socket
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.far.listener import get_inherited_listener, notify_systemd
+from linkgauge.engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
 from linkgauge.engine.model.errors import EndpointError
 
 
@@ -20,7 +20,7 @@ def test_a_socket_that_is_meant_for_another_process_is_left_alone() -> None:
 
 def test_more_than_one_socket_is_refused() -> None:
     """It says how one is enough."""
-    with pytest.raises(EndpointError, match=r"2 sockets .* of both families"):
+    with pytest.raises(EndpointError, match=r"2 sockets.* of both families"):
         get_inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"})
 
 
@@ -50,3 +50,26 @@ def test_a_service_manager_is_notified_on_request(tmp_path: Path, is_abstract: b
         assert manager.recv(100) == b"READY=1"
     notify_systemd("READY=1", name)
     notify_systemd("READY=1", None)
+
+
+@pytest.mark.parametrize("bind", [None, "0.0.0.0", "127.0.0.1"])  # noqa: S104
+def test_every_printed_address_of_an_endpoint_accepts_connections(bind: str | None) -> None:
+    """Loopback and link-local addresses lead other hosts to themselves: only a socket bound to one has it."""
+    with listen(bind, 0) as listener:
+        hosts = reachable_hosts(listener)
+        assert hosts
+        for host in hosts:
+            socket.create_connection((host, listener.getsockname()[1]), 5).close()
+        if bind == "127.0.0.1":
+            assert hosts == [bind]
+
+
+def test_the_hosts_name_is_printed_only_if_it_resolves_to_an_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many hosts resolve their own name to loopback; a literal address resolves to itself."""
+    with listen(None, 0) as listener:
+        addresses = [host for host in reachable_hosts(listener) if host != socket.gethostname()]
+        monkeypatch.setattr(socket, "gethostname", lambda: "localhost")
+        assert reachable_hosts(listener) == (addresses or ["localhost"])
+        if addresses:
+            monkeypatch.setattr(socket, "gethostname", lambda: addresses[-1])
+            assert reachable_hosts(listener)[0] == addresses[-1]

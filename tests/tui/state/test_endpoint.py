@@ -53,12 +53,12 @@ def test_the_log_counts_its_events() -> None:
     """It keeps lines of any kind."""
     journal = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
     for entry in (
-        LogEntry("client", "let in", client="192.0.2.7"),
-        LogEntry("refused", "refused: too many", client="192.0.2.8", limit="clients"),
-        LogEntry("run_ended", "run ended", client="192.0.2.7", bytes=2**30),
+        LogEntry("client", "connected", client="192.0.2.7"),
+        LogEntry("refused", "rejected: too many", client="192.0.2.8", limit="clients"),
+        LogEntry("run_ended", "finished", client="192.0.2.7", bytes=2**30),
         "something else",
     ):
         journal.add(entry)
     assert journal.totals == Totals(1, 1, 1, 2**30)
     assert (journal.lines_written, [line.event for line in journal.lines][-2:]) == (4, ["run_ended", "said"])
-    assert journal.lines[0].text == "192.0.2.7: let in"
+    assert journal.lines[0].text == "192.0.2.7: connected"

@@ -37,12 +37,10 @@ class Endpoint:
         self.reloads = 0
         if visited:
             for entry in (
-                LogEntry("client", "let in", client="192.0.2.7"),
-                LogEntry("run_began", "run began: stream", client="192.0.2.7"),
-                LogEntry("refused", "refused: \x1b[2J200 sessions are too many (its limit sessions is 128)"),
-                LogEntry(
-                    "run_ended", "run ended: completed: the duration was up", client="192.0.2.9", bytes=31 << 30
-                ),
+                LogEntry("client", "connected", client="192.0.2.7"),
+                LogEntry("run_began", "started: stream", client="192.0.2.7"),
+                LogEntry("refused", "rejected: \x1b[2J200 sessions are too many (its limit sessions is 128)"),
+                LogEntry("run_ended", "finished", client="192.0.2.9", bytes=31 << 30),
             ):
                 self.log.add(entry)
 
