@@ -289,7 +289,9 @@ def test_the_readme_lists_every_key_of_the_app() -> None:
     """By the first name of each."""
     from linkgauge.tui.actions import ACTIONS, ScreenKind
 
-    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Keys of the app")[2].partition("\n## ")[0]
+    table = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("## Keys of the app")[2].partition("\n## ")[0]
+    )
     names = set(re.findall(r"`(\S+?)`", table))
     first = {action.key_names.split()[0] for action in ACTIONS if ScreenKind.COCKPIT in action.screens}
     assert first - names == set()
