@@ -28,6 +28,7 @@ from .preset import (
     as_bit_s,
     as_transactions_s,
 )
+from .search import find_presets
 from .wire import derive
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ _ID: Final = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)
 _RESERVED: Final = ("auto",)  # `check auto` picks a preset by itself
 _KEYS: Final = ("source", "preset", "sweep")
 _MAX_ID: Final = 64
+_MAX_SUGGESTIONS: Final = 4
 _MAX_BIT_S: Final = 10**15  # a thousand times the fastest link there is; more would not fit into 64 bits as a total
 
 
@@ -77,7 +79,8 @@ class Catalog:
         for preset in self.presets:
             if preset.id == preset_id:
                 return preset
-        raise UnknownPreset(preset_id, [preset.id for preset in self.presets])
+        matches = [preset.id for preset in find_presets(self.presets, preset_id)]
+        raise UnknownPreset(preset_id, [preset.id for preset in self.presets], matches[:_MAX_SUGGESTIONS])
 
 
 def load_catalog(extra_directories: Sequence[Path] = ()) -> Catalog:

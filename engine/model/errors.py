@@ -85,8 +85,8 @@ class TlsError(LinkgaugeError):
 class UnknownPreset(LinkgaugeError):
     """No preset has this id; names the nearest ones."""
 
-    def __init__(self, preset_id: str, known: Sequence[str]) -> None:
-        nearest = difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
+    def __init__(self, preset_id: str, known: Sequence[str], matches: Sequence[str] = ()) -> None:
+        nearest = matches or difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(nearest)}?" if nearest else "see linkgauge presets list"
         super().__init__(f"preset {preset_id!r} is not known; {hint}")
         self.nearest = tuple(nearest)

@@ -107,6 +107,9 @@ def test_control_characters_of_a_file_never_reach_the_terminal(tmp_path: Path) -
         ("GBE-FD-1500", "gbe-fd-1500"),
         ("10gbe-fd-15000", "10gbe-fd-1500"),
         ("loopbak", "loopback"),
+        ("10g", "10gbe-fd-1500"),
+        ("gigabit", "gbe-fd-1500"),
+        ("wireguard", "1gbe-wireguard-1420"),
         ("atm155", "atm155-1500"),
     ],
 )

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ....engine.model.errors import UsageError
 from ...text.parsing import resolve_language
 from ..completion import complete_preset
 from ..options import JsonOption, LangOption, LinkOptions
@@ -25,18 +26,33 @@ app = typer.Typer(
 )
 
 
-def list_presets(*, lang: LangOption = None, as_json: JsonOption = False) -> int:
-    """List all presets with their expected rates (the default command)."""
+def list_presets(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORD", show_default=False, help="Show only presets with these words: 10g, wireguard."
+        ),
+    ] = None,
+    *,
+    lang: LangOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """List the presets with their expected rates (the default command)."""
+    from ....presets.search import find_presets, unknown_link_hint
     from ..preset_option import load_catalog_with_warnings
 
-    language = resolve_language(lang)
-    catalog = load_catalog_with_warnings()
+    language, query = resolve_language(lang), " ".join(words or ())
+    presets = find_presets(load_catalog_with_warnings().presets, query, language)
+    if not presets:
+        raise UsageError(
+            f"no preset matches {query!r}; {unknown_link_hint(query) or f'{PROGRAM} presets lists all'}"
+        )
     if as_json:
         from ....presets.expectation import preset_json
 
-        emit_json([preset_json(preset) for preset in catalog.presets])
+        emit_json([preset_json(preset) for preset in presets])
     else:
-        emit_rich(_table(catalog.presets, language))
+        emit_rich(_table(presets, language))
     return 0
 
 

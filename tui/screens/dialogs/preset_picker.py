@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 from ....engine.model.plan import Settings
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
+from ....presets.search import unknown_link_hint
 from ....presets.sheet import build_sheet
 from ...rendering.preset_sheet import sheet_parts
 from ...text import numbers
@@ -196,7 +197,8 @@ class PresetPicker(ModalScreen[str | None]):
         """Show the sheet of the highlighted row from its top."""
         row = self._list.selected_row
         if row is None:
-            self._sheet.show(Text("no preset matches", "dim"))
+            hint = unknown_link_hint(self.query_one(Input).value)
+            self._sheet.show(Text(f"No preset matches. {hint}".rstrip(), "dim"))
         elif row.id == AUTO:
             self._sheet.show(Text(_AUTO_SHEET))
         elif row.problem is not None:

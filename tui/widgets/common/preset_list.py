@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
-from unicodedata import normalize
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
@@ -15,6 +14,7 @@ from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
+from ....presets.search import AUTO_SEARCH_TEXT, matches_query, search_text
 from ...rendering.styles import MUTED, SHORT
 from ...text import numbers
 from .scroll_views import CursorList
@@ -83,7 +83,7 @@ class PresetList(CursorList):
 
 def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: str) -> Iterable[PresetRow]:
     for heading, rows in sections:
-        matches = [row for row in rows if matches_words(row.search_text, text)]
+        matches = [row for row in rows if matches_query(row.search_text, text)]
         if matches:
             yield PresetRow(heading)
             yield from matches
@@ -91,7 +91,7 @@ def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: st
 
 def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[PresetRow]]]:
     """Return the sections of the list: `auto`, presets by family, problems of a person's own presets."""
-    auto = PresetRow(_AUTO_TEXT, id=AUTO, search_text=_folded(_AUTO_TEXT))
+    auto = PresetRow(_AUTO_TEXT, id=AUTO, search_text=AUTO_SEARCH_TEXT)
     sections: list[tuple[str, Sequence[PresetRow]]] = [
         ("Automatic", [auto]),
         *(
@@ -102,7 +102,7 @@ def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list
     problems: list[PresetRow] = []
     for number, problem in enumerate(catalog.problems):
         text = numbers.sanitize(f"{Path(problem.path).name}: {problem.key or problem.expected}")
-        problems.append(PresetRow(text, id=f"{_PROBLEM}{number}", search_text=_folded(text)))
+        problems.append(PresetRow(text, id=f"{_PROBLEM}{number}", search_text=text.casefold()))
     return [*sections, ("not usable", problems)] if problems else sections
 
 
@@ -113,7 +113,7 @@ def _row(preset: Preset, settings: Settings, language: str) -> PresetRow:
         numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
         "≈ " if expected is not None and expected.basis == "computed" else "",
         preset.id,
-        preset_search_text(preset, language),
+        search_text(preset, language),
     )
 
 
@@ -134,18 +134,3 @@ def shorten_middle(name: str, width: int) -> str:
     while cell_len(end) > width * 2 // 5:
         end = end[1:]
     return set_cell_size(name, width - 1 - cell_len(end)) + "…" + end
-
-
-def preset_search_text(preset: Preset, language: str = "en") -> str:
-    """Return the text that a search looks in: a preset's names, id, family and document."""
-    return _folded(" ".join((preset.id, preset.name, preset.name_in(language), preset.family, preset.source.title)))
-
-
-def matches_words(search_text: str, text: str) -> bool:
-    """Return whether every word of a text is in a search text."""
-    return all(word in search_text for word in _folded(text).split())
-
-
-def _folded(text: str) -> str:
-    """Return text in the form for comparison: `ＭＴＵ` is `mtu`."""
-    return normalize("NFKC", text).casefold()

@@ -113,6 +113,20 @@ def test_a_check_names_the_problems_before_it_says_that_the_preset_is_not_known(
     assert "'office' is not known" in done.stderr.splitlines()[1]
 
 
+def test_presets_are_searched_by_the_words_that_people_type(cli: Cli) -> None:
+    """With and without `list`; a search without a match is an error with a hint."""
+    for arguments in (("25gbe", "jumbo"), ("list", "25g", "9k")):
+        lines = cli("presets", *arguments).stdout.splitlines()
+        assert [line.split()[0] for line in lines[2:] if not line.startswith(" ")] == [
+            "25gbe-9000", "cloud-25g-8896", "cloud-25g-9001",
+        ]  # fmt: skip
+    assert len(json.loads(cli("presets", "oc-3", "--json").stdout)) == 6
+    missing = cli("presets", "wifi")
+    assert missing.returncode == 2
+    assert "no preset matches 'wifi'" in missing.stderr
+    assert "--line-rate" in missing.stderr
+
+
 def test_japanese_names_are_shown_on_request_or_under_a_japanese_locale(cli: Cli) -> None:
     """Only the AIX document has them; others keep their English ones."""
     for done in (cli("presets", "--lang", "ja"), cli("presets", LC_ALL="ja_JP.UTF-8")):

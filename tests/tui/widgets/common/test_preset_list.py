@@ -6,8 +6,6 @@ import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.widgets.common.preset_list import (
     by_family,
-    matches_words,
-    preset_search_text,
     shorten_middle,
 )
 from rich.cells import cell_len
@@ -26,19 +24,6 @@ def test_presets_of_a_family_are_grouped_across_documents() -> None:
     assert sum(map(len, families.values())) == len(load_catalog().presets)
 
 
-@pytest.mark.parametrize("text", ["イーサネット 10 gb", "ＭＴＵ RFC1323", "ETHERNET 10gbe", "aix 10 gb", ""])
-def test_a_preset_is_found_by_any_of_its_names(text: str) -> None:
-    """English and Japanese, wide letters and narrow ones."""
-    assert matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500"), "ja"), text)
-
-
-def test_a_name_of_another_language_finds_nothing() -> None:
-    """`1000 Mb` is what the Japanese document calls 1 Gb."""
-    preset = load_catalog().find("gbe-fd-1500")
-    assert matches_words(preset_search_text(preset, "ja"), "1000")
-    assert not matches_words(preset_search_text(preset), "1000")
-
-
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -52,11 +37,6 @@ def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> N
     """They tell it from its neighbours; no wide character is cut in half."""
     assert shorten_middle(name, 18) == shown
     assert cell_len(shown) == 18
-
-
-def test_a_preset_is_not_found_by_half_of_what_was_typed() -> None:
-    """All words must be there."""
-    assert not matches_words(preset_search_text(load_catalog().find("10gbe-fd-1500")), "ethernet 9000")
 
 
 @both_sizes
