@@ -9,7 +9,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
 
-from ..model.errors import LimitReached, RequestDeclined
+from ..host.cpu import check_cores, shares_cores
+from ..model.errors import LimitReached, PlanError, RequestDeclined
 from ..model.limits import Limits, is_in_networks
 from ..model.plan import SECOND_NS, Plan, Settings
 from .status import ClientStatus, RunStatus
@@ -105,6 +106,11 @@ class Admission:
         """
         self._check_open()
         self.check_settings(plan.settings)
+        if not shares_cores(plan):  # otherwise a near end on this host has chosen them by itself
+            try:
+                check_cores(plan.far_cores, "far cores")
+            except PlanError as error:
+                raise RequestDeclined(f"--{error.field.replace(' ', '-')} {error.problem}") from error
         limit_s = self.limits.duration_s
         if plan.duration_ns is not None and plan.duration_ns > limit_s * SECOND_NS:
             raise LimitReached(f"a run of {plan.duration_ns / SECOND_NS:g} s is too long", "duration_s", limit_s)

@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from ..model.errors import PlanError
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_WORKERS, SECOND_NS, Plan
 from ..model.samples import CoreTimes
@@ -79,6 +80,27 @@ def usable_cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+def check_cores(cores: tuple[int, ...] | None, field: str) -> None:
+    """Raise PlanError where this process cannot use one of the cores; `field` is `cores` or `far cores`."""
+    usable = usable_cores()
+    missing = [core for core in cores or () if core not in usable]
+    if missing:
+        host = "the remote host" if field == "far cores" else "this machine"
+        known = f"core {usable[0]}" if len(usable) == 1 else f"cores {_format_cores(usable)}"
+        raise PlanError(field, _format_cores(missing), f"{host} has {known}")
+
+
+def _format_cores(cores: list[int]) -> str:
+    """Return cores as they are typed: `0-3,6`."""
+    spans: list[list[int]] = []
+    for core in cores:
+        if spans and core == spans[-1][1] + 1:
+            spans[-1][1] = core
+        else:
+            spans.append([core, core])
+    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def are_same_host(near: HostInfo, far: HostInfo) -> bool:

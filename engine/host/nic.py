@@ -175,17 +175,38 @@ def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress)
     return None
 
 
-def _find_by_address(netlink: socket.socket, source: IpAddress) -> int | None:
-    family = socket.AF_INET if source.version == 4 else socket.AF_INET6
-    request = _ADDRESS.pack(family, 0, 0, 0, 0)
+def local_addresses() -> list[str]:
+    """Return the IP addresses of this machine's interfaces, link-local ones left out; empty off Linux."""
+    if sys.platform != "linux":
+        return []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        netlink.settimeout(_NETLINK_DEADLINE_S)
+        addresses: list[str] = []
+        for family in (socket.AF_INET, socket.AF_INET6):
+            for _, packed in _get_addresses(netlink, family):
+                address = ip_address(packed)
+                if not address.is_link_local:
+                    addresses.append(str(address))
+        return addresses
+
+
+def _get_addresses(netlink: socket.socket, family: int) -> list[tuple[int, bytes]]:
+    """Return the addresses of a family, each with its interface's index."""
+    found: list[tuple[int, bytes]] = []
     # The whole dump is read before the socket takes another request.
-    for body in list(_request(netlink, _RTM_GETADDR, _RTM_NEWADDR, request, _NLM_F_DUMP)):
+    for body in _request(netlink, _RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.pack(family, 0, 0, 0, 0), _NLM_F_DUMP):
         *_, index = _ADDRESS.unpack_from(body)
         attributes = _parse_attributes(body[_ADDRESS.size :])
         # On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this end's.
-        if attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS)) == source.packed:
-            return index
-    return None
+        packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
+        if packed is not None:
+            found.append((index, packed))
+    return found
+
+
+def _find_by_address(netlink: socket.socket, source: IpAddress) -> int | None:
+    family = socket.AF_INET if source.version == 4 else socket.AF_INET6
+    return next((index for index, packed in _get_addresses(netlink, family) if packed == source.packed), None)
 
 
 def _get_link(netlink: socket.socket, index: int) -> _Link | None:

@@ -32,6 +32,8 @@ The first six end a command with status 2 (the command line is wrong), the other
 """
 
 import difflib
+import errno
+import os
 from collections.abc import Sequence
 from enum import Enum
 
@@ -42,6 +44,17 @@ def make_printable(text: str) -> str:
     A no-break space, which groups digits, is harmless.
     """
     return "".join(c if c.isprintable() or c == "\u00a0" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def explain_os_error(error: OSError) -> str:
+    """Return the reason of an error of the system, without its number and arguments.
+
+    asyncio and the resolver write texts of their own, with addresses as Python values.
+    """
+    if error.errno is not None and error.errno in errno.errorcode:
+        text = os.strerror(error.errno)
+        return text[:1].lower() + text[1:]
+    return error.strerror or str(error)
 
 
 class LinkgaugeError(Exception):

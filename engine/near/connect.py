@@ -23,6 +23,7 @@ from ..model.errors import (
     PeerUnreachable,
     PeerVersionMismatch,
     RemoteProtocolError,
+    explain_os_error,
 )
 from ..model.host_info import HostInfo
 from ..model.peer import Peer
@@ -162,7 +163,7 @@ async def _connect_socket(peer: Peer) -> ControlConnection:
         raise PeerUnreachable(
             f"nothing listens on {peer}; start `linkgauge endpoint` there, or give its port as HOST:PORT"
         ) from problem
-    raise PeerUnreachable(f"{peer} cannot be reached: {problem.strerror or problem}") from problem
+    raise PeerUnreachable(f"{peer} cannot be reached: {explain_os_error(problem)}") from problem
 
 
 async def _resolve(peer: Peer) -> list[_Address]:
@@ -176,5 +177,5 @@ async def _resolve(peer: Peer) -> list[_Address]:
         return await call_in_thread(look_up, name="resolver")
     except (OSError, UnicodeError) as error:
         raise PeerUnreachable(
-            f"{peer.host} does not resolve to an address ({error}); check the spelling, or give the address"
+            f"{peer.host} does not resolve to an address; check the spelling, or give the address"
         ) from error

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
@@ -22,7 +23,7 @@ from ..control.keepalive import (
     Liveness,
     LivenessProblem,
 )
-from ..host.cpu import assign_core_affinity
+from ..host.cpu import assign_core_affinity, check_cores
 from ..metering.sampler import Sampler
 from ..model.errors import ConnectionClosed, LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
 from ..model.events import Ended, EndText, Event, Expectation, Opened, Reason, RunEnd, Started, Warned, WarningText
@@ -33,10 +34,12 @@ from ..model.socket_info import SocketInfo
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
-from ..protocol.peer_validation import PeerValidator
+from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, PeerValidator
 from ..workers.fork_client import ForkServerLease
 from ..workers.ipc import ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
+from .binding import check_binding, check_interface
+from .byte_limit import ByteLimit
 from .connect import FarEnd, HandshakeResult, connect
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
 from .session_set import NearSessions, SessionFailure
@@ -45,6 +48,7 @@ from .timeline import Timeline
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
 _CHECKS_PER_PING: Final = 4  # a far end that has gone must be reported within 5 s
+_BYTES_CHECK_S: Final = 0.01
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 
 _LIVENESS_WARNINGS: Final = {
@@ -73,20 +77,24 @@ async def open_run(
         expectation_for: returns the rates to expect under given settings. They become part of the run's events.
 
     Raises:
+        PlanError: this machine lacks a core, an interface, an address or a free port of the plan.
         PeerError: the far end cannot be used, or declines the run.
         WorkerError: a worker process of this end does not start.
     """
+    check_cores(plan.near_cores, "cores")
+    check_interface(plan.socket)
     # The lease comes first: the fork server imports its modules while the far end answers.
     async with ForkServerLease(), connect(peer) as (control, ends):
         if ends.is_data_tunneled and plan.workload.opens_connections:
             raise PeerError(
                 f"{peer}: {plan.workload} makes connections to a port of its own, which ssh does not carry"
             )
+        check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = Run(plan, peer, control, ends, expectation_for)
         # Sent before the near workers start, so that both ends start theirs at the same time. Where the connection
         # has ended already, `prepare` raises its error.
-        control.try_send(Open(plan))
+        control.try_send(Open(replace(plan, bytes_limit=None, client_port=None)))  # these two are the near end's
         async with run.pool:
             await run.prepare()
             drive_task = asyncio.create_task(run.drive())
@@ -147,7 +155,10 @@ class Run:
         )
         self._validator = PeerValidator(plan)
         self.pool = WorkerPool(End.NEAR, plan, self._handle_worker_event, self._handle_worker_loss)
-        self._sessions = NearSessions(self.pool, control, plan.settings, has_probe=plan.probe)
+        self._sessions = NearSessions(
+            self.pool, control, plan.settings, has_probe=plan.probe, first_port=plan.client_port
+        )
+        self._byte_limit = ByteLimit(plan, self.pool.counters)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
@@ -229,6 +240,7 @@ class Run:
         """Sample and watch the far end until something ends the run, then collect the last samples."""
         self._sampling = asyncio.create_task(self._sample())
         watching = asyncio.create_task(self._watch())
+        counting = asyncio.create_task(self._watch_bytes())
         self._control.deliver_to(self._receive)
         try:
             end = await self._ending
@@ -240,7 +252,7 @@ class Run:
             self._events.put_nowait(Ended(end))
         finally:
             self._events.put_nowait(None)
-            for task in [watching, self._sampling, *self._change_tasks]:
+            for task in [watching, counting, self._sampling, *self._change_tasks]:
                 task.cancel()
 
     async def _finish(self, end: RunEnd) -> RunEnd:
@@ -276,6 +288,15 @@ class Run:
         await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
         self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
+    async def _watch_bytes(self) -> None:
+        """Stop the run once the receivers have counted as many bytes as it has to carry."""
+        if self.plan.bytes_limit is None:
+            return
+        await asyncio.sleep(2 * self.plan.interval_ns / MIN_INTERVAL_DIVISOR / SECOND_NS)  # one sample, at least
+        while not self._byte_limit.is_reached(self.settings.direction):  # noqa: ASYNC110 - shared memory has no event
+            await asyncio.sleep(_BYTES_CHECK_S)
+        self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
+
     def _receive(self, item: Message | LinkgaugeError) -> None:
         """Handle a message of the far end. The first error, of the connection or of a message, ends the run."""
         if self._is_unreadable:
@@ -295,6 +316,7 @@ class Run:
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
             self._validator.check_far_sample(message.sample, self._sampler.elapsed_ns)
+            self._byte_limit.add_far_sample(message.sample)
             if not self._failure:  # with a session missing, samples no longer measure the planned run
                 self._stamp(message.sample)
         elif isinstance(message, FarSessionOpened):
@@ -360,8 +382,7 @@ class Run:
         if not self._sessions.is_wanted(direction, session, generation):
             return
         _log.debug("session %s %s was lost: %s", session, direction, reason)
-        text = EndText.SESSION_LOST.format(session=session, direction=direction, reason=reason)
-        if self._sessions.fail_opening(text):
+        if self._sessions.fail_opening(EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)):
             return
         if session == PROBE_SESSION:
             if not self._failure:

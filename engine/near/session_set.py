@@ -29,10 +29,18 @@ class NearSessions:
     """
 
     def __init__(
-        self, pool: WorkerPool, control: ControlConnection, settings: Settings, *, has_probe: bool = False
+        self,
+        pool: WorkerPool,
+        control: ControlConnection,
+        settings: Settings,
+        *,
+        has_probe: bool = False,
+        first_port: int | None = None,
     ) -> None:
         self._pool = pool
         self._has_probe = has_probe
+        self._first_port = first_port
+        self._port_offsets: dict[_Key, int] = {}
         self._control = control
         self._settings = settings
         self._secret: RunSecret | None = None
@@ -109,8 +117,16 @@ class NearSessions:
                 window_bytes=None if session == PROBE_SESSION else self._settings.window_bytes,
                 secret_hex=secret.session_secret(direction, session, self._generation).hex(),
             )
-            target = ConnectTarget.from_address(secret.run_tag.hex(), self._control.data_address)
+            target = ConnectTarget.from_address(
+                secret.run_tag.hex(), self._control.data_address, self._local_port((direction, session))
+            )
             await self._pool.send_command(OpenSession(spec, target))
+
+    def _local_port(self, key: _Key) -> int | None:
+        """Return the local port of a session, which keeps it over all its connections."""
+        if self._first_port is None or key == _PROBE:
+            return None
+        return self._first_port + self._port_offsets.setdefault(key, len(self._port_offsets))
 
     def _planned_keys(self) -> list[_Key]:
         settings = self._settings

@@ -30,7 +30,8 @@ class Configure:
     """All that a worker needs of a plan.
 
     The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs on the
-    same core. Requests `pace_ns` apart make a latency probe; 0 is no pace.
+    same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `rate_bit_s` is the limit of a
+    direction, which its `sessions` share.
     """
 
     end: End
@@ -45,6 +46,8 @@ class Configure:
     pace_ns: int
     cores: tuple[int, ...]
     shares_core: bool
+    rate_bit_s: int | None = None
+    sessions: int = 1
 
 
 @dataclass(frozen=True, slots=True)

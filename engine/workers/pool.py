@@ -35,6 +35,7 @@ START_DEADLINE_S: Final = 10.0
 END_DEADLINE_S: Final = 2.0
 _PROBE_WORKER: Final = MAX_WORKERS  # apart: in a stream's worker it would measure that worker's event loop
 _MAX_BULK_WORKERS: Final = 4
+_LIMITED_INTERVAL_NS: Final = 20_000_000  # a run of a number of bytes has to notice its end
 _log = logging.getLogger(__name__)
 
 
@@ -203,9 +204,10 @@ class WorkerPool:
         """Return a worker's first command."""
         plan = self._plan
         request_bytes, response_bytes = plan.transaction_sizes
+        is_limited = plan.bytes_limit is not None
         configuration = Configure(
             end=self._end,
-            interval_ns=plan.interval_ns,
+            interval_ns=min(plan.interval_ns, _LIMITED_INTERVAL_NS) if is_limited else plan.interval_ns,
             block_bytes=plan.block_bytes,
             mode=plan.mode,
             socket=plan.socket,
@@ -216,6 +218,8 @@ class WorkerPool:
             pace_ns=0,
             cores=(plan.near_cores if self._end is End.NEAR else plan.far_cores) or (),
             shares_core=shares_cores(plan),
+            rate_bit_s=plan.rate_bit_s,
+            sessions=plan.settings.sessions,
         )
         if not is_probe:
             return configuration
@@ -229,6 +233,7 @@ class WorkerPool:
             block_bytes=PROBE_BYTES,
             mode=None,
             cores=(),  # on none of the streams' cores
+            rate_bit_s=None,
         )
 
     def _handle(self, member: _Member, event: WorkerEvent) -> None:

@@ -15,12 +15,12 @@ from typing import Final
 
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
-from ..model.errors import LinkgaugeError
+from ..model.errors import LinkgaugeError, explain_os_error
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketOptions
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
-from ..workloads.session import Payload, Session, SessionContext, WorkerResources
+from ..workloads.session import Payload, SendingSession, Session, SessionContext, WorkerResources
 from ..workloads.session_handshake import CrrEndpoint, SessionConfig, SessionSpec
 from ..workloads.socket_io import create_poller
 from .ipc import (
@@ -61,6 +61,8 @@ class Worker:
         self._cores: set[int] = set()
         self._initial_sessions = 0
         self._change: ApplyChange | None = None
+        self._rate_bit_s: int | None = None
+        self._sessions_sharing_rate = 1
         self._refresh_s = 0.1
         self._eof = asyncio.Event()
         self._channel = WorkerChannel[Command](channel, COMMANDS, self._handle, self._eof.set)
@@ -99,6 +101,7 @@ class Worker:
         self._config = SessionConfig(command.end, command.workload, command.socket)
         self._cores = set(command.cores)
         self._shares_core = command.shares_core
+        self._rate_bit_s, self._sessions_sharing_rate = command.rate_bit_s, command.sessions
         if command.cores:
             _pin_to({command.cores[self._number % len(command.cores)]})
         self._mode = sockets.supported_mode(command.mode)
@@ -128,6 +131,14 @@ class Worker:
             if self._is_obsolete(direction, number, session.generation):
                 session.close()
                 del self._sessions[direction, number]
+        self._sessions_sharing_rate = change.settings.sessions
+        for session in self._sessions.values():
+            self._limit_rate(session)
+
+    def _limit_rate(self, session: Session) -> None:
+        """Give a session its share of its direction's rate."""
+        if self._rate_bit_s is not None and isinstance(session, SendingSession):
+            session.limit_rate(self._rate_bit_s // self._sessions_sharing_rate)
 
     def _is_obsolete(self, direction: Direction, number: int, generation: int) -> bool:
         """Return whether the settings no longer want a connection, which may still be opening.
@@ -158,9 +169,11 @@ class Worker:
             info = self._read_info(sock, spec)
         except (OSError, LinkgaugeError) as error:
             _close(sock, endpoint)
-            why = "no answer in time" if isinstance(error, TimeoutError) else getattr(error, "strerror", None)
+            why = explain_os_error(error) if isinstance(error, OSError) else str(error)
+            if isinstance(error, TimeoutError):
+                why = "no answer in time"
             _log.debug("session %s %s failed to open: %r", spec.direction, spec.session, error)
-            failure = ConnectionFailed(spec.direction, spec.session, spec.generation, why or str(error))
+            failure = ConnectionFailed(spec.direction, spec.session, spec.generation, why)
             self._channel.send(failure)
             return
         except asyncio.CancelledError:
@@ -200,6 +213,7 @@ class Worker:
         assert self._resources is not None  # noqa: S101 - Configure is the first command
         context = SessionContext(self._counters, slot_index(direction, number), spec.generation, on_lost)
         session = session_handshake.create_session(sock, context, self._resources, self._config, spec, endpoint)
+        self._limit_rate(session)
         self._sessions[key] = session
         if not self._is_payload_held:
             for other in self._sessions.values():

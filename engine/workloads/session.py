@@ -24,10 +24,12 @@ from ..metering.shared_counters import (
     SharedCounters,
     histogram_offset,
 )
+from ..model.errors import explain_os_error
 from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
 from ..model.socket_info import TCP_COUNTERS
 from .socket_io import Poller, SocketThread
+from .sockets import set_pacing
 
 # One system call sends a whole block from the same piece of memory repeatedly: a piece stays in a core's own
 # cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
@@ -175,7 +177,7 @@ class Session(ABC):
         """Start a thread, or register a readiness callback."""
 
     def _lose(self, error: OSError | None) -> None:
-        self._end(CLOSED_BY_PEER if error is None else error.strerror or str(error))
+        self._end(CLOSED_BY_PEER if error is None else explain_os_error(error))
 
     def _handle_error(self, error: OSError) -> None:
         """End the session, unless the call only has to be repeated."""
@@ -226,6 +228,10 @@ class SendingSession(Session):
         info = read_tcp_info(sock)
         self._acked_at_start = 0 if info is None else info.bytes_acked or 0
         self._handed_over = 0
+
+    def limit_rate(self, bit_s: int) -> None:
+        """Send at most so fast from now on."""
+        set_pacing(self._sock, bit_s)
 
     def refresh(self) -> None:
         """Store the acknowledged bytes and the sender's TCP_INFO."""

@@ -8,13 +8,13 @@ there once and confirms with one byte.
 import asyncio
 import errno
 import logging
-import os
 import socket
 import struct
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from ..host.event_loop import read_exactly
+from ..model.errors import explain_os_error
 from ..model.plan import Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
 from ..protocol.auth import Tickets
@@ -74,17 +74,19 @@ class ConnectTarget:
     """The far end's address, and the run to name there.
 
     `ipv6_fields` are the flow information and the scope identifier of an IPv6 address, and empty for IPv4.
+    `local_port` None leaves the choice to the kernel.
     """
 
     run_tag_hex: str
     host: str
     port: int
     ipv6_fields: tuple[int, ...] = ()
+    local_port: int | None = None
 
     @classmethod
-    def from_address(cls, run_tag_hex: str, address: tuple[Any, ...]) -> Self:
+    def from_address(cls, run_tag_hex: str, address: tuple[Any, ...], local_port: int | None = None) -> Self:
         """Return the target at a socket address of either family."""
-        return cls(run_tag_hex, *address[:2], ipv6_fields=address[2:])
+        return cls(run_tag_hex, *address[:2], ipv6_fields=address[2:], local_port=local_port)
 
     @property
     def family(self) -> socket.AddressFamily:
@@ -105,10 +107,12 @@ async def send_accepted(sock: socket.socket) -> None:
 async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget, options: SocketOptions) -> None:
     """Near end: connect, name run and session, and wait until the far end confirms."""
     loop = asyncio.get_running_loop()
-    sockets.bind_source(sock, options)
     try:
+        sockets.bind_source(sock, options, target.local_port)
         await loop.sock_connect(sock, target.address)
     except OSError as error:
+        if target.local_port is not None and error.errno in {errno.EADDRINUSE, errno.EADDRNOTAVAIL}:
+            raise OSError(f"local port {target.local_port} is in use; give another --cport") from error
         if error.errno == errno.EADDRNOTAVAIL:  # any source is bound already, so a port is missing
             raise OSError(OUT_OF_PORTS) from error
         raise
@@ -184,8 +188,7 @@ async def _try_address(family: int, address: tuple[Any, ...], requester: End) ->
             _log.debug("listener %s cannot be reached: %r", address, error)
             if error.errno == errno.EADDRNOTAVAIL:
                 raise OSError(OUT_OF_PORTS) from error
-            # asyncio writes its own text into strerror.
-            why = "no answer" if error.errno is None else os.strerror(error.errno)
+            why = "no answer" if error.errno is None else explain_os_error(error)
             raise OSError(_unreachable(requester, address[0], address[1], why)) from error
 
 

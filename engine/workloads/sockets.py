@@ -14,6 +14,7 @@ from ..model.socket_info import SocketInfo
 
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1
+_SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has no name for it
 _ABORT: Final = struct.pack("ii", 1, 0)
 
 
@@ -43,6 +44,20 @@ def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptio
         _set_congestion(sock, options.congestion)
 
 
+def set_pacing(sock: SocketType, bit_s: int) -> None:
+    """Limit the rate at which a socket sends; TCP spaces its packets itself, whatever the queueing discipline.
+
+    Raises OSError where the system has no such option (socket(7), SO_MAX_PACING_RATE).
+    """
+    if sys.platform != "linux":
+        raise OSError("this system does not limit the rate of a connection")
+    bytes_s = max(1, bit_s // 8)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, bytes_s.to_bytes(8, sys.byteorder))
+    except OSError:  # Linux before 4.20 has a word of 32 bits
+        sock.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, struct.pack("I", min(bytes_s, 2**32 - 2)))
+
+
 def drop_default_congestion(options: SocketOptions, family: int) -> SocketOptions:
     """Return the options without a congestion control that is the default: it saves a system call a socket."""
     with contextlib.suppress(OSError), socket.socket(family) as sock:
@@ -51,14 +66,19 @@ def drop_default_congestion(options: SocketOptions, family: int) -> SocketOption
     return options
 
 
-def bind_source(sock: SocketType, options: SocketOptions) -> None:
-    """Bind a socket to the source address and device of the options, before it connects; OSError on failure."""
+def bind_source(sock: SocketType, options: SocketOptions, port: int | None = None) -> None:
+    """Bind a socket to the source address and device of the options, and to a local port, before it connects.
+
+    Raises OSError where the system does not allow it.
+    """
     if options.device is not None:
         if not hasattr(socket, "SO_BINDTODEVICE"):
             raise OSError("this system does not bind a socket to a device")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, options.device.encode() + b"\0")
-    if options.source is not None:
-        sock.bind((options.source, 0))
+    if port is not None:  # an earlier connection from it may still be in TIME_WAIT
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if options.source is not None or port is not None:
+        sock.bind((options.source or "", port or 0))
 
 
 def _set_dscp(sock: SocketType, dscp: int) -> None:

@@ -1,13 +1,16 @@
 """Errors: one tree in one module, drawn at its top."""
 
+import errno
 import importlib
 import pkgutil
 import re
+import socket
 from collections.abc import Iterator
 
 import linkgauge
+import pytest
 from linkgauge.engine.model import errors
-from linkgauge.engine.model.errors import LinkgaugeError
+from linkgauge.engine.model.errors import LinkgaugeError, explain_os_error
 
 PACKAGES = ("engine", "presets", "tui")
 
@@ -62,3 +65,17 @@ def test_an_unknown_preset_comes_with_the_nearest_ones() -> None:
     assert error.nearest[0] == "gbe-fd-1500"
     assert "did you mean gbe-fd-1500" in str(error)
     assert str(errors.UnknownPreset("?", ["atm-155"])).endswith("see linkgauge presets list")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('', 5999)"), "connection refused"),
+        (OSError(errno.ENODEV, "No such device"), "no such device"),
+        (OSError("the name has no address"), "the name has no address"),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+    ],
+)
+def test_an_error_of_the_system_is_explained_without_its_number_and_arguments(error: OSError, text: str) -> None:
+    """The event loop puts an address into its text, as a Python value."""
+    assert explain_os_error(error) == text

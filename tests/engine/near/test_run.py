@@ -3,16 +3,17 @@
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
-from linkgauge.engine.model.errors import PeerError, PeerUnreachable
+from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable, PlanError
 from linkgauge.engine.model.events import Changed, Event, Opened, Reason, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, format_size
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run, open_run
 
@@ -155,7 +156,7 @@ async def test_a_window_that_is_granted_only_in_part_is_a_warning(far_end: Peer,
     recorded = await record(plan_of(sessions=3, window_bytes=limit * 2), far_end)
     warnings = [e.text for e in recorded.events if isinstance(e, Warned)]
     assert len([w for w in warnings if "rmem_max" in w]) == 1
-    assert str(limit) in "".join(warnings)
+    assert f"grants {format_size(limit)} of the requested {format_size(limit * 2)}" in "".join(warnings)
     assert len(warnings) == len(set(warnings))
 
 
@@ -306,16 +307,74 @@ async def test_socket_options_reach_both_ends(far_end: Peer, record: Recorder) -
 
 
 async def test_a_source_that_is_not_an_address_of_this_host_is_refused(far_end: Peer) -> None:
-    """The kernel's refusal to bind becomes an error, and nothing is left of the run."""
+    """The error names what there is, and nothing is left of the run."""
     async with asyncio.timeout(20):
-        with pytest.raises(PeerUnreachable, match="assign requested address"):
-            async with open_run(plan_of(socket=SocketOptions(source="192.0.2.1")), far_end):
+        with pytest.raises(PlanError, match="this machine has no such address; it has 127"):
+            async with open_run(plan_of(socket=SocketOptions(source="198.51.100.1")), far_end):
                 pass
         await _until_no_workers()
 
 
 async def test_pinned_workers_share_the_sessions(far_end: Peer, record: Recorder) -> None:
     """Two workers at each end, both on core 0: all sessions carry payload."""
-    plan = plan_of(sessions=4, workers=2, near_cores=(0,), far_cores=(0, 4_000 % 1_024))
+    plan = plan_of(sessions=4, workers=2, near_cores=(0,), far_cores=(0, 0))
     recorded = await record(plan, far_end)
     assert {s.session for e in recorded.samples for s in e.sample.sessions if s.bytes} == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
+async def test_sessions_share_the_rate_of_their_direction_and_a_change_shares_it_anew(
+    far_end: Peer, record: Recorder, direction: Direction
+) -> None:
+    """Each sender's kernel has its share, before and after more sessions come."""
+    rate = 80_000_000
+
+    def add_sessions(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index == 3:
+            run.change(Settings(direction, 4))
+
+    plan = plan_of(direction, 2, seconds=1.5, rate_bit_s=rate)
+    recorded = await record(plan, far_end, add_sessions)
+    assert recorded.end.reason is Reason.COMPLETED
+    sender = End.NEAR if direction is Direction.OUT else End.FAR
+    samples = [event for event in recorded.samples if event.sample.end is sender]
+    for sessions, event in ((2, samples[1]), (4, samples[-1])):
+        paced = [one.pacing_bit_s for one in event.sample.sessions]
+        assert len(paced) == sessions
+        assert all(value is not None and value <= rate // sessions for value in paced), paced
+    received = sum(one.bytes for e in recorded.samples if e.sample.end is sender.other for one in e.sample.sessions)
+    assert 0 < received * 8 < 2 * 1.5 * rate
+
+
+async def test_data_connections_have_the_local_ports_of_the_plan_and_keep_them_when_they_reopen(
+    far_end: Peer, record: Recorder
+) -> None:
+    """The first session has the first port; a new window opens every connection again."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        first = free.getsockname()[1]
+    seen: list[set[int]] = []
+
+    def change_window(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index in {1, 8}:
+            seen.append(connected_ports() & set(range(first, first + 5)))
+            run.change(Settings(sessions=2, window_bytes=65_536))
+
+    recorded = await record(plan_of(sessions=2, seconds=1.2, client_port=first), far_end, change_window)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert seen == [{first, first + 1}, {first, first + 1}]
+
+
+def connected_ports() -> set[int]:
+    """Return the local ports of this host's connections."""
+    rows = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    return {int(row.split()[1].rpartition(":")[2], 16) for row in rows if row.split()[3] == "01"}
+
+
+async def test_a_core_that_either_end_lacks_is_an_error_before_the_run(far_end: Peer) -> None:
+    """The near end's by its own plan, the far end's by a refusal."""
+    with pytest.raises(PlanError, match="cores 1000 is invalid; this machine has core"):
+        async with open_run(plan_of(near_cores=(0, 1_000)), far_end):
+            raise AssertionError("the run must not start")
+    with pytest.raises(PeerRefused, match="--far-cores 1000 is invalid; the remote host has core"):
+        async with open_run(plan_of(far_cores=(1_000,)), far_end):
+            raise AssertionError("the run must not start")
