@@ -185,7 +185,7 @@ async def test_a_name_that_does_not_resolve_is_an_unreachable_peer(monkeypatch: 
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     resolver(monkeypatch, fail)
-    with pytest.raises(PeerUnreachable, match="^no-such-host does not resolve to an address; check the spelling"):
+    with pytest.raises(PeerUnreachable, match=r"^no-such-host does not resolve to an address; check the spelling"):
         await soon(query_host_info(Peer("no-such-host")))
 
 
