@@ -288,6 +288,10 @@ def test_the_app_begins_with_what_its_command_line_asks_for(terminal: Open, link
     screen.see("DONE")
     screen.type("q")
     assert screen.finish() == 0
+    after = screen.drawn.rpartition(b"\x1b[?1049l")[2].decode()
+    run_id = only_run(linkgauge)["run_id"]
+    assert "linkgauge: • NO VERDICT" in after
+    assert f"saved as run {run_id}; to see it: linkgauge runs show {run_id}" in after
     document = only_run(linkgauge)["document"]
     plan, tcp = document["plan"], document["tcp"]
     assert (plan["direction"], plan["sessions"], plan["window_bytes"], plan["duration_s"]) == ("in", 5, 65_536, 2)

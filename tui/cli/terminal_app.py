@@ -28,13 +28,14 @@ from ..services.credentials import remember_access
 from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
-from ..services.run_session import RunSession, open_run_session
+from ..services.run_session import Outcome, RunSession, open_run_session
 from ..services.storage import config_dir, open_run_log
 from ..services.stored_run import export_runs, generate_report
 from ..services.sweeps import find_sweep, load_results, save_sweep
 from ..services.user_presets import load_presets, problem_lines
-from .output import print_stderr
-from .termination import handle_signals, interruption
+from ..text.summary import headline
+from .output import PROGRAM, print_stderr
+from .termination import handle_signals, interruption, signal_exit_status
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
@@ -57,6 +58,7 @@ class AppBackend:
         self._far_ends = far_ends
         self._notices = notices
         self._run: RunSession | None = None
+        self.last_outcome: Outcome | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -97,6 +99,8 @@ class AppBackend:
             ) as self._run:
                 yield self._run
         finally:
+            if self._run is not None:
+                self.last_outcome = self._run.outcome or self.last_outcome
             self._run = None
             self._idle.set()
 
@@ -237,7 +241,19 @@ async def _run_app(
             await app.run_async()
             # Textual cancels its workers and does not wait for them.
             await backend.wait_until_idle(_IDLE_TIMEOUT_S)
+        if app.return_code != signal_exit_status(signal.SIGHUP):  # nobody reads a terminal that has gone
+            _print_result(backend.last_outcome, log)
         return app.return_code or 0
+
+
+def _print_result(outcome: Outcome | None, log: RunLog | None) -> None:
+    """Print the result of the last run below the shell's prompt: the screen that showed it is gone."""
+    if outcome is None:
+        return
+    result = headline(outcome.summary, outcome.verdict)
+    print_stderr(f"{result.mark}  {result.text}")
+    if log is not None and log.problem is None:
+        print_stderr(f"saved as run {outcome.run_id}; to see it: {PROGRAM} runs show {outcome.run_id}")
 
 
 @asynccontextmanager
@@ -266,7 +282,7 @@ def _leave_on_signal(app: LinkgaugeApp, backend: AppBackend) -> Generator[None]:
         # Not after SIGHUP: drawing on a terminal that has gone blocks Textual before long, and for good.
         if backend.interrupt(number) and number is not signal.SIGHUP:
             await backend.wait_until_idle(_RUN_END_TIMEOUT_S)
-        app.exit(return_code=128 + number)
+        app.exit(return_code=signal_exit_status(number))
 
     def receive(number: signal.Signals) -> None:
         tasks.add(asyncio.create_task(leave(number)))
