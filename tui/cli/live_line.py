@@ -100,7 +100,7 @@ def _rate(interval: Interval, flow: Direction) -> str:
     """Return the payload rate, or transactions a second with their median time."""
     receiver = interval.receiver_sample(flow)
     if interval.workload.is_bulk or receiver is None:
-        return numbers.rate(_bit_s(interval, flow), 8)
+        return numbers.rate_cell(_bit_s(interval, flow), 8)
     counts = latency_counts(receiver.sample, flow)
     latency = summarize_latency(counts)
     per_s = sum(counts.values()) * 1e9 / receiver.sample.interval_ns

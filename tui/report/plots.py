@@ -6,6 +6,7 @@ matplotlib takes a second to load: import this module only where a report is mad
 import io
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import matplotlib as mpl
@@ -14,13 +15,18 @@ from matplotlib.figure import Figure
 from ...engine.model.plan import Direction, End
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ..services.stored_run import StoredRun, rate_points
-from ..state.instrument_values import PlotPeriod
+from ..state.instrument_values import ChangeMark, PlotPeriod
 from ..text import numbers
 from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of
 
 SweepGrid = tuple[str, Axis, Axis, list[SweepPoint]]
 
 _WIDTH_IN: Final = 9.6
+# All plots over time have the same margins, so that one moment is below the other.
+_LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN = 0.75, 0.15, 0.5, 0.35
+_PLOT_WIDTH_IN: Final = _WIDTH_IN - _LEFT_IN - _RIGHT_IN
+_LABEL_ROW_IN: Final = 0.17
+_CHARACTER_IN: Final = 0.085  # of a label, the widest letters included
 _INK: Final = "#24292f"
 _MUTED: Final = "#57606a"
 _FAINT: Final = "#d8dee4"
@@ -57,6 +63,7 @@ _STYLE: Final[dict[str, Any]] = {
 def throughput(run: StoredRun) -> str:
     """Return the rate of each direction over time, the expected rate, and each change of settings."""
     periods, end_s = run.readings.periods, run.readings.elapsed_ns / 1e9
+    labels = place_labels(run.readings.change_marks, end_s)
 
     def draw(axes: Any) -> None:
         measured = {direction for period in periods for direction in period.points}
@@ -65,15 +72,22 @@ def throughput(run: StoredRun) -> str:
                 _rate_line(axes, periods, direction, is_only=len(measured) == 1)
         for number, period in enumerate(periods):
             _expected_and_warmup(axes, period, end_s, is_first=number == 0)
-        for mark in run.readings.change_marks:
-            axes.axvline(mark.at_s, color=_INK, linewidth=0.9)
+        for label in labels:
+            axes.axvline(label.at_s, color=_INK, linewidth=0.9)
             axes.annotate(
-                f" {mark.label}", (mark.at_s, 1.0), xycoords=("data", "axes fraction"), va="bottom", ha="left"
+                f" {label.text} ",
+                (label.at_s, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, 2 + label.row * _LABEL_ROW_IN * 72),
+                textcoords="offset points",
+                va="bottom",
+                ha="left" if label.is_right_of_mark else "right",
             )
         _time_axis(axes, run)
         axes.set_ylabel("Mb/s")
 
-    return _svg(f"{run.row.run_id} throughput", 3.1, draw)
+    rows = max((label.row + 1 for label in labels), default=0)
+    return _svg(f"{run.row.run_id} throughput", 3.1, draw, time_axis_rows=rows)
 
 
 def cpu(run: StoredRun) -> str:
@@ -85,13 +99,13 @@ def cpu(run: StoredRun) -> str:
                 at_s = [point.at_s for point in points]
                 busiest = [point.hottest_percent for point in points]
                 mean = [point.host_percent for point in points]
-                axes.plot(at_s, busiest, color=_ENDS[end], label=f"{end} busiest core")
-                axes.plot(at_s, mean, color=_ENDS[end], linestyle=":", label=f"{end} mean of all cores")
+                axes.plot(at_s, busiest, color=_ENDS[end], label=f"{end.label} busiest core")
+                axes.plot(at_s, mean, color=_ENDS[end], linestyle=":", label=f"{end.label} mean of all cores")
         _time_axis(axes, run)
         axes.set_ylim(0, 105)
         axes.set_ylabel("% busy")
 
-    return _svg(f"{run.row.run_id} cpu", 2.1, draw)
+    return _svg(f"{run.row.run_id} cpu", 2.1, draw, time_axis_rows=0)
 
 
 def latency(run: StoredRun) -> str:
@@ -109,7 +123,38 @@ def latency(run: StoredRun) -> str:
         axes.set_ylabel("ms")
         axes.set_ylim(bottom=0)
 
-    return _svg(f"{run.row.run_id} latency", 2.1, draw)
+    return _svg(f"{run.row.run_id} latency", 2.1, draw, time_axis_rows=0)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkLabel:
+    """The label of a change of settings above a plot; rows count upwards from the plot."""
+
+    at_s: float
+    text: str
+    row: int
+    is_right_of_mark: bool
+
+
+def place_labels(marks: Sequence[ChangeMark], end_s: float) -> list[MarkLabel]:
+    """Return the labels of changes, each in the lowest row in which it covers no other one.
+
+    A label without room on the right of its mark stands on the left.
+    """
+    in_per_s = _PLOT_WIDTH_IN / max(end_s, 0.1)
+    taken_in: list[list[tuple[float, float]]] = []
+    labels: list[MarkLabel] = []
+    for mark in marks:
+        at_in, width_in = mark.at_s * in_per_s, (len(mark.label) + 2) * _CHARACTER_IN
+        is_right = at_in + width_in <= _PLOT_WIDTH_IN
+        span = (at_in, at_in + width_in) if is_right else (at_in - width_in, at_in)
+        free = (row for row, spans in enumerate(taken_in) if all(span[1] <= a or b <= span[0] for a, b in spans))
+        row = next(free, len(taken_in))
+        if row == len(taken_in):
+            taken_in.append([])
+        taken_in[row].append(span)
+        labels.append(MarkLabel(mark.at_s, mark.label, row, is_right))
+    return labels
 
 
 def overlay(runs: Sequence[tuple[str, StoredRun]]) -> str:
@@ -194,7 +239,7 @@ def sweep_lines(sweep: Sweep, grid: SweepGrid, results: dict[SweepPoint, SweepRe
             )
         expected = {rate.bit_s for result in measured if (rate := expected_rate_of(result)) is not None}
         if len(expected) == 1:
-            axes.axhline(expected.pop() / 1e6, linewidth=1.2, label="expected", **_EXPECTED)
+            axes.axhline(expected.pop() / 1e6, linewidth=1.2, label="target", **_EXPECTED)
         axes.set_xticks(range(len(rows)), [axis_value_words(row_axis, value) for value in rows])
         axes.set_xlabel(AXIS_NAMES[row_axis])
         axes.set_ylabel("Mb/s")
@@ -221,7 +266,7 @@ def _expected_and_warmup(axes: Any, period: PlotPeriod, end_s: float, *, is_firs
     expected = period.expected_rate()
     if expected is not None:
         mbit_s = expected.bit_s / 1e6
-        label = "expected" if is_first else None
+        label = "target" if is_first else None
         axes.plot([period.from_s, until_s], [mbit_s] * 2, label=label, **_EXPECTED)
         axes.set_ylim(0, max(axes.get_ylim()[1], mbit_s * 1.12))
     warmups_s = [point.at_s for points in period.points.values() for point in points if point.warmup]
@@ -241,20 +286,26 @@ def _half_width_mbit(result: SweepResult) -> float:
     return 0.0 if estimate is None else min(estimate.half_width(), estimate.mean) / 1e6
 
 
-def _svg(name: str, height_in: float, draw: Callable[[Any], None]) -> str:
+def _svg(name: str, height_in: float, draw: Callable[[Any], None], *, time_axis_rows: int | None = None) -> str:
     """Return a figure as an SVG element without date or external references.
 
     Args:
         name: a name that is unique in the page; the ids inside are hashes of it, so that they stay the same.
         height_in: the height in inches, at a width of 9.6.
         draw: the function that draws on the figure's axes.
+        time_axis_rows: for a plot over time, which has fixed margins: the rows of labels above it.
     """
     with cast("Any", mpl).rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure = cast("Any", Figure(figsize=(_WIDTH_IN, height_in), layout="constrained"))
-        axes = figure.add_subplot()
+        is_fixed = time_axis_rows is not None
+        height_in += (time_axis_rows or 0) * _LABEL_ROW_IN
+        figure = cast("Any", Figure(figsize=(_WIDTH_IN, height_in), layout=None if is_fixed else "constrained"))
+        if time_axis_rows is None:
+            axes = figure.add_subplot()
+        else:
+            axes = figure.add_axes(_time_plot_box(height_in, time_axis_rows))
         draw(axes)
         if axes.get_legend_handles_labels()[0]:
-            figure.legend(loc="outside upper right", ncols=6)
+            figure.legend(loc="upper right" if is_fixed else "outside upper right", ncols=6)
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()
@@ -262,3 +313,9 @@ def _svg(name: str, height_in: float, draw: Callable[[Any], None]) -> str:
     svg = _GROUP_IDS.sub("", svg)  # these ids are the same in every figure, and nothing refers to them
     # Sizes in points would keep the figure from shrinking with the page.
     return re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
+
+
+def _time_plot_box(height_in: float, rows: int) -> tuple[float, float, float, float]:
+    """Return the place of a plot over time in its figure: left, bottom, width and height as fractions."""
+    plot_in = height_in - _BOTTOM_IN - _TOP_IN - rows * _LABEL_ROW_IN
+    return _LEFT_IN / _WIDTH_IN, _BOTTOM_IN / height_in, _PLOT_WIDTH_IN / _WIDTH_IN, plot_in / height_in

@@ -23,6 +23,7 @@ from ..text.run_list import run_line
 from ..text.summary import (
     LATENCY_COLUMNS,
     ROW_NAMES,
+    Headline,
     cpu_rows,
     headline,
     period_rows,
@@ -38,19 +39,19 @@ from .html import render
 MAX_RUNS: Final = len(LETTERS)
 _MAX_SESSIONS: Final = 128
 _METHOD: Final = (
-    "Rates are payload: what the receiving application got between two readings of the receiver's clock.",
-    "Mb is 1 000 000 bits, MiB 1 048 576 bytes; – is unknown, 0 was measured.",
-    "The warm-up is drawn and not counted; neither is what settles after a change, nor the drain at the end.",
-    "± is half of the 95 % confidence interval of the mean under one setting: of this run, not of another hour.",
+    "Rates are payload: bytes that the receiving application got, by the receiver's clock.",
+    "Mb is 1\u00a0000\u00a0000 bits, MiB 1\u00a0048\u00a0576 bytes; – is unknown, 0 was measured.",
+    "The warm-up is drawn and not counted, nor are the seconds after a change of settings and the end of the test.",
+    "± is half of the 95 % confidence interval of this run's mean under one setting.",
 )
 _EXPECTED: Final = (
-    "An expected rate is documented (in the source that is named) or computed (what the wire's framing and headers "
-    "leave for payload). A pass is at least 95 % of it, or the mark that was given."
+    "A target rate is documented (by the named source) or computed (what framing and headers leave for payload). "
+    "PASS is 95 % of it or more, unless the run had another pass mark."
 )
 _MODES: Final = {
-    Mode.COPY: "Payload was random bytes, copied into and out of the kernel as by any application.",
-    Mode.SENDFILE: "Payload was sent from the page cache (sendfile), which spares the sender a copy.",
-    Mode.DISCARD: "The receiving kernel dropped the payload unread, so the receiver was spared a copy.",
+    Mode.COPY: "Payload was random bytes, copied into and out of the kernel as in any application.",
+    Mode.SENDFILE: "Payload was sent from the page cache (sendfile), which saves the sender a copy.",
+    Mode.DISCARD: "The receiving kernel dropped the payload unread, which saves the receiver a copy.",
 }
 _Rows = Sequence[tuple[str, ...]]
 
@@ -77,6 +78,7 @@ class _RunView:
     rates: _Rows
     periods: _Rows
     findings: Sequence[_FindingView]
+    findings_title: str
     throughput_plot: str
     latencies: _Rows
     latency_plot: str
@@ -145,6 +147,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         rates=_rate_cells(summary),
         periods=_period_cells(summary) if len(summary.periods) > 1 else (),
         findings=[_finding_view(finding) for finding in run.outcome.findings],
+        findings_title=_findings_title(first),
         throughput_plot=plots.throughput(run) if is_drawn else "",
         latencies=list(_latency_cells(summary)),
         latency_plot=plots.latency(run) if is_drawn and traces.latency else "",
@@ -205,6 +208,11 @@ def _finding_view(finding: Finding) -> _FindingView:
     )
 
 
+def _findings_title(first: Headline) -> str:
+    """Return the heading of the findings; only a run below its target has to explain itself."""
+    return "Why it is not faster" if first.word in {"short", "fail"} else "What limits the rate"
+
+
 def _session_rows(traces: Traces) -> _Rows:
     """Return a row for each session: its part of the measured time."""
     order = list(Direction)
@@ -228,11 +236,11 @@ def _details(run: StoredRun) -> list[tuple[str, str]]:
     far = line.peer if started is None else f"{_host_text(started.far)}, as {numbers.sanitize(started.peer)}"
     return [
         ("run", run.row.run_id),
-        ("began", f"{line.when} UTC" if line.started_utc else ""),
-        ("preset", line.preset or "none: nothing to expect"),
-        ("near end", "" if started is None else _host_text(started.near)),
-        ("far end", far),
-        ("asked for", f"{plan_text(summary)}, warm-up {warmup_text(summary)}"),
+        ("started", f"{line.when} UTC" if line.started_utc else ""),
+        ("preset", line.preset or "none: no target rate"),
+        ("local host", "" if started is None else _host_text(started.near)),
+        ("remote host", far),
+        ("requested", f"{plan_text(summary)}, warm-up {warmup_text(summary)}"),
         ("sockets", ", ".join(_socket_options(summary))),
         ("group", line.group),
         ("note", line.note),
@@ -281,15 +289,15 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
     named = list(zip(LETTERS, runs, strict=False))
     marks = SIGNIFICANCE_MARKS
     return _ComparisonView(
-        title=f"{numbers.quantity(len(runs), 'run')} beside each other",
+        title=f"{numbers.quantity(len(runs), 'run')} compared",
         legend=[(letter, _legend_text(run)) for letter, run in named],
         plot=plots.overlay(named),
         tables=[
             (letter, (*table.plan_rows, *table.figure_rows))
             for letter, table in zip(LETTERS[1:], compare_stored_runs(runs), strict=False)
         ],
-        note=f"{marks['real']} a real difference, {marks['alike']} none that these runs can show, "
-        f"{marks['plain']} without an interval. Each is a statement at 95 %.",
+        note=f"{marks['real']} significant, {marks['alike']} not significant, {marks['plain']} not tested. "
+        "Significant means: with 95 % confidence.",
     )
 
 

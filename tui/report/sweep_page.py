@@ -31,7 +31,7 @@ from .html import render
 
 _COLUMNS: Final = (
     *AXIS_NAMES.values(),
-    *("Mb/s", "±", "of expected", "CPU near", "CPU far", "retransmits", "RTT", "run"),
+    *("Mb/s", "±", "of expected", "CPU local", "CPU remote", "retransmits", "RTT", "run"),
 )
 
 

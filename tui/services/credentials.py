@@ -236,7 +236,7 @@ def _read_secret(path: Path) -> str:
                 )
             return file.read(_MAX_FILE_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidKeyError(f"{path} is not text: it has a key in it, and nothing else") from error
+        raise InvalidKeyError(f"{path} is not text: put the key in it and nothing else") from error
     except OSError as error:
         raise InvalidKeyError(f"the key file {path} cannot be read: {error.strerror}") from error
 

@@ -32,7 +32,7 @@ THEMES: Final = {
     },
 }  # fmt: skip
 _log = logging.getLogger(__name__)
-_HEADER: Final = "# Written by the settings of linkgauge's app (key s); may be edited by hand.\n"
+_HEADER: Final = "# Written by the settings of linkgauge's app (key s). You can edit it.\n"
 _MAX_BACKUPS: Final = 100
 _FILE_MODE: Final = 0o600
 
@@ -67,7 +67,7 @@ def read_preferences(folder: Path) -> LoadedPreferences:
         return NO_SAVED_PREFERENCES
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         why = getattr(error, "strerror", None) or f"it is not TOML: {error}"
-        return LoadedPreferences(Preferences(), (f"{path}: {why}; nothing of it is used",))
+        return LoadedPreferences(Preferences(), (f"{path}: {why}; the defaults are used",))
     return _validate(values, path)
 
 
@@ -82,7 +82,9 @@ def save_preferences(folder: Path, preferences: Preferences) -> Path | None:
         backup = _rename_to_backup(path) if read_preferences(folder).problems else None
         write_atomically(path, _toml(preferences), mode=_FILE_MODE)
     except OSError as error:
-        raise PreferencesNotSaved(f"the settings could not be kept in {path}: {error.strerror or error}") from error
+        raise PreferencesNotSaved(
+            f"the settings could not be saved in {path}: {error.strerror or error}"
+        ) from error
     return backup
 
 
@@ -92,7 +94,7 @@ def _validate(values: Mapping[str, Any], path: Path) -> LoadedPreferences:
         try:
             preferences = replace(preferences, **{name: _CHECKS[name](value)})
         except KeyError:
-            problems.append(f"{path}: there is no setting {name[:40]!r}; there are {', '.join(_CHECKS)}")
+            problems.append(f"{path}: unknown setting {name[:40]!r}; known: {', '.join(_CHECKS)}")
         except PlanError as error:
             problems.append(f"{path}: {error}; {getattr(Preferences(), name)} is used")
     return LoadedPreferences(preferences, tuple(problems))
@@ -141,4 +143,4 @@ def _rename_to_backup(path: Path) -> Path:
             path.rename(backup)
             _log.debug("renamed %s to %s", path, backup)
             return backup
-    raise FileExistsError(0, f"there are {_MAX_BACKUPS - 1} bad ones beside it already")
+    raise FileExistsError(0, f"there are {_MAX_BACKUPS - 1} backups already")

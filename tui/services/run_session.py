@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...engine.model.errors import RunLogError
-from ...engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Started
+from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled, Started
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.connect import FarEnd, open_far_end
@@ -259,7 +259,7 @@ class RunSession:
         """Record the end of a run whose events nobody reads any more. A run that has ended stays unchanged."""
         if self.outcome is None:
             _log.debug("run %s is abandoned", self.run_id)
-            self._handle(Ended(self._stopped or RunEnd(Reason.FAILED, "the run was abandoned at the near end")))
+            self._handle(Ended(self._stopped or RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
 
     def json_lines(self, event: Event) -> Iterator[dict[str, Any]]:
         """Yield the objects of `--json-stream` for the newest event; with `Ended`, also that of the whole run."""
@@ -285,7 +285,7 @@ class RunSession:
         if not self._precision.is_reached(self.meter.rate_estimate()):
             return
         self._is_precise = True
-        self.stop(Reason.COMPLETED, f"the mean is known within {self._precision.percent:g} %")
+        self.stop(Reason.COMPLETED, f"the mean is within ±{self._precision.percent:g} %")
 
     def _precision_document(self, summary: Summary) -> dict[str, Any]:
         """Return whether the requested precision was reached, for the document. If not, add a notice."""
@@ -293,7 +293,7 @@ class RunSession:
             return {}
         if not self._is_precise and summary.end.reason is Reason.COMPLETED:
             self._notices.append(
-                f"the mean is not known within {self._precision.percent:g} % yet: give --max-seconds more time"
+                f"--until-ci: the mean is not within ±{self._precision.percent:g} % yet; increase --max-seconds"
             )
         return {"until_ci": {"percent": self._precision.percent, "is_reached": self._is_precise}}
 
@@ -322,7 +322,7 @@ class RunSession:
         except RunLogError as error:
             _log.debug("run %s: no more CSV: %s", self.run_id, error)
             self._writer = None
-            self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` gives all rows")
+            self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")
 
 
 def run_document(

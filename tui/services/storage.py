@@ -62,7 +62,7 @@ def open_run_log(report: Callable[[str], None]) -> "RunLog | None":
         return RunLog.open(data_dir())
     except (RunLogError, OSError) as error:
         _log.debug("no run log: %s", error)
-        report(f"this run is not kept: {error}")
+        report(f"this run is not saved: {error}")
         return None
 
 

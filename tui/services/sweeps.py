@@ -106,7 +106,7 @@ def save_sweep(sweep: Sweep, variant: Variant = DEFAULT_VARIANT) -> None:
         document = {**encode(sweep), _VARIANT_KEY: encode(variant)}
         write_atomically(path, json.dumps(document, indent=1) + "\n")
     except OSError as error:
-        raise RunLogError(f"the sweep cannot be kept in {path}: {error.strerror or error}") from error
+        raise RunLogError(f"the sweep cannot be saved in {path}: {error.strerror or error}") from error
     _log.debug("sweep %s of %d points in %s", sweep.group, len(sweep.points), path)
 
 
@@ -119,7 +119,7 @@ def find_sweep(text: str) -> tuple[Sweep, Variant]:
     matches = [name for name in names if name == text] or [name for name in names if name.startswith(text)]
     if len(matches) != 1:
         hint = ", ".join(matches[:5]) if matches else ", ".join(names[-3:])
-        raise PlanError("sweep", repr(text[:60]), f"name one that is kept{f': {hint}' if hint else '; none is'}")
+        raise PlanError("sweep", repr(text[:60]), f"give a saved sweep: {hint}" if hint else "no sweep is saved")
     path = _folder() / f"{matches[0]}.json"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

@@ -59,7 +59,7 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
     with open_run_list() as log:
         row = find_run(log, run)
         if row.is_running:
-            raise UsageError(f"run {row.run_id} still goes on: make a preset of it when it has ended")
+            raise UsageError(f"run {row.run_id} is still running: make a preset of it when it has ended")
         summary = load_stored_run(log, row).outcome.summary
     link, notices = _link_of(row, summary, load_presets())
     day = "an unknown day" if row.started_utc is None else row.started_utc[:10]
@@ -84,12 +84,12 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
 def _check_unused(preset_id: str, path: Path, *, force: bool) -> None:
     """Raise UsageError for an id of linkgauge's, of another file, or of this file unless it may be replaced."""
     if any(preset.id == preset_id for preset in load_catalog().presets):
-        raise UsageError(f"preset {preset_id} is one of linkgauge's own: give another name")
+        raise UsageError(f"preset {preset_id} is a built-in preset: give another id")
     if os.path.lexists(path):
         if not force:
-            raise UsageError(f"{path} exists already: give another name, or --force to replace it")
+            raise UsageError(f"{path} exists already: give another id, or --force to replace it")
     elif any(preset.id == preset_id for preset in load_presets().presets):
-        raise UsageError(f"a file in {path.parent} has a preset {preset_id} already: give another name")
+        raise UsageError(f"a file in {path.parent} already has a preset {preset_id}: give another id")
 
 
 def _link_of(row: "RunRecord", summary: "Summary", catalog: Catalog) -> "tuple[LinkSpec, tuple[str, ...]]":
@@ -99,12 +99,12 @@ def _link_of(row: "RunRecord", summary: "Summary", catalog: Catalog) -> "tuple[L
 
     if not row.preset:
         return NO_WIRE, ()
-    consequence = "so the link's facts are left out; [preset.link] in the file may be filled in"
+    consequence = "so the file has no link; [preset.link] may be filled in"
     expectation = summary.expectation
     for rate in (expectation.out, expectation.in_, expectation.total):
         if rate is not None and rate.basis == "computed" and rate.source != WIRE_MODEL:
-            return NO_WIRE, (f"the run was held against {row.preset} by {rate.source}, {consequence}",)
+            return NO_WIRE, (f"the run was compared with {row.preset} by {rate.source}, {consequence}",)
     try:
         return catalog.find(row.preset).link, ()
     except UnknownPreset:
-        return NO_WIRE, (f"the run's preset {row.preset} is not known any more, {consequence}",)
+        return NO_WIRE, (f"the run's preset {row.preset} no longer exists, {consequence}",)

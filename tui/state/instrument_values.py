@@ -13,7 +13,7 @@ from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Settings
 from ...engine.results.summary import Summary
 from ..text import numbers
-from ..text.numbers import RateUnit
+from ..text.numbers import RateScale, RateUnit
 from ..text.summary import period_bit_s
 
 
@@ -65,11 +65,22 @@ class FlowReading:
     margin_percent: float | None = None
     units: RateUnit = RateUnit.MBIT
 
+    @property
+    def top_bit_s(self) -> float:
+        """The highest rate that the gauge has to show."""
+        rates = [rate.bit_s for rate in (self.expected, self.peak) if rate is not None]
+        return max([*rates, self.highest_bit_s])
+
+    @property
+    def scale(self) -> RateScale:
+        """The unit that the gauge's highest rate calls for; transactions have a scale of their own."""
+        if self.response_bits is not None:
+            return RateScale("trans/s", self.response_bits)
+        return numbers.rate_scale(self.units, self.top_bit_s)
+
     def number(self, bit_s: float | None, places: int | None = None) -> str:
-        """Return a rate without its unit: in the gauge's unit, or in transactions a second."""
-        if self.response_bits is None:
-            return numbers.rate_in_unit(bit_s, self.units, places)
-        return numbers.transaction_number(None if bit_s is None else bit_s / self.response_bits)
+        """Return a rate without its unit, on the gauge's scale."""
+        return self.scale.number(bit_s, places)
 
     @property
     def percent(self) -> float | None:

@@ -11,8 +11,9 @@ from .plan import socket_words
 
 Significance = Literal["real", "alike", "plain"]
 SIGNIFICANCE_MARKS: Final[dict[Significance, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
-NO_DIFFERENCE: Final = "no difference that these runs can show"
+NO_DIFFERENCE: Final = "no significant difference"
 _NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": ""}
+_ENDS: Final = {"near": "local", "far": "remote"}
 _LAST_WORDS: Final = {
     "mbit_s": "Mb/s",
     "transactions_s": "trans/s",
@@ -74,7 +75,7 @@ def _figure_row(figure: Figure) -> ComparisonRow:
 def difference_words(figure: Figure) -> str:
     """Return a difference as text: `5.2 % faster (3.9–6.4)`.
 
-    A difference that is not significant is named as such; one without an interval is marked.
+    A difference that is not significant is named as such; one that could not be tested is marked.
     """
     difference = figure.difference
     if difference is None:
@@ -86,8 +87,8 @@ def difference_words(figure: Figure) -> str:
             return "the same"
         if figure.unit == "percent":
             points = (figure.second or 0.0) - (figure.first or 0.0)
-            return f"{_number(points)} points {more if points > 0 else less} (no interval)"
-        return f"{_percent(difference.percent)} {word} (no interval)"
+            return f"{_number(points)} points {more if points > 0 else less} (not tested)"
+        return f"{_percent(difference.percent)} {word} (not tested)"
     if not difference.is_significant:
         return f"{NO_DIFFERENCE} ({_signed(difference.low)} to {_signed(difference.high)}{numbers.NBSP}%)"
     low, high = map(_number, sorted((abs(difference.low), abs(difference.high))))
@@ -95,9 +96,9 @@ def difference_words(figure: Figure) -> str:
 
 
 def figure_name(figure: Figure) -> str:
-    """Return a figure's name: `out Mb/s`, `CPU near host`."""
+    """Return a figure's name: `out Mb/s`, `CPU local host`."""
     first, *rest = figure.key.split(".")
-    words = [_NAMES[first], *rest[:-1], _LAST_WORDS[rest[-1]]]
+    words = [_NAMES[first], *(_ENDS.get(word, word) for word in rest[:-1]), _LAST_WORDS[rest[-1]]]
     return " ".join(word for word in words if word and word != "latency_us")
 
 

@@ -6,31 +6,30 @@ a no-break space: it takes the one cell that a thin space takes in a terminal, n
 unlike a thin space every terminal font has it.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from math import floor
 from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
-from ...engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
-from ...presets.number_text import NBSP, group_digits, significant_decimals
+from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
+from ...presets.number_text import NBSP, format_rate, group_digits, significant_decimals
 
 UNKNOWN: Final = "–"
 KIB: Final = 1_024
 GIB: Final = 1_073_741_824
+_MIN_GBIT_S: Final = 9_999_500_000  # 10 000 Mb/s when rounded
 
 _REASONS: Final = {
     Reason.COMPLETED: "completed",
     Reason.STOPPED: "stopped",
     Reason.INTERRUPTED: "interrupted",
-    Reason.PEER_STOPPED: "stopped by the far end",
-    Reason.PEER_LOST: "far end lost",
+    Reason.PEER_STOPPED: "stopped by the remote end",
+    Reason.PEER_LOST: "remote end lost",
     Reason.SESSION_LOST: "session lost",
-    Reason.WORKER_LOST: "worker lost",
-    Reason.FAILED: "broke off",
+    Reason.WORKER_LOST: "worker process lost",
+    Reason.FAILED: "failed",
 }
-END_NAMES: Final = {End.NEAR: "local", End.FAR: "remote"}
-"""The words of a person for the two ends of a link."""
-
 _VERDICTS: Final = {"pass": "✓ PASS", "short": "▼ SHORT", "fail": "✗ FAIL", "none": "• NO VERDICT"}
 
 
@@ -44,14 +43,6 @@ def number(value: float | None, decimals: int = 0) -> str:
 def count(value: int | None) -> str:
     """Return a whole number with its digits in groups of three."""
     return number(value)
-
-
-def rate_decimals(bit_s: float | None) -> int:
-    """Return the number of decimals of a rate in Mb/s, for four significant digits.
-
-    A gauge calls this once, with its expected or its highest rate, so that its number keeps its width.
-    """
-    return significant_decimals((bit_s or 0) / 1e6)
 
 
 class RateUnit(StrEnum):
@@ -86,12 +77,43 @@ def mbit(bit_s: float | None, places: int | None = None) -> str:
     """Return a rate as a number of Mb/s (1,000,000 bits), without its unit: `9 389`, `94.15`."""
     if bit_s is None:
         return UNKNOWN
-    return number(bit_s / 1e6, rate_decimals(bit_s) if places is None else places)
+    return number(bit_s / 1e6, significant_decimals(bit_s / 1e6) if places is None else places)
 
 
-def rate(bit_s: float | None, width: int = 0, places: int | None = None) -> str:
-    """Return a rate in Mb/s, the number right-aligned in `width` cells: `9 389 Mb/s`."""
-    return f"{mbit(bit_s, places):>{width}}{NBSP}Mb/s"
+def rate(bit_s: float | None) -> str:
+    """Return a rate for a sentence or a gauge's note, from 10 000 Mb/s on in Gb/s: `9 389 Mb/s`, `34.13 Gb/s`."""
+    return f"{UNKNOWN}{NBSP}Mb/s" if bit_s is None else format_rate(bit_s).replace(" ", NBSP)
+
+
+def rate_cell(bit_s: float | None, width: int) -> str:
+    """Return a rate in Mb/s for a column, the number right-aligned in `width` cells: `  34 132 Mb/s`."""
+    return f"{mbit(bit_s):>{width}}{NBSP}Mb/s"
+
+
+@dataclass(frozen=True, slots=True)
+class RateScale:
+    """The unit in which a gauge shows its rates, and its size in bits per second."""
+
+    unit: str
+    bit_s: int
+
+    def number(self, bit_s: float | None, places: int | None = None) -> str:
+        """Return a rate without its unit."""
+        if bit_s is None:
+            return UNKNOWN
+        value = bit_s / self.bit_s
+        return number(value, significant_decimals(value) if places is None else places)
+
+    def decimals(self, bit_s: float) -> int:
+        """Return the number of decimals for four significant digits of a gauge's highest rate."""
+        return significant_decimals(bit_s / self.bit_s)
+
+
+def rate_scale(units: RateUnit, top_bit_s: float) -> RateScale:
+    """Return the scale of a gauge by the highest rate that it has to show: Gb/s from 10 000 Mb/s on."""
+    if units is RateUnit.MBIT and top_bit_s >= _MIN_GBIT_S:
+        return RateScale("Gb/s", 1_000_000_000)
+    return RateScale(units.value, units.bit_s)
 
 
 def percent(value: float | None, places: int = 1, width: int = 0, mark: float | None = None) -> str:
@@ -227,8 +249,8 @@ def latency(value_ns: int | None) -> str:
 
 
 def times(factor: float) -> str:
-    """Return a factor to two or three digits: `×1.1`, `×24`, `×310`."""
-    return f"×{number(factor, 1 if factor < 9.95 else 0)}"
+    """Return a factor to two or three digits: `1.1x`, `24x`, `310x`."""
+    return f"{number(factor, 1 if factor < 9.95 else 0)}x"
 
 
 def workload(plan: Plan) -> str:
@@ -274,13 +296,13 @@ def gain(before: float | None, after: float | None) -> str:
 def expected_rate(value: ExpectedRate | None) -> str:
     """Return an expected rate with its source: `9 415 Mb/s (documented: AIX table 1)`."""
     if value is None:
-        return "nothing to expect"
+        return "no target rate"
     rates = rate(value.bit_s) if value.transactions_s is None else transactions(value.transactions_s)
     return f"{rates} ({value.basis}: {sanitize(value.source)})"
 
 
 def arrow(direction: Direction) -> str:
-    """Return the arrow of a direction, as seen with the near end on the left."""
+    """Return the arrow of a direction, as seen with the local end on the left."""
     return {Direction.OUT: "→", Direction.IN: "←", Direction.DUPLEX: "⇄"}[direction]
 
 

@@ -32,7 +32,7 @@ def non_default_options_text(plan: Plan) -> str:
         *socket_words(plan.socket),
         workers,
         core_affinity_text(plan),
-        f"a sample every {plan.interval_ns / SECOND_NS:g}{NBSP}s" if plan.interval_ns != _INTERVAL_NS else "",
+        f"interval {plan.interval_ns / SECOND_NS:g}{NBSP}s" if plan.interval_ns != _INTERVAL_NS else "",
         _warm_up(plan),
     ]
     return ", ".join(filter(None, parts))
@@ -40,18 +40,17 @@ def non_default_options_text(plan: Plan) -> str:
 
 def _warm_up(plan: Plan) -> str:
     if plan.warmup_auto:
-        return "warm-up until the rate has settled"
+        return "automatic warm-up"
     return "" if plan.warmup_ns is None else f"warm-up {plan.warmup_ns / SECOND_NS:g}{NBSP}s"
 
 
 def core_affinity_text(plan: Plan) -> str:
-    """Return the cores that workers are pinned to: `cores 0-1 at both ends`; empty if the kernel may choose."""
+    """Return the cores that workers are pinned to: `cores 0-1 on both hosts`; empty for none."""
     near, far = sorted(set(plan.near_cores or ())), sorted(set(plan.far_cores or ()))
     if near and near == far:
-        return f"{_core_list(near)} at both ends"
-    return ", ".join(
-        f"{_core_list(cores)} at the {end} end" for end, cores in (("near", near), ("far", far)) if cores
-    )
+        return f"{_core_list(near)} on both hosts"
+    ends = (("local", near), ("remote", far))
+    return ", ".join(f"{end} {_core_list(cores)}" for end, cores in ends if cores)
 
 
 def _core_list(cores: list[int]) -> str:

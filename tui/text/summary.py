@@ -88,7 +88,7 @@ class PeriodRow:
 class CpuRow:
     """CPU time of one end: its host, the hottest core, linkgauge's processes, and the cost of the payload."""
 
-    end: End
+    end: str
     host: str
     hottest_core: str
     process: str
@@ -128,7 +128,7 @@ def warmup_text(summary: Summary) -> str:
     if not summary.plan.warmup_auto:
         return numbers.duration(summary.plan.effective_warmup_ns)
     settled_ns = summary.periods[0].warmup_ns if summary.periods else None
-    return "auto" if settled_ns is None else f"{settled_ns / SECOND_NS:.1f}{numbers.NBSP}s, found"
+    return "auto" if settled_ns is None else f"{settled_ns / SECOND_NS:.1f}{numbers.NBSP}s, automatic"
 
 
 def end_text(summary: Summary) -> str:
@@ -218,8 +218,8 @@ def cpu_rows(summary: Summary) -> tuple[CpuRow, CpuRow]:
 def progress_text(percent: float | None) -> str:
     """Return a running test's current share of the expected rate."""
     if percent is None:
-        return "nothing to expect: measures, and does not judge"
-    return f"now {numbers.percent(percent)} of what is expected"
+        return "No target: measuring only."
+    return f"now {numbers.percent(percent)} of the target rate"
 
 
 def run_facts(summary: Summary) -> list[str]:
@@ -235,7 +235,7 @@ def tcp_text(tcp: TcpSummary) -> str:
     """Return the known values of TCP in one line, the mode and the granted windows last."""
     granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)
     near, far = (numbers.UNKNOWN if value is None else numbers.window(value) for value in granted)
-    windows = "" if granted == (None, None) else f"window granted {near} near, {far} far"
+    windows = "" if granted == (None, None) else f"window granted {near} local, {far} remote"
     congestion = "" if tcp.congestion is None else f"congestion control {numbers.sanitize(tcp.congestion)}"
     return ", ".join(filter(None, (*_tcp_words(tcp), congestion, tcp.mode, windows)))
 
@@ -325,7 +325,7 @@ def _probe_row(result: ProbeResult | None, *, is_loaded: bool) -> ProbeRow:
 
 def _cpu_row(end: End, cpu: CpuSummary, is_bulk: bool) -> CpuRow:
     return CpuRow(
-        end,
+        end.label,
         numbers.percent(cpu.host_percent),
         numbers.percent(cpu.hottest_core_percent),
         numbers.percent(cpu.process_percent),

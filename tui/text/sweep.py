@@ -88,20 +88,20 @@ def result_words(cell: SweepResult) -> str:
 
 
 def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
-    """Return an axis's saturation as a sentence: `window: beyond 256K nothing is gained (at most 0.8 %)`."""
+    """Return an axis's saturation as a sentence: `window: no gain beyond 256K (at most 0.8 %)`."""
     others: list[Axis] = [axis for axis in sweep.varied_axes if axis != knee.axis]
     where = f" ({point_words(knee.point, others)})" if others else ""
     name, value = AXIS_NAMES[knee.axis], axis_value_words(knee.axis, knee.value)
     if knee.max_gain_percent is None:
-        return f"{name}{where}: {value} is the largest that was tried, and still gains; try more"
+        return f"{name}{where}: {value} is the largest value tested, and the rate still rises: test larger values"
     at_most = (
         f"{numbers.number(max(0.0, knee.max_gain_percent), 1 if knee.max_gain_percent < 100 else 0)}{numbers.NBSP}%"
     )
     if knee.max_gain_percent > MAX_HIDDEN_GAIN_PERCENT:
-        return f"{name}{where}: beyond {value} no gain can be shown; it may be up to {at_most}: give --seconds more"
+        return f"{name}{where}: beyond {value} no gain is significant; it may be up to {at_most}: use more seconds"
     if knee.is_first:
-        return f"{name}{where}: from {value} on it makes no difference (at most {at_most})"
-    return f"{name}{where}: beyond {value} nothing is gained (at most {at_most})"
+        return f"{name}{where}: no gain from {value} on (at most {at_most})"
+    return f"{name}{where}: no gain beyond {value} (at most {at_most})"
 
 
 def ranking_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[RankingMark, str]]:

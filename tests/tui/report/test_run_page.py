@@ -1,5 +1,6 @@
 """The HTML report: what stands in it, what it does without, and that no text of a run is more than text."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from linkgauge.engine.model.events import Warned
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.report.plots import place_labels
 from linkgauge.tui.report.run_page import MAX_RUNS, render_report
+from linkgauge.tui.state.instrument_values import ChangeMark
 
 from ..html_page import VOID, Page
 
@@ -38,7 +41,7 @@ def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, kept: RunLog
         "documented: AIX table 1",
         "2. out, 5 sessions, window auto",
         "warm-up, not counted",
-        "near busiest core",
+        "local busiest core",
         "congestion control cubic",
         "ticket 4711",
         "the receiver's clock",
@@ -77,7 +80,7 @@ def test_a_report_says_why_a_run_is_not_faster(world: Any, kept: RunLog) -> None
 def test_several_runs_are_compared_first(world: Any, kept: RunLog) -> None:
     """With their letters, and whether what differs is real."""
     page = page_of(kept, FIRST, SHORT)
-    assert "B against A" in page.text
+    assert "B compared with A" in page.text
     assert "≠ out Mb/s" in page.text
     assert "41.4 % slower" in page.text
     assert page.tags.count("article") == 3
@@ -113,7 +116,7 @@ def test_a_run_that_measured_nothing_has_a_report_too(world: Any, kept: RunLog) 
 def test_a_run_that_broke_off_says_so(world: Any, kept: RunLog) -> None:
     """In the place of a verdict."""
     page = page_of(kept, LOST)
-    assert "✗ FAR END LOST" in page.text
+    assert "✗ REMOTE END LOST" in page.text
     assert "the far end said nothing for 5 s" in page.text
 
 
@@ -128,7 +131,7 @@ def test_the_command_writes_a_report(
     assert "the report of 1 run is in" in capsys.readouterr().err.replace("\n", " ")
     assert "99.6 %" in Page(there.read_text(encoding="utf-8")).text
     assert run_command_line(["runs", "report", FIRST, "--html", str(tmp_path / "no" / "x.html")]) == 2
-    assert "HTML file" in capsys.readouterr().err
+    assert "--html" in capsys.readouterr().err
     assert run_command_line(["runs", "report", "nonsense", "--html", str(there)]) == 2
     assert [path.name for path in tmp_path.iterdir() if "report" in path.name] == ["report.html"]
     assert MAX_RUNS == 8
@@ -144,3 +147,30 @@ def test_report_libraries_are_imported_only_for_a_report() -> None:
     report = "import sys; import linkgauge.tui.report.run_page; assert 'textual' not in sys.modules"
     for code in (idle, report):
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_labels_of_close_changes_do_not_cover_each_other() -> None:
+    """Each is in the lowest free row, and one at the right edge stands on the left of its mark."""
+    times_s = (1.0, 1.2, 1.4, 9.0, 9.9)
+    marks = [ChangeMark(at_s, f"{number} sessions, window 64K") for number, at_s in enumerate(times_s)]
+    first, second, third, fourth, last = place_labels(marks, 10.0)
+    assert (first.row, second.row, third.row) == (0, 1, 2)
+    assert (fourth.row, fourth.is_right_of_mark) == (0, False)
+    assert (last.row, last.is_right_of_mark) == (1, False)
+    assert place_labels([], 10.0) == []
+
+
+def test_plots_over_time_have_one_time_axis(world: Any, kept: RunLog) -> None:
+    """Their axes begin and end at the same places, whatever the numbers beside them are."""
+    figures = render_report(kept, [kept.find(CHANGED)]).split("<svg")[1:]
+    boxes = [re.findall(r"M ([\d.]+) [\d.]+ \nL ([\d.]+) [\d.]+ \nL", figure)[1] for figure in figures]
+    assert len(boxes) == 2
+    assert len(set(boxes)) == 1
+
+
+@pytest.mark.parametrize(("run_id", "title"), [(SHORT, "Why it is not faster"), (FIRST, "What limits the rate")])
+def test_only_a_run_below_its_target_explains_why_it_is_not_faster(run_id: str, title: str, kept: RunLog) -> None:
+    """A remedy is prose, and is not set as code."""
+    page = page_of(kept, run_id)
+    assert title in page.text
+    assert "code" not in page.tags

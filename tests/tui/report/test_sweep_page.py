@@ -45,7 +45,7 @@ def test_a_report_is_a_page_that_needs_nothing_else(tmp_path: Path) -> None:
     assert page.count("<tr>") == 13
     assert "<script" not in page
     assert "http://" not in page.replace("http://www.w3.org/", "")
-    assert "still gains; try more" in page
+    assert "the rate still rises: test larger values" in page
 
 
 def test_the_page_of_a_sweep_is_the_same_each_time(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_saved_values_are_read_again_and_a_missing_file_is_fine(tmp_path: Path) 
         ("pass_mark = true", "pass_mark True is invalid; give a number; 95.0 is used", Preferences()),
         (
             "refresh = 4",
-            "there is no setting 'refresh'; there are theme, units, refresh_hz, pass_mark",
+            "unknown setting 'refresh'; known: theme, units, refresh_hz, pass_mark",
             Preferences(),
         ),
     ],

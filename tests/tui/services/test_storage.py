@@ -52,7 +52,7 @@ def test_a_log_that_cannot_be_opened_is_reported_and_the_run_continues(
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path / "file"))
     messages: list[str] = []
     assert open_run_log(messages.append) is None
-    assert "not kept" in messages[0]
+    assert "not saved" in messages[0]
     assert str(tmp_path / "file") in messages[0]
 
 

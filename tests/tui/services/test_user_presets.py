@@ -99,8 +99,8 @@ def test_a_preset_is_replaced_only_by_force(world: Any, tmp_path: Path, cli: Cli
         (["My Link", "--from-run", RUN_ID], "small letters"),
         (["../up", "--from-run", RUN_ID], "small letters"),
         (["auto", "--from-run", RUN_ID], "small letters"),
-        (["gbe-fd-1500", "--from-run", RUN_ID], "linkgauge's own"),
-        (["gbe-fd-1500", "--from-run", RUN_ID, "--force"], "linkgauge's own"),
+        (["gbe-fd-1500", "--from-run", RUN_ID], "a built-in preset"),
+        (["gbe-fd-1500", "--from-run", RUN_ID, "--force"], "a built-in preset"),
         (["uplink", "--from-run", "nope"], "runs list"),
         (["uplink"], "--from-run"),
     ],
@@ -124,7 +124,7 @@ def test_an_id_used_by_another_user_preset_is_refused(world: Any, tmp_path: Path
     path.rename(path.with_name("renamed.toml"))
     refused = cli("presets", "new", "uplink", "--from-run", RUN_ID)
     assert refused.returncode == 2
-    assert "has a preset uplink already" in refused.stderr
+    assert "already has a preset uplink" in refused.stderr
     assert not path.exists()
 
 
@@ -133,7 +133,7 @@ def test_a_run_whose_preset_is_gone_gives_no_link_and_says_so(world: Any, tmp_pa
     keep_run(world, tmp_path / "data", preset="no-more")
     made = cli("presets", "new", "uplink", "--from-run", RUN_ID)
     assert made.returncode == 0
-    assert "no-more is not known any more" in made.stderr
+    assert "no-more no longer exists" in made.stderr
     assert tomllib.loads(Path(made.stdout.strip()).read_text())["preset"][0]["link"] == {"framing": "none"}
 
 

@@ -23,8 +23,8 @@ HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
     [
         (Difference(5.2, 3.9, 6.4), "5.2 % faster (3.9–6.4)"),
         (Difference(-5.2, -6.4, -3.9), "5.2 % slower (3.9–6.4)"),
-        (Difference(0.4, -0.3, 1.1), "no difference that these runs can show (−0.30 to +1.1 %)"),
-        (Difference(12.0), "12.0 % faster (no interval)"),
+        (Difference(0.4, -0.3, 1.1), "no significant difference (−0.30 to +1.1 %)"),
+        (Difference(12.0), "12.0 % faster (not tested)"),
         (Difference(0.0), "the same"),
         (None, "–"),
     ],
@@ -38,8 +38,8 @@ def test_a_difference_in_words_claims_what_its_interval_shows(difference: Differ
 def test_figures_are_named_and_valued_in_their_own_units() -> None:
     """A share of CPU differs by points, not by percent of percent."""
     cpu = Figure("cpu.near.host_percent", "percent", 50.0, 55.0, Difference(10.0))
-    assert figure_name(cpu) == "CPU near host"
-    assert difference_words(cpu) == "5.0 points more (no interval)"
+    assert figure_name(cpu) == "CPU local host"
+    assert difference_words(cpu) == "5.0 points more (not tested)"
     latency = Figure("measured.in.latency_us.p99", "ns", 1_500.0, None)
     assert figure_name(latency) == "in p99"
     shown = [figure_value_words(latency, second=second) for second in (False, True)]
@@ -79,7 +79,7 @@ def test_saved_runs_are_compared_with_the_first(
     text = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
     assert "% faster (" in text
     assert "64K" in text
-    assert "no difference that these runs can show" in " ".join(text.split())
+    assert "no significant difference" in " ".join(text.split())
     assert run_command_line(["runs", "compare", "first", "second", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     (one,) = document["comparisons"]

@@ -7,6 +7,7 @@ from linkgauge.engine.model.events import ExpectedRate, Reason
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.tui.text import numbers
+from linkgauge.tui.text.numbers import RateUnit
 
 SECOND_NS = 1_000_000_000
 
@@ -20,12 +21,15 @@ def spaced(text: str) -> str:
     ("bit_s", "text"),
     [
         (None, "– Mb/s"),
-        (0, "0.00 Mb/s"),
+        (0, "0 Mb/s"),
         (9_420_000, "9.42 Mb/s"),
         (94_150_000, "94.15 Mb/s"),
         (941_480_000, "941.5 Mb/s"),
         (9_389_000_000, "9 389 Mb/s"),
-        (123_456_000_000, "123 456 Mb/s"),
+        (9_999_400_000, "9 999 Mb/s"),
+        (10_000_000_000, "10 Gb/s"),
+        (34_132_000_000, "34.13 Gb/s"),
+        (123_456_000_000, "123.5 Gb/s"),
     ],
 )
 def test_a_rate_has_four_significant_digits_and_its_unit(bit_s: float | None, text: str) -> None:
@@ -35,8 +39,25 @@ def test_a_rate_has_four_significant_digits_and_its_unit(bit_s: float | None, te
 
 def test_a_rate_of_fixed_width_keeps_its_unit_in_place() -> None:
     """Numbers are right-aligned, so that the unit does not move when digits come and go."""
-    texts = [numbers.rate(r, width=7, places=1) for r in (None, 0, 9.4e6, 941.48e6, 9_389e6)]
-    assert {len(text) for text in texts} == {len("1 234.5 Mb/s")}
+    texts = [numbers.rate_cell(r, 7) for r in (None, 0, 9.4e6, 941.48e6, 9_389e6, 123_456e6)]
+    assert {len(text) for text in texts} == {len("123 456 Mb/s")}
+
+
+@pytest.mark.parametrize(
+    ("units", "top_bit_s", "unit", "number"),
+    [
+        (RateUnit.MBIT, 9_389e6, "Mb/s", "9 389"),
+        (RateUnit.MBIT, 9_999.6e6, "Gb/s", "10.00"),
+        (RateUnit.MBIT, 34_132e6, "Gb/s", "34.13"),
+        (RateUnit.MIB, 34_132e6, "MiB/s", "4 069"),
+    ],
+)
+def test_a_gauge_shows_gigabits_from_10_000_mb_s_on(
+    units: RateUnit, top_bit_s: float, unit: str, number: str
+) -> None:
+    """Its highest rate decides, so that its unit does not change back and forth."""
+    scale = numbers.rate_scale(units, top_bit_s)
+    assert (scale.unit, spaced(scale.number(top_bit_s))) == (unit, number)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +155,7 @@ def test_a_change_names_what_changed_and_nothing_else() -> None:
 
 def test_an_expected_rate_says_where_it_comes_from() -> None:
     """Documented or computed, and by whom."""
-    assert numbers.expected_rate(None) == "nothing to expect"
+    assert numbers.expected_rate(None) == "no target rate"
     text = numbers.expected_rate(ExpectedRate(9_415_000_000, "documented", "AIX table 1"))
     assert spaced(text) == "9 415 Mb/s (documented: AIX table 1)"
 

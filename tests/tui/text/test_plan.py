@@ -14,10 +14,10 @@ from linkgauge.tui.text.plan import core_affinity_text, non_default_options_text
         (Plan(workload=Workload.RR, block_bytes=131_072), ""),
         (Plan(socket=SocketOptions("bbr", 1_400, 46, nodelay=True)), "bbr, MSS 1400, DSCP 46, nodelay"),
         (Plan(socket=SocketOptions(source="10.0.0.2", device="eth1")), "from 10.0.0.2, on eth1"),
-        (Plan(workers=1, near_cores=(0,), far_cores=(0,)), "1 worker, core 0 at both ends"),
-        (Plan(workers=2, interval_ns=100_000_000), "2 workers, a sample every 0.1 s"),
+        (Plan(workers=1, near_cores=(0,), far_cores=(0,)), "1 worker, core 0 on both hosts"),
+        (Plan(workers=2, interval_ns=100_000_000), "2 workers, interval 0.1 s"),
         (Plan(warmup_ns=0), "warm-up 0 s"),
-        (Plan(warmup_auto=True), "warm-up until the rate has settled"),
+        (Plan(warmup_auto=True), "automatic warm-up"),
     ],
 )
 def test_unusual_settings_are_shown(plan: Plan, said: str) -> None:
@@ -32,10 +32,10 @@ def test_unusual_settings_are_shown(plan: Plan, said: str) -> None:
     ("near", "far", "words"),
     [
         (None, None, ""),
-        ((1, 0), (1, 0), "cores 0-1 at both ends"),
-        ((3,), (3,), "core 3 at both ends"),
-        ((0, 2), None, "cores 0, 2 at the near end"),
-        ((0,), (5, 6, 7), "core 0 at the near end, cores 5-7 at the far end"),
+        ((1, 0), (1, 0), "cores 0-1 on both hosts"),
+        ((3,), (3,), "core 3 on both hosts"),
+        ((0, 2), None, "local cores 0, 2"),
+        ((0,), (5, 6, 7), "local core 0, remote cores 5-7"),
     ],
 )
 def test_cores_are_named_for_each_end(

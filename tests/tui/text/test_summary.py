@@ -83,14 +83,14 @@ def test_unknown_values_of_tcp_are_left_out() -> None:
     assert rows.tcp_text(TCP) == "retransmits unknown"
     known = plain(rows.tcp_text(TcpSummary(1, 210, 1_448, "cubic", 57_344, None)))
     assert known == (
-        "1 retransmit, median RTT 0.21 ms, MSS 1 448, congestion control cubic, window granted 56K near, – far"
+        "1 retransmit, median RTT 0.21 ms, MSS 1 448, congestion control cubic, window granted 56K local, – remote"
     )
 
 
 def test_a_run_that_broke_off_has_the_reason_in_place_of_its_verdict() -> None:
     """Only a regular end has a verdict."""
     lost = rows.headline(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone")), Verdict("none", "NO VERDICT: gone"))
-    assert (lost.mark, lost.text, lost.is_regular) == ("✗ FAR END LOST", "gone", False)
+    assert (lost.mark, lost.text, lost.is_regular) == ("✗ REMOTE END LOST", "gone", False)
     passed = rows.headline(summary(RATE), Verdict("pass", "PASS: all is well"))
     assert (passed.mark, passed.is_regular) == ("✓ PASS", True)
 
@@ -99,4 +99,4 @@ def test_neither_the_verdict_nor_the_end_is_repeated() -> None:
     """The word stands beside the sentence; a detail that begins with the reason stands alone."""
     assert rows.verdict_sentence(Verdict("pass", "PASS: all is well")) == "all is well"
     assert rows.end_text(summary(RATE)) == "completed after 10 s"
-    assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "far end lost: gone"
+    assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "remote end lost: gone"

@@ -16,11 +16,11 @@ from ..sweep_example import AT, SWEEP, K, cells
     [
         (
             SaturationPoint("window_bytes", AT, 32 * K, 0.8, is_first=False),
-            "beyond 32K nothing is gained (at most 0.8 %)",
+            "no gain beyond 32K (at most 0.8 %)",
         ),
-        (SaturationPoint("window_bytes", AT, 16 * K, 0.8, is_first=True), "from 16K on it makes no difference"),
-        (SaturationPoint("window_bytes", AT, 64 * K, None, is_first=False), "still gains; try more"),
-        (SaturationPoint("window_bytes", AT, 32 * K, 20.0, is_first=False), "give --seconds more"),
+        (SaturationPoint("window_bytes", AT, 16 * K, 0.8, is_first=True), "no gain from 16K on"),
+        (SaturationPoint("window_bytes", AT, 64 * K, None, is_first=False), "test larger values"),
+        (SaturationPoint("window_bytes", AT, 32 * K, 20.0, is_first=False), "use more seconds"),
     ],
 )
 def test_a_knee_is_a_sentence_that_says_no_more_than_is_known(knee: SaturationPoint, said: str) -> None:

@@ -172,7 +172,7 @@ def _periods(summary: Summary, pass_percent: float) -> Padding:
 def _cpu(summary: Summary) -> Padding:
     table = _table("CPU", "busiest core", "linkgauge", "per MiB")
     for row in cpu_rows(summary):
-        table.add_row(numbers.END_NAMES[row.end], row.host, row.hottest_core, row.process, row.cost)
+        table.add_row(row.end, row.host, row.hottest_core, row.process, row.cost)
     return _indent(table)
 
 

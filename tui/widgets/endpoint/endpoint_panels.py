@@ -128,12 +128,13 @@ class EndpointGauge(LineWidget):
     def draw(self, width: int, height: int) -> list[Content]:
         """Return the digits, and below them the plot in the remaining rows."""
         top = max([*self._past[-width:], self._bit_s or 0.0], default=0.0)
-        self.set_titles(_NAMES[self._rate_name], f"highest {numbers.rate_in_unit(top, self._units)}" if top else "")
-        number = numbers.rate_in_unit(self._bit_s, self._units)
-        widest = max(numbers.rate_in_unit(top, self._units), number, key=len)
+        scale = numbers.rate_scale(self._units, top)
+        self.set_titles(_NAMES[self._rate_name], f"highest {scale.number(top)}" if top else "")
+        number = scale.number(self._bit_s)
+        widest = max(scale.number(top), number, key=len)
         font = largest_font(widest, width - _NOTE_CELLS, max(height - 1, 1))
         notes = [
-            Content.styled(self._units.value, "bold"),
+            Content.styled(scale.unit, "bold"),
             Content.styled(numbers.rate_with_unit(self._bit_s, self._units.other), MUTED),
         ]
         if font is None:
@@ -203,7 +204,7 @@ def _lines(snapshot: EndpointSnapshot) -> list[Content]:
 def _value(name: str, value: int) -> str:
     unit = limit_rules()[name].unit
     if unit == "bit/s":
-        return f"{value / 1e9:g} Gb/s" if value >= 10**9 else numbers.rate(value)
+        return numbers.rate(value)
     return f"{numbers.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
 
 

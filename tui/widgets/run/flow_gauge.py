@@ -95,7 +95,7 @@ class FlowGauge(LineWidget):
         name = _NAMES[reading.direction]
         initiators = _SENDERS if reading.response_bits is None else _ASKERS
         if not is_wide and not is_scaled:
-            parts = (Content(name), Content(_unit(reading)), self._rated_percent())
+            parts = (Content(name), Content(reading.scale.unit), self._rated_percent())
             return join_fit(width, parts, " ")
         title = Content(f"{name} {initiators[reading.direction]}")
         if is_scaled or reading.expected is None or width < _ROOM_FOR_TICKS:
@@ -200,7 +200,7 @@ class FlowGauge(LineWidget):
     def _rate_notes(self) -> list[Content]:
         """Return the texts right of the rate: its unit, the rate in another unit or the latency, the error."""
         reading = self._reading
-        lines = [Content.styled(_unit(reading), "bold")]
+        lines = [Content.styled(reading.scale.unit, "bold")]
         if reading.response_bits is not None:
             lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
         else:
@@ -219,29 +219,14 @@ class FlowGauge(LineWidget):
         return bar(fraction, width, DIRECTION_STYLES[reading.direction], tick, peak)
 
 
-def _unit(reading: FlowReading) -> str:
-    return reading.units.value if reading.response_bits is None else "trans/s"
-
-
-def _places(reading: FlowReading, bit_s: float) -> int:
-    """Return the decimals for the rates of this gauge, given the highest of them."""
-    return numbers.rate_decimals(bit_s * numbers.RateUnit.MBIT.bit_s / reading.units.bit_s)
-
-
-def _top(reading: FlowReading) -> float:
-    """Return the highest rate that this gauge has to show."""
-    rates = [rate.bit_s for rate in (reading.expected, reading.peak) if rate is not None]
-    return max([*rates, reading.highest_bit_s])
-
-
 def _number(reading: FlowReading) -> str:
-    return reading.number(reading.bit_s, _places(reading, _top(reading)))
+    return reading.number(reading.bit_s, reading.scale.decimals(reading.top_bit_s))
 
 
 def _widest(reading: FlowReading) -> str:
     """Return the widest number of this gauge: all others are padded to it."""
-    top = _top(reading)
-    return reading.number(top, _places(reading, top)) if top else "000"
+    top = reading.top_bit_s
+    return reading.number(top, reading.scale.decimals(top)) if top else "000"
 
 
 def _font_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:

@@ -53,7 +53,7 @@ async def test_transactions_a_second_replace_rates_everywhere(world: Any) -> Non
     [
         PeerUnreachable("db-02:5820 cannot be reached: the name does not resolve"),
         PeerRefused("db-02:5820 declined: it serves 8 clients already"),
-        PeerVersionMismatch("db-02:5820 speaks protocol 2, this is 1: use the same linkgauge at both ends"),
+        PeerVersionMismatch("db-02:5820 speaks protocol 2, this is 1: use the same linkgauge on both hosts"),
         PeerNotLinkgauge("db-02:5820 is no linkgauge endpoint: it said nothing for 5 s"),
     ],
     ids=lambda refusal: type(refusal).__name__,
