@@ -80,7 +80,7 @@ def test_a_data_directory_that_cannot_be_used_costs_the_keeping_and_not_the_run(
     answer = linkgauge("check", "10mb-fd", far_end, *SHORT, "--json", env=environment)
     assert answer.status == 0, answer
     assert answer.document["verdict"] == "none"
-    assert "not kept" in answer.err
+    assert "not saved" in answer.err
     assert "saved as run" not in answer.err
 
 
@@ -104,7 +104,7 @@ def test_a_full_or_read_only_disk_costs_the_keeping_and_not_the_run(
     )
     assert done.returncode == 0, done
     assert "Traceback" not in done.stderr
-    assert "not kept" in done.stderr
+    assert "not saved" in done.stderr
     assert "saved as run" not in done.stderr
 
 

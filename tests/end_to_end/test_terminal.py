@@ -281,7 +281,7 @@ def test_the_app_begins_with_what_its_command_line_asks_for(terminal: Open, link
     asked = ("--direction", "in", "--sessions", "3", "--window", "64K", "--seconds", "2")
     carried = ("--congestion", "reno", "--dscp", "46", "--mode", "copy", "--block", "128K")
     screen = terminal(far_end, *asked, *carried)
-    screen.see("READY", "[in]", "[3]", "[64K]", "asked for: copy, blocks of 128K, reno, DSCP 46", "quit")
+    screen.see("READY", "[in]", "[3]", "[64K]", "requested: copy, blocks of 128K, reno, DSCP 46", "quit")
     screen.type("+")
     screen.see("[5]")
     screen.type(" ")

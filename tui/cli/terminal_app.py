@@ -133,7 +133,7 @@ class AppBackend:
     def export(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
         """Write runs of the log to a file; return its path. Raise RunLogError without a log."""
         if self._log is None:
-            raise RunLogError("; ".join(self._notices) or "this run is not kept")
+            raise RunLogError("; ".join(self._notices) or "this run is not saved")
         return export_runs(self._log, run_ids, form, path)
 
 

@@ -51,7 +51,7 @@ class FlowReading:
 
     `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
     interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
-    summarizes them.
+    summarizes them. Gauges beside each other have one unit, that of the highest rate of all: `least_top_bit_s`.
     """
 
     direction: Direction
@@ -64,6 +64,7 @@ class FlowReading:
     peak: ExpectedRate | None = None
     margin_percent: float | None = None
     units: RateUnit = RateUnit.MBIT
+    least_top_bit_s: float = 0.0
 
     @property
     def top_bit_s(self) -> float:
@@ -76,7 +77,7 @@ class FlowReading:
         """The unit that the gauge's highest rate calls for; transactions have a scale of their own."""
         if self.response_bits is not None:
             return RateScale("trans/s", self.response_bits)
-        return numbers.rate_scale(self.units, self.top_bit_s)
+        return numbers.rate_scale(self.units, max(self.top_bit_s, self.least_top_bit_s))
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate without its unit, on the gauge's scale."""

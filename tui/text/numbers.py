@@ -25,7 +25,7 @@ _REASONS: Final = {
     Reason.STOPPED: "stopped",
     Reason.INTERRUPTED: "interrupted",
     Reason.PEER_STOPPED: "stopped by the remote end",
-    Reason.PEER_LOST: "remote end lost",
+    Reason.PEER_LOST: "remote lost",
     Reason.SESSION_LOST: "session lost",
     Reason.WORKER_LOST: "worker process lost",
     Reason.FAILED: "failed",

@@ -116,7 +116,7 @@ def test_a_run_that_measured_nothing_has_a_report_too(world: Any, kept: RunLog) 
 def test_a_run_that_broke_off_says_so(world: Any, kept: RunLog) -> None:
     """In the place of a verdict."""
     page = page_of(kept, LOST)
-    assert "✗ REMOTE END LOST" in page.text
+    assert "✗ REMOTE LOST" in page.text
     assert "the far end said nothing for 5 s" in page.text
 
 

@@ -90,7 +90,7 @@ def test_unknown_values_of_tcp_are_left_out() -> None:
 def test_a_run_that_broke_off_has_the_reason_in_place_of_its_verdict() -> None:
     """Only a regular end has a verdict."""
     lost = rows.headline(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone")), Verdict("none", "NO VERDICT: gone"))
-    assert (lost.mark, lost.text, lost.is_regular) == ("✗ REMOTE END LOST", "gone", False)
+    assert (lost.mark, lost.text, lost.is_regular) == ("✗ REMOTE LOST", "gone", False)
     passed = rows.headline(summary(RATE), Verdict("pass", "PASS: all is well"))
     assert (passed.mark, passed.is_regular) == ("✓ PASS", True)
 
@@ -99,4 +99,4 @@ def test_neither_the_verdict_nor_the_end_is_repeated() -> None:
     """The word stands beside the sentence; a detail that begins with the reason stands alone."""
     assert rows.verdict_sentence(Verdict("pass", "PASS: all is well")) == "all is well"
     assert rows.end_text(summary(RATE)) == "completed after 10 s"
-    assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "remote end lost: gone"
+    assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "remote lost: gone"

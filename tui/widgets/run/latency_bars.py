@@ -143,5 +143,5 @@ def _notes(reading: LatencyReading, width: int) -> list[Content]:
     idle = Content.styled(f"┃ idle {numbers.latency(reading.idle.p50_ns)}", MUTED)
     if reading.load_ratio is None:
         return [idle, *lines]
-    factor = f"{numbers.times(reading.load_ratio).removeprefix('×')}x"
+    factor = numbers.times(reading.load_ratio)
     return [Content.assemble(idle, (", loaded ", MUTED), (factor, "bold")), *lines]

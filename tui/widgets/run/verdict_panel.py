@@ -61,11 +61,11 @@ def _lines(view: CockpitSnapshot) -> list[Content]:
     elif view.readings is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
         lines = _progress_lines(view)
     elif view.phase is Phase.STARTING:
-        lines = [Content("Asking the far end …")]
+        lines = [Content("Connecting …")]
     else:
         lines = [Content.styled("No run yet.", MUTED)]
     if options := non_default_options_text(view.plan):
-        lines.append(Content.styled(f"asked for: {options}", MUTED))
+        lines.append(Content.styled(f"requested: {options}", MUTED))
     run_warnings = view.readings.warnings if view.readings else []
     warnings = dict.fromkeys([*map(numbers.sanitize, view.notices), *run_warnings])
     return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
@@ -101,7 +101,7 @@ def _progress_lines(view: CockpitSnapshot) -> list[Content]:
     """Return the current rate as a percentage of the expected one, and the averages so far."""
     readings, summary = view.readings, view.interim_summary
     if readings is None or readings.in_warmup:
-        lines = [Content.styled("◌ warming up: shown, and not counted", MUTED)]
+        lines = [Content.styled("◌ warming up: not counted yet", MUTED)]
     else:
         percent = readings.flow(readings.settings.direction).percent
         lines = [Content.assemble(("● ", "$text-success"), progress_text(percent))]

@@ -86,7 +86,7 @@ def test_a_run_that_measured_nothing_is_explained_in_words() -> None:
     """Without tables of dashes."""
     text = text_of(summary(out=None, end=RunEnd(Reason.PEER_LOST, "the far end is gone")))
     assert "nothing was measured" in text
-    assert "remote end lost: the far end is gone" in text
+    assert "remote lost: the far end is gone" in text
 
 
 def test_warnings_and_names_of_a_peer_cannot_drive_the_terminal() -> None:

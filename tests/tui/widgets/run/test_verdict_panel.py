@@ -22,7 +22,7 @@ async def test_a_run_that_breaks_says_why_and_what_it_measured(world: Any, size:
         assert "INTERRUPTED" in cockpit.line(0)
         panel = cockpit.app.cockpit.query_one(VerdictPanel)
         said = " ".join(str(panel.query_one(part).render()) for part in (".head", ".rest"))
-        assert "REMOTE END LOST" in said
+        assert "REMOTE LOST" in said
         assert "db-02 has not been heard of for 5 s" in said
         assert "GiB" in said
 
