@@ -571,7 +571,7 @@ def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothin
 ) -> None:
     """As after SIGTERM; nobody could see it any more."""
     screen = terminal("endpoint", "--ui", "--bind", "127.0.0.1", "--port", "0", size=SMALL)
-    screen.see("asks for no key", "linkgauge check auto 127.0.0.1:")
+    screen.see("no key required", "linkgauge check auto 127.0.0.1:")
     found = re.search(r"check auto (\S+)", screen.text)
     assert found
     run = linkgauge.start("run", found[1], "--seconds", "4", "--json")

@@ -98,13 +98,13 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
     hint = ""
     if setup.key is None:
         access_policy = (
-            "▲ open: it asks for no key" if config.is_open else "asks for no key: only this host can come"
+            "▲ open: no key required" if config.is_open else "no key required: only this host can connect"
         )
     elif setup.is_key_new:
-        access_policy = "asks for its key, made at this start"
+        access_policy = "key required: new at this start, y copies it"
     else:
-        access_policy = f"asks for the key of {config.key_file or KEY_VARIABLE}"
-        hint = "the key must be there: LINKGAUGE_KEY, --key-file, or the keys file"
+        access_policy = f"key required: the one in {config.key_file or KEY_VARIABLE}"
+        hint = "it needs the key there: LINKGAUGE_KEY, --key-file or the keys file"
     return EndpointInfo(
         hostname=socket.gethostname(),
         address=where,

@@ -9,7 +9,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog, EndpointRates, Totals
 
 COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
-FACTS = EndpointInfo("db-02", "port 5820, every address", "asks for its key, made at this start", COMMAND)
+FACTS = EndpointInfo("db-02", "port 5820, all addresses", "key required: new at this start, y copies it", COMMAND)
 
 
 def reading(at_s: float, *received: int | None, is_closed: bool = False) -> EndpointStatus:

@@ -15,12 +15,15 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.app import EndpointApp
+from linkgauge.tui.cli.endpoint_screen import endpoint_info
+from linkgauge.tui.cli.endpoint_service import EndpointConfig, prepare_endpoint
 from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.services.credentials import parse_pasted_peer
 from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog
 from textual.pilot import Pilot
 
 COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
-FACTS = EndpointInfo("db-02", "port 5820, every address", "asks for its key, made at this start", COMMAND)
+FACTS = EndpointInfo("db-02", "port 5820, all addresses", "key required: new at this start, y copies it", COMMAND)
 STREAM = RunStatus(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SECOND_NS, 0, 0, 0)
 
 
@@ -123,6 +126,20 @@ async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
         await pilot.pause()
         assert "DRAINING 00:30 left" in text_of(app)
         assert "\x1b" not in text_of(app)
+
+
+def test_the_copied_command_is_a_peer_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dialogs of the app take it whole: host, port and new key."""
+    monkeypatch.delenv("LINKGAUGE_KEY", raising=False)
+    config = EndpointConfig("0.0.0.0", 0)  # noqa: S104
+    setup = prepare_endpoint(config, lambda _entry: None)
+    with setup.listener:
+        pasted = parse_pasted_peer(endpoint_info(config, setup).command)
+        assert setup.key is not None
+        assert pasted.port == setup.listener.getsockname()[1]
+        assert pasted.access is not None
+        assert pasted.access.key is not None
+        assert pasted.access.key.reveal() == setup.key.reveal()
 
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
