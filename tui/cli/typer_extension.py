@@ -177,6 +177,15 @@ class DefaultGroup(HelpPage, TyperGroup):
         return f"there is no command '{word}'; {hint}"
 
 
+class SearchGroup(DefaultGroup):
+    """A group whose default command searches for words: `linkgauge presets 10g` is `presets list 10g`."""
+
+    def check_word(self, path: str, word: str) -> None:
+        """Raise UsageError for a word that is nearly a command: it is mistyped."""
+        if nearest_command(word, list(self.commands)):
+            super().check_word(path, word)
+
+
 class AppGroup(DefaultGroup):
     """`linkgauge [PEER]` is `linkgauge app [PEER]`, and `linkgauge help COMMAND` is `linkgauge COMMAND --help`."""
 

@@ -9,7 +9,7 @@ from ...text.parsing import resolve_language
 from ..completion import complete_preset
 from ..options import JsonOption, LangOption, LinkOptions
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
-from ..typer_extension import DefaultGroup, add_command
+from ..typer_extension import SearchGroup, add_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ....presets.preset import Preset
 
 app = typer.Typer(
-    cls=DefaultGroup,
+    cls=SearchGroup,
     help="List, show and make presets: kinds of link and their rates.",
     subcommand_metavar="[COMMAND ...]",
 )
