@@ -38,6 +38,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/tui/screens/dialogs/test_snapshots": "pictures of all dialogs",
     "tests/tui/screens/history/test_snapshots": "pictures of all screens of stored runs",
     "tests/tui/screens/run/test_snapshots": "pictures of the cockpit in its main states",
+    "tests/tui/screens/test_small_terminals": "every screen in small terminals",
     "tests/tui/screens/sweep/test_snapshots": "pictures of the screen of a sweep",
 }
 

@@ -4,8 +4,9 @@ Most of the screen stays the same from one frame to the next: an unchanged line 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.content import Content
 from textual.events import Resize
@@ -104,9 +105,24 @@ def join_fit(width: int, parts: Iterable[Content], gap: str) -> Content:
 def cut_words(text: str, width: int) -> str:
     """Return as many words of a text as `width` cells have room for: half a number would be another one."""
     while text and cell_len(text) > width:
-        text = text.removesuffix("…").rpartition(" ")[0].rstrip(" ,:(")
-        text = f"{text}…" if text else ""
+        text = text.removesuffix(" …").rpartition(" ")[0].rstrip(" ,:(")
+        text = f"{text} …" if text else ""
     return text
+
+
+@lru_cache(maxsize=1024)
+def shorten_middle(name: str, width: int) -> str:
+    """Return a name in exactly `width` cells. Names differ at their ends: the middle is cut, between numbers."""
+    if cell_len(name) <= width:
+        return set_cell_size(name, width)
+    end = name
+    while cell_len(end) > width * 2 // 5 or (end[:1].isdigit() and name[-len(end) - 1 : -len(end)].isdigit()):
+        end = end[1:]
+    room = width - 1 - cell_len(end)
+    start = set_cell_size(name, room)
+    while start and start[-1].isdigit() and name[len(start) : len(start) + 1].isdigit():
+        start = start[:-1]
+    return f"{set_cell_size(start, room)}…{end}"
 
 
 def _at(lines: list[Content], y: int) -> Content | None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from linkgauge.tui.rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
+from linkgauge.tui.rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit, shorten_middle
+from rich.cells import cell_len
 from textual.content import Content
 from textual.geometry import Region
 
@@ -54,8 +55,8 @@ async def test_every_line_has_the_width_of_the_widget() -> None:
     ("width", "text"),
     [
         (40, "10 GbE, MTU 1500, RFC1323"),
-        (18, "10 GbE, MTU 1500…"),
-        (16, "10 GbE, MTU…"),
+        (18, "10 GbE, MTU 1500 …"),
+        (16, "10 GbE, MTU …"),
         (2, ""),
     ],
 )
@@ -70,3 +71,20 @@ def test_parts_of_a_line_are_whole_or_left_out() -> None:
     assert first_fit(8, long, short).plain == "14 391"
     assert first_fit(3, long, short).plain == ""
     assert join_fit(13, (short, Content("Mb/s"), Content("out")), " ").plain == "14 391 Mb/s"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("FDDI", "FDDI              "),
+        ("LPAR to LPAR, without largesend", "LPAR to LP…rgesend"),
+        ("10 Gb cloud, MTU 8896 (maximum)", "10 Gb clou…aximum)"),
+        ("cloud, MTU 8896, 100 Gb default", "cloud, MTU…default"),
+        ("10 Gb イーサネット、全二重、MTU 1500", "10 Gb イー…TU 1500"),
+        ("全二重、半二重、全二重、半二重", "全二重、半 …半二重"),
+    ],
+)
+def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> None:
+    """They tell it from its neighbours; no wide character is cut in half."""
+    assert shorten_middle(name, 18) == shown
+    assert cell_len(shown) == 18

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from ....engine.model.plan import Settings
@@ -15,12 +13,13 @@ from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
 from ....presets.search import AUTO_SEARCH_TEXT, matches_query, search_text
+from ...rendering.styled_lines import shorten_middle
 from ...rendering.styles import MUTED, SHORT
 from ...text import numbers
 from .scroll_views import CursorList
 
 _RATE_WIDTH: Final = 12  # a mark, a space, and 1 600 000 Mb/s with its digits in groups
-_NARROWEST_NAME: Final = 20
+_ROOMY: Final = 48  # in a narrower list, rates have only the room that they need
 _PROBLEM: Final = "problem "
 _AUTO_TEXT: Final = "auto: by the network interfaces of both ends"
 _HEADING: Final = "bold $text-primary"
@@ -49,6 +48,7 @@ class PresetList(CursorList):
         super().__init__()
         self._sections = sections
         self.rows: Sequence[PresetRow] = ()
+        self._widest_rate = 0
 
     @property
     def selected_row(self) -> PresetRow | None:
@@ -58,6 +58,7 @@ class PresetList(CursorList):
     def filter(self, text: str, preset_id: str) -> int:
         """Show the rows with all words of a text, the cursor on `preset_id`; return the number of presets."""
         self.rows = tuple(_matching_rows(self._sections, text))
+        self._widest_rate = max((len(row.mark + row.rate) for row in self.rows), default=0)
         at = next((number for number, row in enumerate(self.rows) if row.id == preset_id), None)
         self.set_rows(len(self.rows), at)
         return sum(bool(row.id) and row.id != AUTO and row.problem is None for row in self.rows)
@@ -73,10 +74,11 @@ class PresetList(CursorList):
             return Content.styled(row.text, _HEADING)
         if row.problem is not None:
             return Content.styled(f"  ▲ {row.text}", SHORT).truncate(width, ellipsis=True)
+        rate_width = _RATE_WIDTH if width >= _ROOMY else self._widest_rate
         return Content.assemble(
             "  ",
-            shorten_middle(row.text, max(_NARROWEST_NAME, width - _RATE_WIDTH - 4)),
-            (f" {row.mark:>{_RATE_WIDTH - len(row.rate)}}", MUTED),
+            shorten_middle(row.text, max(width - rate_width - 4, 1)),
+            (f" {row.mark:>{rate_width - len(row.rate)}}", MUTED),
             (f"{row.rate} ", MUTED if row.rate == numbers.UNKNOWN else "bold"),
         )
 
@@ -123,14 +125,3 @@ def by_family(presets: Sequence[Preset]) -> dict[str, list[Preset]]:
     for preset in presets:
         families.setdefault(preset.family, []).append(preset)
     return families
-
-
-@lru_cache(maxsize=1024)
-def shorten_middle(name: str, width: int) -> str:
-    """Return a name in exactly `width` cells. Names differ at their ends, so the middle is cut."""
-    if cell_len(name) <= width:
-        return set_cell_size(name, width)
-    end = name
-    while cell_len(end) > width * 2 // 5:
-        end = end[1:]
-    return set_cell_size(name, width - 1 - cell_len(end)) + "…" + end

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
+from ...rendering.styled_lines import shorten_middle
 from ...rendering.styles import MUTED, VERDICT_STYLES
 from ...text import numbers
 from ...text.run_list import RunLine
@@ -21,6 +22,8 @@ _ROOMY: Final = 110
 _RIGHT: Final = frozenset({"rate", "%"})
 _TITLES: Final = {"rate": "Mb/s", "%": "% exp"}
 _GAP: Final = 2
+_NARROW: Final = 60  # a narrower table has fewer columns
+_NARROWEST: Final = 7  # cells of a column without a fixed width
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class RunTable(CursorList):
     def __init__(self) -> None:
         super().__init__(header_rows=1)
         self._list = RunList()
+        self._needs = _needs(())
 
     @property
     def run_id(self) -> str | None:
@@ -59,6 +63,7 @@ class RunTable(CursorList):
         """Show these lines; the cursor stays on its run, or near its place if the run is gone."""
         run_id = self.run_id
         self._list = runs
+        self._needs = _needs(runs.lines)
         at = next((number for number, line in enumerate(runs.lines) if line.run_id == run_id), None)
         self.set_rows(len(runs.lines), self.highlighted if at is None else at)
 
@@ -67,7 +72,7 @@ class RunTable(CursorList):
         arrow = "▼" if self._list.descending else "▲"
         cells = (
             _cell(_TITLES.get(name, name) + (arrow if name == self._list.sort else ""), name, room)
-            for name, room in _widths(width).items()
+            for name, room in _widths(width, self._needs).items()
         )
         return Content.styled("".join(cells), f"bold {MUTED}")
 
@@ -78,7 +83,7 @@ class RunTable(CursorList):
         return Content.assemble(
             *(
                 (_cell(_text(line, name, room, is_marked=is_marked), name, room), _style(line, name))
-                for name, room in _widths(width).items()
+                for name, room in _widths(width, self._needs).items()
             )
         )
 
@@ -86,7 +91,7 @@ class RunTable(CursorList):
         """Post the column of a clicked header; CursorList handles the rows."""
         offset = event.get_content_offset(self)
         if offset is not None and offset.y == 0:
-            widths = _widths(self.scrollable_content_region.width)
+            widths = _widths(self.scrollable_content_region.width, self._needs)
             for name, end in zip(widths, accumulate(widths.values()), strict=True):
                 if offset.x < end:
                     self.post_message(self.HeaderClicked(name))
@@ -96,7 +101,7 @@ class RunTable(CursorList):
 def _cell(text: str, name: str, width: int) -> str:
     """Return a text in its column's width, including the gap to the next column."""
     room = width - (_GAP if name else 1)
-    cut = text if cell_len(text) <= room else f"{set_cell_size(text, max(room - 1, 0))}…"
+    cut = text if cell_len(text) <= room else shorten_middle(text, room)
     return set_cell_size(f"{cut:>{room}}" if name in _RIGHT else cut, width)
 
 
@@ -135,15 +140,34 @@ def _verdict(line: RunLine) -> str:
     return "• none" if line.end_words in {"completed", "stopped"} else line.end_words
 
 
+def _needs(lines: Sequence[RunLine]) -> tuple[tuple[str, int], ...]:
+    """Return the length of the longest text of each column without a fixed width."""
+    return tuple(
+        (name, max([len(name), *(cell_len(getattr(line, name) or "") for line in lines)]))
+        for name in ("preset", "peer", "label")
+    )
+
+
 @lru_cache(maxsize=8)
-def _widths(width: int) -> dict[str, int]:
-    """Return the width of each column, including its gap; the text columns share the rest."""
-    roomy = width >= _ROOMY
+def _widths(width: int, needs: tuple[tuple[str, int], ...]) -> dict[str, int]:
+    """Return the width of each column, including its gap; a column without room is left out.
+
+    Args:
+        width: The width of the table.
+        needs: The longest text of each column that has no fixed width.
+    """
     fixed = {"": 2, "when": 18, "test": 11, "rate": 11, "%": 8, "verdict": 14}
-    if not roomy:
+    if width < _ROOMY:
         fixed = {"": 2, "when": 13, "test": 7, "rate": 9, "%": 8, "verdict": 9}
-    rest = max(width - sum(fixed.values()), 24)
-    preset, peer = min(rest * 46 // 100, 20), min(rest * 30 // 100, 28)
-    flexible = {"preset": preset, "peer": peer, "label": rest - preset - peer}
+    for name in ("test", "%"):
+        if width < _NARROW:
+            del fixed[name]
+    rest = width - sum(fixed.values())
+    wanted = {name: length + _GAP for name, length in needs}
+    peer = min(wanted["peer"], max(rest - wanted["preset"], rest * 45 // 100))
+    preset = min(wanted["preset"], rest - peer)
+    label = rest - peer - preset
+    flexible = {"preset": preset, "peer": peer, "label": label}
     order = ("", "when", "preset", "peer", "test", "rate", "%", "verdict", "label")
-    return {name: (fixed | flexible)[name] for name in order}
+    both = fixed | {name: cells for name, cells in flexible.items() if cells >= _NARROWEST}
+    return {name: both[name] for name in order if name in both}

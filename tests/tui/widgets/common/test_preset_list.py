@@ -6,7 +6,6 @@ import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.widgets.common.preset_list import (
     by_family,
-    shorten_middle,
 )
 from rich.cells import cell_len
 
@@ -22,21 +21,6 @@ def test_presets_of_a_family_are_grouped_across_documents() -> None:
         "hp-atm155-lane-9218",
     ]
     assert sum(map(len, families.values())) == len(load_catalog().presets)
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("FDDI", "FDDI              "),
-        ("LPAR to LPAR, without largesend", "LPAR to LP…rgesend"),
-        ("10 Gb イーサネット、全二重、MTU 1500", "10 Gb イー…TU 1500"),
-        ("全二重、半二重、全二重、半二重", "全二重、半 …半二重"),
-    ],
-)
-def test_a_long_name_keeps_its_beginning_and_its_end(name: str, shown: str) -> None:
-    """They tell it from its neighbours; no wide character is cut in half."""
-    assert shorten_middle(name, 18) == shown
-    assert cell_len(shown) == 18
 
 
 @both_sizes

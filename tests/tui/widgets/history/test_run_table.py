@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.tui.widgets.history.run_table import RunTable
 
 from ...stored_runs import CHANGED, FIRST, LOST, SHORT, open_history, run_ids
@@ -18,3 +19,19 @@ async def test_the_list_is_sorted_by_each_column(world: Any, kept: Any) -> None:
         await cockpit.pilot.click(RunTable, offset=(4, 0))
         await cockpit.settle()
         assert run_ids(cockpit) == [LOST, CHANGED, SHORT, FIRST]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+async def test_peers_can_be_told_apart_and_rates_are_whole_at_each_width(world: Any, kept: Any, width: int) -> None:
+    """A column without room is left out; names lose their middle, where they are alike."""
+    async with world.cockpit((width, 24)) as cockpit:
+        await open_history(cockpit)
+        table = cockpit.app.screen.query_one(RunTable)
+        room = table.scrollable_content_region.width
+        lines = [table.draw(number, room).plain for number in range(4)]
+        assert all(len(line) <= room for line in lines)
+        assert all(run.rate in line for run, line in zip(table._list.lines, lines, strict=True))
+        assert len(set(lines)) == 4
+        if width >= 80:
+            for peer in ("db-02:6000", "db-03"):
+                assert any(peer in line for line in lines)
