@@ -80,6 +80,20 @@ async def test_auto_selects_the_preset_by_both_interfaces(world: Any) -> None:
         assert any("Stop the test first" in notice.message for notice in cockpit.app._notifications)
 
 
+@pytest.mark.parametrize(
+    ("typed", "preset_id"),
+    [("auto", "auto"), ("10g", "10gbe-fd-1500"), ("gigabit", "gbe-fd-1500"), ("25gbe", "25gbe-1500")],
+)
+async def test_the_filter_takes_names_as_people_type_them(world: Any, typed: str, preset_id: str) -> None:
+    """The same search as on the command line. Home and end move in the typed words."""
+    async with world.cockpit() as cockpit:
+        await cockpit.press("n", *typed[1:], "home", typed[0], "end")
+        field = cockpit.app.screen.query_one(Input)
+        assert (field.value, field.cursor_position) == (typed, len(typed))
+        assert preset_id in ids(cockpit)
+        assert len(ids(cockpit)) < 20
+
+
 async def test_details_are_next_to_the_list_where_there_is_room(world: Any) -> None:
     """The sheet that `presets show` prints, following the arrows."""
     async with world.cockpit((120, 40)) as cockpit:
@@ -129,6 +143,10 @@ async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[in
             "errors in",
         ):
             assert words in seen
+        await cockpit.press("home")
+        assert pane.scroll_offset.y == 0
+        await cockpit.press("end")
+        assert pane.scroll_offset.y == pane.max_scroll_y
         await cockpit.press("enter")
         assert cockpit.app.cockpit.preset.id == "10gbe-fd-9000"
 
