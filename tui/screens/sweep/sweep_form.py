@@ -9,7 +9,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
-from ....engine.model.errors import LinkgaugeError
+from ....engine.model.errors import LinkgaugeError, PlanError
 from ....engine.results.sweep import Sweep
 from ....presets.catalog import Catalog
 from ...services.sweeps import DEFAULT_SECONDS, SweepRequest, figure_names
@@ -89,8 +89,11 @@ class SweepForm(Dialog[Sweep | None]):
         try:
             sweep = self._build_sweep()
         except LinkgaugeError as error:
+            text = str(error)
+            if isinstance(error, PlanError) and error.field == "duration":
+                text = f"seconds {error.problem}"
             size.add_class("-wrong")
-            size.update(Content(f"✗ {numbers.sanitize(str(error))}"))
+            size.update(Content(f"✗ {numbers.sanitize(text)}"))
             return None
         runs = len(sweep.points)
         duration = numbers.clock(estimated_duration_ns(sweep, runs))

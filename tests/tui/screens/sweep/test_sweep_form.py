@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.results.sweep import Sweep
 from linkgauge.presets.catalog import load_catalog
@@ -36,10 +37,11 @@ async def test_the_form_answers_a_sweep_of_its_fields() -> None:
     assert (sweep.windows, sweep.sessions) == ((65_536, 1_048_576), (1, 2, 5))
 
 
-async def test_an_invalid_field_is_named_and_keeps_the_form_open() -> None:
-    """Enter does not start anything."""
-    line, answers = await answer_form(("window", "4M..64K"))
-    assert line.startswith("✗ window")
+@pytest.mark.parametrize(("name", "value"), [("window", "4M..64K"), ("sessions", "0"), ("seconds", "0")])
+async def test_an_invalid_field_is_named_and_keeps_the_form_open(name: str, value: str) -> None:
+    """By its name in the form. Enter does not start anything."""
+    line, answers = await answer_form((name, value))
+    assert line.startswith(f"✗ {name}")
     assert answers == []
 
 
