@@ -22,6 +22,7 @@ from .actions import actions_of
 from .interfaces import AppServices
 from .rendering.charset import CharacterFilter, translation_table
 from .rendering.diff_compositor import DiffApp
+from .rendering.line_breaks import respect_no_break_spaces
 from .rendering.styles import MONOCHROME
 from .screens.base_screen import ActionScreen
 from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
@@ -62,6 +63,7 @@ class BaseApp(DiffApp):
 
     def __init__(self, loaded: LoadedPreferences, save: SavePreferences) -> None:
         super().__init__()
+        respect_no_break_spaces()
         table = translation_table(os.environ)
         self._character_filter = None if table is None else CharacterFilter(table)
         self._save = save

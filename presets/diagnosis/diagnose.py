@@ -172,7 +172,7 @@ def _another_link(evidence: Evidence, most_bit_s: int) -> Finding:
         0.95,
         "Faster than this kind of link allows: choose another preset.",
         f"{format_rate(evidence.bit_s)} arrived; such a link can carry at most {format_rate(most_bit_s)}",
-        "linkgauge check auto PEER selects the preset by both interfaces; linkgauge presets lists all",
+        "linkgauge check auto PEER, or another preset (linkgauge presets lists all)",
         weight=1.0,
     )
 

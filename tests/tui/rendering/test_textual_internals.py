@@ -6,10 +6,12 @@ from pathlib import Path
 
 import linkgauge.tui
 import pytest
-from linkgauge.tui.rendering import diff_compositor
+from linkgauge.tui.rendering import diff_compositor, line_breaks
+from rich import _wrap
 from rich.console import Console
 from textual import _compositor as compositor
 from textual.app import App
+from textual.content import Content
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
@@ -69,12 +71,18 @@ def test_the_output_queue_length_of_a_terminal_is_known() -> None:
     assert writer._queue.qsize() == 0
 
 
+def test_rich_finds_the_words_of_a_line_with_one_pattern() -> None:
+    """It is replaced by one that does not divide a number; Textual wraps with the same function."""
+    assert "re_word.match" in inspect.getsource(_wrap.words)
+    assert "divide_line" in inspect.getsource(Content._wrap_and_format)
+
+
 def test_no_other_module_of_the_interface_uses_private_parts() -> None:
     """Neither by importing a private module, nor through an attribute of something that is not its own."""
     violations = [
         f"{path.relative_to(TUI)}:{node.lineno} {ast.unparse(node)}"
         for path in TUI.rglob("*.py")
-        if path != Path(diff_compositor.__file__)
+        if path not in {Path(diff_compositor.__file__), Path(line_breaks.__file__)}
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if _is_private_import(node) or _is_private_access(node) or _is_textual_override(node)
     ]
