@@ -190,8 +190,9 @@ def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, 
     """Through a forwarded port, to the far end's loopback alone; crr has connections of its own and is declined."""
     sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")  # nothing gets there by itself
     arguments = ("run", sshd.peer, "--via-ssh", "--ssh-command", sshd.command())
-    answer = linkgauge(*arguments, "--direction", "duplex", "--json", *SHORT)
+    answer = linkgauge(*arguments, "--direction", "duplex", "--why", "--json", *SHORT)
     assert answer.status == 0, answer
+    assert [finding["code"] for finding in answer.document["why"]] == ["ssh-data-path"]
     (warning,) = answer.document["warnings"]
     assert warning.startswith("through ssh: ")
     assert answer.document["measured"]["total"]["bytes"] > 0
