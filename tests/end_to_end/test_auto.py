@@ -102,8 +102,8 @@ def test_check_auto_warns_of_different_mtus_and_names_both(command: Callable[...
     answer = command("check", "auto", "PEER", "--line-rate", "100M", "--json", *SHORT)
     assert answer.status == 0, answer
     (warning,) = [text for text in answer.document["warnings"] if text.startswith("MTU")]
-    assert "near left has 1500" in warning
-    assert "far right has 1400" in warning
+    assert "local left has 1500" in warning
+    assert "remote right has 1400" in warning
     assert answer.document["preset"] == "100mb-fd"
     assert answer.document["expected"]["out"]["mbit_s"] == pytest.approx(100 * 1348 / 1438, abs=0.01)
     assert "MTU 1400" in answer.document["expected"]["out"]["source"]
@@ -116,7 +116,7 @@ def test_a_person_reads_the_warning_too(command: Callable[..., Any]) -> None:
     answer = command("run", "PEER", "--preset", "auto", "--line-rate", "1Gb", *SHORT)
     assert answer.status == 0, answer
     words = " ".join(answer.out.split())
-    assert words.count("near left has 1500, far right has 1400") == 1
+    assert words.count("local left has 1500, remote right has 1400") == 1
     assert "line rate 1\u00a0000 Mb/s (from --line-rate), MTU 1400 (remote right), full duplex" in answer.err
 
 
@@ -126,7 +126,7 @@ def test_segments_below_the_mtu_are_reported(command: Callable[..., Any]) -> Non
     answer = command("run", "PEER", "--json", *SHORT)
     assert answer.status == 0, answer
     (warning,) = [text for text in answer.document["warnings"] if text.startswith("MSS")]
-    for words in ("segments of 1148 bytes", "near left 1500", "far right 1400", "allows 1348"):
+    for words in ("segments of 1148 bytes", "local left 1500", "remote right 1400", "allows 1348"):
         assert words in warning
 
 
