@@ -120,7 +120,7 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
     assert next(entry for entry in log if entry["event"] == "run_ended")["client"] == "127.0.0.1"
     assert events.index("draining") < events.index("run_ended")
     assert [entry["text"] for entry in log if entry["event"] == "not_reloaded"] == [
-        f"the key stays as it was: {key_file} can be read by others than its owner (mode 644): chmod 600 {key_file}"
+        f"key not changed: {key_file} can be read by others than its owner (mode 644): chmod 600 {key_file}"
     ]
 
 

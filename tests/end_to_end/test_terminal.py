@@ -241,7 +241,7 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     screen.lose("1 Gb Ethernet, full duplex, MTU 9000")
     screen.see("100 Mb Ethernet, full duplex")
     screen.type(ENTER)
-    screen.see("target 94.80", "READY")
+    screen.see("target 94.8", "READY")
     screen.lose("type to filter")
 
     screen.type(" ")
@@ -549,8 +549,8 @@ def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_
 ) -> None:
     """The key works as it stands there; `q` lets nobody in any more, a second one ends the run that goes on."""
     screen = terminal("endpoint", "--ui", "--port", "0", "--limit", "clients=7")
-    screen.see("● SERVING", "No clients.", "linkgauge check auto", "0 / 7", "q stop")
-    found = re.search(r"(LINKGAUGE_KEY)=(\S+) linkgauge check auto \S+:(\d+)", screen.text)
+    screen.see("● SERVING", "No clients.", "linkgauge check", "0 / 7", "q stop")
+    found = re.search(r"(LINKGAUGE_KEY)=(\S+) linkgauge check \S+:(\d+)", screen.text)
     assert found, screen.text
     name, key, port = found.groups()
     environment = {**linkgauge.environment, name: key}
@@ -571,8 +571,8 @@ def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothin
 ) -> None:
     """As after SIGTERM; nobody could see it any more."""
     screen = terminal("endpoint", "--ui", "--bind", "127.0.0.1", "--port", "0", size=SMALL)
-    screen.see("no key required", "linkgauge check auto 127.0.0.1:")
-    found = re.search(r"check auto (\S+)", screen.text)
+    screen.see("no key required", "linkgauge check 127.0.0.1:")
+    found = re.search(r"check (\S+)", screen.text)
     assert found
     run = linkgauge.start("run", found[1], "--seconds", "4", "--json")
     screen.see("stream out")

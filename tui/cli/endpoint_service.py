@@ -142,7 +142,7 @@ class EndpointSetup:
         """Return the command to paste at the near end, with the key if it is new."""
         peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
         key = f"{KEY_VARIABLE}={self.key.reveal()} " if self.key is not None and self.is_key_new else ""
-        return f"{key}linkgauge check auto {peer}{self.tls_option}"
+        return f"{key}linkgauge check {peer}{self.tls_option}"
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
@@ -154,7 +154,7 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
     certificate = None if config.tls is None else Certificate.load(*map(Path, config.tls))
     listener = get_inherited_listener(os.environ) or listen(config.bind, config.port)
     if config.is_open:
-        text = "no key is asked for (--open): whoever reaches this port can have load sent to and from this host"
+        text = "no key is required (--open): anybody who reaches this port can start tests with this host"
         log(LogEntry("open", text))
         return EndpointSetup(listener, limits, certificate=certificate)
     if key is not None or is_loopback_address(listener.getsockname()[0]):
@@ -167,9 +167,9 @@ def reload(config: EndpointConfig, endpoint: Endpoint, log: LogSink) -> None:
     try:
         endpoint.admission.limits = config.limits.read()
     except InvalidLimitError as error:
-        log(LogEntry("not_reloaded", f"the limits stay as they were: {error}"))
+        log(LogEntry("not_reloaded", f"limits not changed: {error}"))
     else:
-        log(LogEntry("reloaded", "the limits were read again: they are in force for who comes from here on"))
+        log(LogEntry("reloaded", "limits read again: they apply to new connections"))
     if config.key_file is not None and not config.is_open:
         _reload_key(Path(config.key_file), endpoint, log)
 
@@ -178,17 +178,15 @@ def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
     try:
         endpoint.key = read_key_file(path)
     except InvalidKeyError as error:
-        log(LogEntry("not_reloaded", f"the key stays as it was: {error}"))
+        log(LogEntry("not_reloaded", f"key not changed: {error}"))
         return
-    log(LogEntry("reloaded", "the key file was read again: who comes from here on needs that key; runs go on"))
+    log(LogEntry("reloaded", "key file read again: new connections need that key; running tests continue"))
 
 
 async def drain(endpoint: Endpoint, at_once: asyncio.Event, log: LogSink) -> None:
     """Wait until the current runs end, `drain_s` has passed or `at_once` is set. New clients are refused."""
     deadline_s = endpoint.admission.limits.drain_s
-    log(
-        LogEntry("draining", f"no new clients; a run that goes on has {deadline_s} s to end", deadline_s=deadline_s)
-    )
+    log(LogEntry("draining", f"no new clients; running tests have {deadline_s} s to end", deadline_s=deadline_s))
     waiters = [asyncio.create_task(endpoint.drain(deadline_s)), asyncio.create_task(at_once.wait())]
     await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
     for waiter in waiters:
@@ -255,9 +253,9 @@ def _announce(config: EndpointConfig, address: tuple[str, int], setup: EndpointS
         return
     emit_line(f"listening on {', '.join(setup.find_peers())}")
     if setup.certificate is not None:
-        emit_line(f"control connections are TLS; near ends need:{setup.tls_option}")
+        emit_line(f"control connections use TLS; clients need:{setup.tls_option}")
     if setup.key is not None and setup.is_key_new:
-        emit_line(f"its key was made now and is shown this once; on the other host:\n  {setup.near_command()}")
+        emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command()}")
 
 
 def _print_log(line: str) -> None:

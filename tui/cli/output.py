@@ -125,7 +125,7 @@ def keep_log_off_screen() -> None:
     from ...engine.host.debug_log import LOG_VARIABLE, disable_stderr_log
 
     if disable_stderr_log():
-        print_stderr(f"the app has the terminal for itself: no log; give {LOG_VARIABLE}=FILE")
+        print_stderr(f"no log while the app uses the terminal; to log to a file, set {LOG_VARIABLE}=FILE")
 
 
 def stderr_console() -> "Console":
