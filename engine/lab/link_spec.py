@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from ipaddress import ip_network
 from typing import Final, Literal
 
 from ..model.plan import SECOND_NS
@@ -10,6 +11,7 @@ ETHERNET_HEADER_BYTES: Final = 14  # the kernel counts it as part of a frame
 # Both ends are private to a lab, so any addresses would do. These are reserved for benchmarks (RFC 2544).
 NEAR_ADDRESS: Final = "198.18.0.1"
 FAR_ADDRESS: Final = "198.18.0.2"
+LAB_NETWORK: Final = ip_network("198.18.0.0/15")
 PREFIX_BITS: Final = 30
 # The relay is one Python process that every frame passes. On two busy cores it carried all of ATM 155 at MTU 1500,
 # both directions at once, but 440 of the 511 Mb/s of payload of ATM 622, and 610 of the 941 of 1 Gb Ethernet.

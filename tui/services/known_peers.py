@@ -6,11 +6,13 @@ Only `read_ssh_config` does I/O. Both sources are untrusted text: anything that 
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
+from ...engine.lab.link_spec import LAB_NETWORK
 from ...engine.model.errors import PlanError
-from ...engine.model.peer import Peer
+from ...engine.model.peer import Peer, unmap_ip_address
 from ...engine.results.run_log import RunRecord
 from ..text import numbers
 
@@ -42,11 +44,11 @@ def known_peers(rows: Iterable[RunRecord], ssh_config: str) -> list[KnownPeer]:
 
 
 def recent_peers(rows: Iterable[RunRecord]) -> list[KnownPeer]:
-    """Return each peer of the log once, with its newest run. `rows` must have the newest first."""
+    """Return each remote peer of the log once, with its newest run. `rows` must have the newest first."""
     peers: dict[str, KnownPeer] = {}
     for row in rows:
         text = numbers.sanitize(row.peer)
-        if text not in peers and _is_peer(text) and not Peer.parse(text).is_loopback:
+        if text not in peers and _is_peer(text) and _may_answer(Peer.parse(text)):
             verdict = f", {numbers.verdict(row.verdict)}" if row.verdict else ""
             peers[text] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
     return list(peers.values())[:_MAX_PEERS]
@@ -76,6 +78,17 @@ def _split(text: str) -> Sequence[str]:
         return shlex.split(text, comments=True)
     except ValueError:  # a quotation without an end: ssh itself refuses the whole file
         return ()
+
+
+def _may_answer(peer: Peer) -> bool:
+    """Return whether a peer can outlive its run: this machine's own addresses and those of a lab do not."""
+    if peer.is_loopback or peer.host.lower() == "localhost":
+        return False
+    try:
+        address = ip_address(unmap_ip_address(peer.host))
+    except ValueError:
+        return True
+    return not address.is_loopback and (address.version != 4 or address not in LAB_NETWORK)
 
 
 def _is_peer(text: str) -> bool:

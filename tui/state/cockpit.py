@@ -28,6 +28,7 @@ from .live_readings import CockpitSnapshot, LiveReadings
 SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
 WINDOW_STEPS: Final = (None, *(k * KIB for k in (16, 32, 56, 64, 128, 256, 512, 1_024, 2_048, 4_096)))
 DURATION_STEPS: Final = (*(s * SECOND_NS for s in (5, 10, 30, 60, 300)), None)
+_FIRST_GRANTED_BYTES: Final = 128 * KIB  # net.ipv4.tcp_rmem, the middle value
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
 
@@ -42,6 +43,18 @@ def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | 
     beyond = [step for step in order if step > at] if by > 0 else [step for step in order[::-1] if step < at]
     found = beyond[0] if beyond else at
     return None if found == -1 else found
+
+
+def next_window(window_bytes: int | None, by: int, used_bytes: int | None) -> int | None:
+    """Return the next larger (`by` 1) or smaller (`by` -1) window.
+
+    From `auto` it goes up from the window in use, which is what the kernel grants at first on Linux or more: a
+    step to the smallest window would throttle the test.
+    """
+    if window_bytes is None and by > 0:
+        start_bytes = max(used_bytes or 0, _FIRST_GRANTED_BYTES)
+        return next((step for step in WINDOW_STEPS if step is not None and step > start_bytes), WINDOW_STEPS[-1])
+    return next_step(WINDOW_STEPS, window_bytes, by)
 
 
 def next_duration(value: int | None) -> int | None:
@@ -198,6 +211,11 @@ class CockpitState:
         if self.phase is Phase.RUNNING and self.run is not None:
             self.run.stop()
         self.phase = Phase.STOPPING
+
+    def step_window(self, by: int) -> bool:
+        """Go to the next larger (1) or smaller (-1) window; return whether it changed."""
+        granted = None if self.readings is None else self.readings.window_in_use
+        return self.change_settings(window=(next_window(self.plan.settings.window_bytes, by, granted),))
 
     def change_settings(
         self,

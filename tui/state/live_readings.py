@@ -161,6 +161,17 @@ class LiveReadings:
             case _:
                 pass
 
+    @property
+    def window_in_use(self) -> int | None:
+        """The smaller window of both ends, as the kernels granted it; with `auto`, a session's congestion window.
+
+        None while unknown.
+        """
+        if self.granted_bytes:
+            return min(self.granted_bytes.values())
+        newest = [points[-1].cwnd_bytes or 0 for points in self.traces.tcp.values()]
+        return max(newest, default=0) // self.settings.sessions or None
+
     def flow(self, direction: Direction) -> FlowReading:
         """Return the gauge's values of a direction; for duplex, of both together."""
         received = [self._recent_sum().received[flow] for flow in direction.flows]

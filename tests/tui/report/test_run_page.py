@@ -128,7 +128,7 @@ def test_the_command_writes_a_report(
     there = tmp_path / "report.html"
     there.write_text("before")
     assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there)]) == 0
-    assert "the report of 1 run is in" in capsys.readouterr().err.replace("\n", " ")
+    assert "report of 1\u00a0run written to" in capsys.readouterr().err.replace("\n", " ")
     assert "99.6 %" in Page(there.read_text(encoding="utf-8")).text
     assert run_command_line(["runs", "report", FIRST, "--html", str(tmp_path / "no" / "x.html")]) == 2
     assert "--html" in capsys.readouterr().err

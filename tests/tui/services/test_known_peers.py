@@ -51,3 +51,9 @@ def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Pat
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "config").write_bytes(b"Host \xff\xfe\nHost db-02\n")
     assert "db-02" in ssh_hosts(read_ssh_config(tmp_path))
+
+
+def test_peers_that_were_gone_after_their_run_are_not_offered() -> None:
+    """A lab's addresses and this machine's own: nothing listens there any more."""
+    rows = [row("198.18.0.2:40001"), row("127.0.0.1:5820"), row("[::1]:5820"), row("localhost"), row("192.0.2.7")]
+    assert [peer.text for peer in recent_peers(rows)] == ["192.0.2.7"]

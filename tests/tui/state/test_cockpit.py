@@ -14,6 +14,7 @@ from linkgauge.tui.state.cockpit import (
     RefreshPacer,
     next_duration,
     next_step,
+    next_window,
 )
 from linkgauge.tui.state.instrument_values import Phase, RunProblem
 
@@ -131,3 +132,21 @@ def test_frames_are_four_times_as_far_apart_where_the_host_has_no_time_for_them(
     for host_percent, due_s in ((None, 0.25), (50.0, 0.25), (97.0, 1.0), (0.0, 0.25)):
         pace.frame_drawn(host_percent)
         assert pace.seconds_until_due() == due_s
+
+
+@pytest.mark.parametrize(
+    ("window", "by", "used", "expected"),
+    [
+        (None, 1, None, 256 * 1024),
+        (None, 1, 425_984, 512 * 1024),
+        (None, 1, 6_291_456, 4_096 * 1024),
+        (None, -1, 425_984, None),
+        (16 * 1024, -1, 425_984, None),
+        (16 * 1024, 1, 425_984, 32 * 1024),
+    ],
+)
+def test_the_window_goes_up_from_the_one_in_use(
+    window: int | None, by: int, used: int | None, expected: int | None
+) -> None:
+    """A step from auto to 16K would throttle the test; the small windows are reached by going down."""
+    assert next_window(window, by, used) == expected

@@ -30,7 +30,6 @@ from ...services.preferences import Preferences
 from ...services.preset_choice import find_initial_preset
 from ...state.cockpit import (
     SESSION_STEPS,
-    WINDOW_STEPS,
     CockpitState,
     RefreshPacer,
     next_direction,
@@ -457,5 +456,5 @@ class CockpitScreen(InstrumentScreen):
             self.paint()
 
     def _step_window(self, by: int) -> None:
-        if self.state.change_settings(window=(next_step(WINDOW_STEPS, self.state.plan.settings.window_bytes, by),)):
+        if self.state.step_window(by):
             self.paint()

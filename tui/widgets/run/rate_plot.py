@@ -36,10 +36,14 @@ class RatePlot:
         is_rate = _response_bits(view) is None
         name, unit = ("throughput", view.units.value) if is_rate else ("transactions", "/s")
         if len(periods) >= 2:
-            before, after = period_averages(periods, view.latest_summary)[-2:]
+            *earlier, after = period_averages(periods, view.latest_summary)
+            # A period that was over before it was measured has nothing to compare with.
+            known = [number for number, average in enumerate(earlier) if average is not None]
+            at = known[-1] if known else len(earlier) - 1
+            before = earlier[at]
             changes = [
-                numbers.settings_change(periods[-1].settings, periods[-2].settings),
-                numbers.settings_change(periods[-2].settings, periods[-1].settings),
+                numbers.settings_change(periods[-1].settings, periods[at].settings),
+                numbers.settings_change(periods[at].settings, periods[-1].settings),
             ]
             rates = [_number(view, before), _number(view, after)]
             end = f"{numbers.NBSP}{unit}{numbers.gain(before, after)}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from functools import partial
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
@@ -12,7 +13,7 @@ from ....engine.model.plan import Direction, End, Plan, Settings
 from ....engine.model.workload import Workload
 from ...rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
-from ...state.cockpit import SESSION_STEPS, WINDOW_STEPS, next_step
+from ...state.cockpit import SESSION_STEPS, next_step, next_window
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
@@ -188,8 +189,10 @@ def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: 
     directions = list(Direction) if detail in {_Detail.ALL, _Detail.NAMES} else [settings.direction]
     sessions, window = _in_brackets(str(settings.sessions)), _in_brackets(numbers.window(settings.window_bytes))
     if roomy:
-        sessions = _neighbours(SESSION_STEPS, settings.sessions, str)
-        window = _neighbours(WINDOW_STEPS, settings.window_bytes, numbers.window)
+        sessions = _neighbours(partial(next_step, SESSION_STEPS, settings.sessions), settings.sessions, str)
+        used = view.readings.window_in_use if view.readings else None
+        step = partial(next_window, settings.window_bytes, used_bytes=used)
+        window = _neighbours(step, settings.window_bytes, numbers.window)
     parts = (
         ("d", "direction " if roomy else "", _choices([str(d) for d in directions], str(settings.direction))),
         ("+-", "sessions " if has_names else "", sessions),
@@ -236,9 +239,9 @@ def _key(key: str) -> Content:
     return Content.styled(f"{key} ", KEY)
 
 
-def _neighbours(steps: Sequence[int | None], value: int | None, text: Callable[[int | None], str]) -> Content:
+def _neighbours(step: Callable[[int], int | None], value: int | None, text: Callable[[int | None], str]) -> Content:
     """Return a value between its neighbouring steps; the first and the last step have only one."""
-    choices = dict.fromkeys((next_step(steps, value, -1), value, next_step(steps, value, 1)))
+    choices = dict.fromkeys((step(-1), value, step(1)))
     return _choices([text(step) for step in choices], text(value))
 
 

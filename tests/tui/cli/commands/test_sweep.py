@@ -25,7 +25,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
         ([], "PEER"),
         (["loopback", "--window", "4M..1K"], "doubles"),
         (["loopback", "--figure", "aix-9"], "hp-1"),
-        (["--resume", "nothing"], "none is"),
+        (["--resume", "nothing"], "no sweep is saved"),
         (["loopback", "--resume", "x", "--window", "16K"], "its own settings"),
         (["loopback", "--preset", "nope"], "presets list"),
         (["loopback", "--ipv6"], "need a preset"),
