@@ -283,13 +283,13 @@ async def test_setting_keys_change_the_current_run(world: Any, size: tuple[int, 
         await cockpit.settle()
         assert world.script.changes == [
             Settings(sessions=2),
-            Settings(sessions=2, window_bytes=16 * 1024),
-            Settings(Direction.IN, 2, 16 * 1024),
+            Settings(sessions=2, window_bytes=512 * 1024),
+            Settings(Direction.IN, 2, 512 * 1024),
         ]
         assert "[2]" in cockpit.line(2)
         assert [mark.label for mark in cockpit.app.cockpit.readings.change_marks] == [
             "2\u00a0sessions",
-            "window\u00a016K",
+            "window\u00a0512K",
             "in",
         ]
 

@@ -49,7 +49,7 @@ def test_the_command_line_shows_all_of_each_finding() -> None:
     """In the order of what they explain."""
     shown = text_of(SLOW, CORE)
     assert (
-        shown.index("83") < shown.index("tc -s qdisc") < shown.index("core 0 is 99 % busy") < shown.index("do ps")
+        shown.index("83") < shown.index("tc -s qdisc") < shown.index("core 0 is 99 % busy") < shown.index("try ps")
     )
     assert "\x1b[2J" not in shown
 
