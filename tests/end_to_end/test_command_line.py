@@ -391,3 +391,41 @@ def test_a_burst_of_a_stream_is_refused(linkgauge: Any, far_end: str) -> None:
     answer = linkgauge("run", far_end, "--burst", "4")
     assert answer.status == 2
     assert "only rr" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        (("-t", "1", "-P", "2", "-w", "64K"), ("--seconds", "1", "--sessions", "2", "--window", "64K")),
+        (("-R", "-i", "0.1", "-t", "0.5"), ("--direction", "in", "--interval", "0.1", "--seconds", "0.5")),
+        (("--bidir", "-t", "0.5"), ("--direction", "duplex", "--seconds", "0.5")),
+        (("-b", "100M", "-t", "0.5"), ("--rate", "100M", "--seconds", "0.5")),
+        (("-n", "4M"), ("--bytes", "4M", "--seconds", "none")),
+    ],
+)
+def test_the_spellings_of_iperf3_are_those_of_linkgauge(
+    linkgauge: Any, far_end: str, short: tuple[str, ...], long: tuple[str, ...]
+) -> None:
+    """Both make the same plan, and a run that ends regularly."""
+    documents = [
+        linkgauge("run", far_end, "-J", *short).document,
+        linkgauge("run", far_end, "--json", *long).document,
+    ]
+    assert documents[0]["plan"] == documents[1]["plan"]
+    assert [document["ended"]["reason"] for document in documents] == ["completed", "completed"]
+
+
+def test_cores_that_this_machine_lacks_are_a_wrong_command_line(linkgauge: Any, far_end: str) -> None:
+    """Before anything is measured, with the cores that there are."""
+    answer = linkgauge("run", far_end, *SHORT, "--cores", "1000")
+    assert answer.status == 2
+    assert answer.err.startswith("linkgauge: --cores 1000 is invalid; this machine has cores 0")
+    assert answer.out == ""
+
+
+def test_a_check_needs_no_preset_and_ends_with_its_verdict(linkgauge: Any, far_end: str) -> None:
+    """Check HOST is check auto HOST."""
+    answer = linkgauge("check", far_end, *SHORT)
+    assert answer.status == 0, answer
+    assert "preset loopback: " in answer.err
+    assert answer.out.splitlines()[-1].startswith("• NO VERDICT")

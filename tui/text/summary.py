@@ -120,7 +120,14 @@ def verdict_sentence(verdict: Verdict) -> str:
 def plan_text(summary: Summary) -> str:
     """Return the requested test in one phrase: `stream, out, 1 session, window auto, 10 s`."""
     plan = summary.plan
-    return f"{numbers.workload(plan)}, {numbers.settings(plan.settings)}, {numbers.duration(plan.duration_ns)}"
+    words = [numbers.workload(plan), numbers.settings(plan.settings)]
+    if plan.rate_bit_s is not None:
+        words.append(f"at most {numbers.rate(plan.rate_bit_s)} each way")
+    if plan.bytes_limit is not None:
+        words.append(f"{numbers.payload(plan.bytes_limit)} each way")
+    if plan.bytes_limit is None or plan.duration_ns is not None:
+        words.append(numbers.duration(plan.duration_ns))
+    return ", ".join(words)
 
 
 def warmup_text(summary: Summary) -> str:

@@ -1,7 +1,7 @@
 """Rows of a summary: cells that every printer shows alike."""
 
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan, Settings
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import (
     CpuSummary,
@@ -100,3 +100,10 @@ def test_neither_the_verdict_nor_the_end_is_repeated() -> None:
     assert rows.verdict_sentence(Verdict("pass", "PASS: all is well")) == "all is well"
     assert rows.end_text(summary(RATE)) == "completed after 10 s"
     assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "remote lost: gone"
+
+
+def test_the_plan_names_its_limits_of_rate_and_bytes() -> None:
+    """A run that ends after a number of bytes is not `until stopped`."""
+    limited = summary(None, plan=Plan(duration_ns=None, rate_bit_s=500_000_000, bytes_limit=10 * MIB))
+    words = "stream, out, 1 session, window auto, at most 500 Mb/s each way, 10.0 MiB each way"
+    assert plain(rows.plan_text(limited)) == words
