@@ -137,6 +137,6 @@ class LogWriter:
         return connection
 
     def _say(self, text: str) -> None:
-        self.problem = f"this run is not kept from here on: {text}"
+        self.problem = f"this run is not saved from here on: {text}"
         if self._on_problem is not None:
             self._on_problem(self.problem)

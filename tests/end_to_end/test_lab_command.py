@@ -153,7 +153,7 @@ def test_a_terminal_that_goes_away_takes_the_lab_and_its_app_with_it(screen: Cal
 def test_a_shell_in_a_lab_has_the_terminal_and_knows_the_far_end(screen: Callable[..., Screen]) -> None:
     """Its keys, its job control, its exit status."""
     shell = screen("lab", "100mb-fd", "--shell")
-    shell.see("the lab's link has 100 Mb/s, MTU 1500")
+    shell.see("the lab's link: 100 Mb/s, MTU 1500")
     shell.type("echo far end: ${LINKGAUGE_PEER%:*}; tty > /dev/null && echo on a ${TERM%%-*}\n")
     shell.see("far end: 198.18.0.2", "on a xterm")
     shell.type("echo wait $((40 + 1)); sleep 600\n")
@@ -206,9 +206,9 @@ def test_a_terminated_lab_lets_its_check_end_in_order(linkgauge: Any, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["100mb-fd", "--check", "--shell"], "--check or --shell, not both"),
+        (["100mb-fd", "--check", "--shell"], "--check and --shell exclude each other"),
         (["100mb-fd"], "the app needs a terminal; without one: linkgauge lab 100mb-fd --check"),
-        (["100mb-fd", "--shell", "--json"], "--json goes with --check"),
+        (["100mb-fd", "--shell", "--json"], "--json needs --check"),
         (["100mb-df", "--check"], "did you mean 100mb-"),
         (["loopback", "--check"], "a lab builds presets with a line rate"),
         (["gbe-fd-1500", "--check", "--delay", "5"], "take a slower preset"),

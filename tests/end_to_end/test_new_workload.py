@@ -68,7 +68,7 @@ def test_a_registered_workload_is_planned_run_and_written(environment: dict[str,
 
 def test_a_registered_workload_is_offered_and_checked(environment: dict[str, str]) -> None:
     """In help, in the errors that list what there is, and by the key that steps through workloads."""
-    assert "|echo>" in _linkgauge({**environment, "COLUMNS": "200"}, "run", "--help").stdout
+    assert "|echo" in _linkgauge({**environment, "COLUMNS": "200"}, "run", "--help").stdout
     refused = _linkgauge(environment, "run", "loopback", "--workload", "nothing")
     assert refused.returncode == 2
     assert "'echo'" in refused.stderr

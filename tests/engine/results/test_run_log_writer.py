@@ -25,7 +25,7 @@ def test_a_disk_that_is_too_slow_holds_up_nobody(tmp_path: Path) -> None:
             locked.execute("BEGIN IMMEDIATE")
             write_run(log, "r1", *(sampled(index) for index in range(100)), document={})
             assert log.problem is not None
-            assert "is not kept from here on" in log.problem
+            assert "is not saved from here on" in log.problem
             assert "the disk is too slow" in log.problem
             locked.execute("ROLLBACK")
         assert log.flush()
@@ -74,7 +74,7 @@ def test_a_disk_that_fills_up_ends_the_keeping_and_not_the_run(tmp_path: Path) -
     with start_child(_FULL_DISK, tmp_path) as child:
         told, _ = child.communicate(timeout=DEADLINE_S)
         assert child.returncode == 0
-    assert told.startswith("1 this run is not kept from here on: ")
+    assert told.startswith("1 this run is not saved from here on: ")
     assert "or choose another data directory" in told
     with RunLog.open(tmp_path) as log:
         kept = [int(event.text) for event in log.events("r1") if isinstance(event, Warned)]
