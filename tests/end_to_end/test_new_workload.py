@@ -71,10 +71,10 @@ def test_a_registered_workload_is_offered_and_checked(environment: dict[str, str
     assert "|echo" in _linkgauge({**environment, "COLUMNS": "200"}, "run", "--help").stdout
     refused = _linkgauge(environment, "run", "loopback", "--workload", "nothing")
     assert refused.returncode == 2
-    assert "'echo'" in refused.stderr
+    assert "or echo" in refused.stderr
     burst = _linkgauge(environment, "run", "loopback", "--workload", "echo", "--burst", "2")
     assert burst.returncode == 2
-    assert "only rr has more than one request in flight" in burst.stderr
+    assert "only rr has several requests in flight" in burst.stderr
     subprocess.run([sys.executable, "-c", _STEPS], env=environment, check=True)
 
 

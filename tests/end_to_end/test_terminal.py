@@ -430,7 +430,7 @@ def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
     screen = terminal(far_end, "--preset", "100mb-fd")
     start_and_measure(screen)
     screen.resize(20, 5)
-    screen.see("RUNNING", "Mb/s")
+    screen.see("RUNNING", "b/s")
     screen.resize(*LARGE)
     screen.see("● RUNNING", "n preset 100 Mb", "throughput", "local ", "sessions 1", "average so far", "quit")
     shown_s = stopwatch(screen.text)

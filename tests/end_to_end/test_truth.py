@@ -294,7 +294,7 @@ def test_a_link_with_a_wrong_mtu_is_named_as_such(checks: dict[str, tuple[int, A
     _status, document = checks["wrong MTU"]
     warnings = [text for text in document["warnings"] if text.startswith("MTU: ")]
     assert len(warnings) == 1
-    assert "near near0 has 9180, far far0 has 1500" in warnings[0]
+    assert "local near0 has 9180, remote far0 has 1500" in warnings[0]
 
 
 @pytest.mark.usefixtures("bench")
