@@ -15,6 +15,19 @@ from ...rendering.styles import KEY
 
 # Actions that a person needs at every width.
 _FIRST: Final = frozenset({"toggle_run", "go_on", "copy", "help", "back", "leave", "finish"})
+# The settings bar shows the keys of these.
+_SETTINGS: Final = frozenset(
+    {
+        "more_sessions",
+        "fewer_sessions",
+        "smaller_window",
+        "larger_window",
+        "direction",
+        "workload",
+        "probe",
+        "duration",
+    }
+)
 _GAP: Final = 2
 
 
@@ -85,7 +98,9 @@ def _entries(screen: ScreenKind) -> Iterator[_Entry]:
 def _rank(action: Action, screen: ScreenKind) -> int:
     if action.id in _FIRST:
         return 0
-    return 3 if not action.in_footer else 2 if screen in action.footer_hidden_on else 1
+    if action.in_footer:
+        return 2 if screen in action.footer_hidden_on else 1
+    return 4 if action.id in _SETTINGS else 3
 
 
 def _fitting(entries: Sequence[_Entry], width: int) -> list[_Entry]:

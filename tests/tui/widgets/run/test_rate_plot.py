@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.tui.widgets.run.rate_plot import RatePlot
 from linkgauge.tui.widgets.run.run_plot import RunPlot
 
 
@@ -61,3 +62,26 @@ async def test_a_change_has_a_line_and_both_averages_in_the_title(world: Any) ->
         assert "│ change" in legend
         (column,) = {line.index("│", 8) for line in plot_lines(cockpit)[:-1] if "│" in line[8:]}
         assert column > 8
+
+
+async def test_the_words_on_a_plot_are_readable_with_16_colours_and_with_none(world: Any) -> None:
+    """Labels have the background of the screen, not an area's; areas without colours are characters."""
+    async with world.cockpit((120, 40), plan=Plan(duration_ns=30 * SECOND_NS)) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(40, 9e9)
+        world.script.change_settings(world.script.settings.with_changes(sessions=5))
+        world.script.run_for(40, 9e9)
+        await cockpit.settle()
+        lines = cockpit.app.cockpit.query_one(RunPlot)._lines
+        words = [part for part in lines[0].divide([8]) if "sessions" in part.plain]
+        assert words
+        for part in words:
+            at = part.plain.index("sessions")
+            assert any(span.start <= at < span.end and "on $background" in str(span.style) for span in part.spans)
+        plot = RatePlot(cockpit.app.cockpit.state.snapshot())
+        coloured, plain = (
+            "".join(line.plain for line in plot.draw(60, 12, 10e9, 30.0, has_colours=has_colours).lines())
+            for has_colours in (True, False)
+        )
+        assert "█" not in coloured
+        assert plain.count("█") > 100
