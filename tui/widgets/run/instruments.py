@@ -60,8 +60,8 @@ class EventLog(LogView[EventLine]):
 
     def line_text(self, line: EventLine) -> Text:
         """Return the time, a mark for the kind of event, and the text."""
-        mark = (f"{_EVENT_MARKS[line.kind]} ", "bold yellow" if line.kind == "warning" else "bold")
-        return Text.assemble((f"{numbers.clock(line.at_ns)} ", "dim"), mark, line.text)
+        mark = _EVENT_MARKS[line.kind]
+        return Text.assemble((f"{numbers.clock(line.at_ns)} ", "dim"), (f"{mark} ", "bold"), line.text)
 
 
 class Instruments(Container):

@@ -1,8 +1,8 @@
 """TCP over time, as the senders' kernels report it: RTT, retransmits, congestion window."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import fmean
 from typing import Final
 
@@ -68,7 +68,7 @@ class TcpPlot:
         canvas = Canvas(width, rows)
         for number, (flow, line) in enumerate(self._lines.items()):
             path: dict[int, int] = {}
-            for run in _known_runs(line):
+            for run in _known_runs(_column_means(line, span_s / width)):
                 points = [(min(each.at_s / span_s, 1.0), (each.value or 0.0) / top) for each in run]
                 path |= canvas.draw_line(points, DIRECTION_STYLES[flow])
             if len(self._lines) > 1:
@@ -113,7 +113,15 @@ def _values(points: Sequence[TcpPoint], content: PlotContent) -> list[_Value]:
     ]
 
 
-def _known_runs(line: Sequence[_Value]) -> Iterator[list[_Value]]:
+def _column_means(line: Sequence[_Value], step_s: float) -> Iterator[_Value]:
+    """Yield one value for each column with points, their mean: a plot of all 1200 points took 40 ms, of these 6."""
+    for _, points in groupby(line, key=lambda point: int(point.at_s / step_s - 1e-9)):
+        column = list(points)
+        known = [point.value for point in column if point.value is not None]
+        yield _Value(column[-1].at_s, fmean(known) if known else None)
+
+
+def _known_runs(line: Iterable[_Value]) -> Iterator[list[_Value]]:
     """Yield the stretches of successive known values: an unknown one is a gap, not a zero."""
     run: list[_Value] = []
     for each in line:

@@ -1,4 +1,4 @@
-"""The panel of the verdict: the reason for an end, and warnings."""
+"""The panel of the verdict: the reason for an end, warnings, and findings with what to do."""
 
 from typing import Any
 
@@ -6,9 +6,20 @@ import pytest
 from linkgauge.engine.model.events import Reason, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.tui.widgets.run.verdict_panel import VerdictPanel
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.diagnosis.evidence import link_evidence
+from linkgauge.presets.diagnosis.finding import Finding
+from linkgauge.presets.diagnosis.live import LiveDiagnosis
+from linkgauge.presets.wire import DEFAULT_VARIANT
+from linkgauge.tui.cli.render.summary import findings_part
+from linkgauge.tui.state.cockpit import CockpitState
+from linkgauge.tui.widgets.run.verdict_panel import VerdictPanel, finding_lines
+from rich.console import Console
 
 FAR = Peer("db-02")
+SLOW = Finding("path-slow", 0.834, 0.85, "The path is slow.", "75 Mb/s got\x1b[2J through", "tc -s qdisc show")
+CORE = Finding("core-saturated", 0.1, 0.9, "A core is full.", "core 0 is 99 % busy", "ps")
+FINE = Finding("at-expected", None, 1.0, "Nothing limits.", "94 of 94 Mb/s", "nothing to do")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
@@ -54,3 +65,58 @@ async def test_a_lost_probe_is_reported_while_the_stream_continues(world: Any) -
         await cockpit.settle()
         assert "▲ the probe was lost: connection reset" in " ".join(cockpit.text().split())
         assert "RUNNING 00:04" in cockpit.text()
+
+
+def text_of(*findings: Finding) -> str:
+    """Return what a terminal of 100 cells shows."""
+    console = Console(width=100, record=True, file=None, quiet=False)
+    with console.capture() as capture:
+        console.print(findings_part(findings))
+    return capture.get()
+
+
+def test_the_first_finding_is_shown_whole_and_the_others_by_name() -> None:
+    """What to do comes right after what limits; nothing of a peer's drives the terminal."""
+    lines = [line.plain.replace("\N{NO-BREAK SPACE}", " ") for line in finding_lines((SLOW, CORE))]
+    assert lines == [
+        "◆ 83 % of the gap: The path is slow.",
+        "→ tc -s qdisc show",
+        "75 Mb/s got [2J through",
+        "◆ 10 % of the gap: A core is full.",
+    ]
+    assert finding_lines(()) == []
+
+
+def test_a_link_that_lacks_nothing_has_nothing_to_be_done() -> None:
+    """No share, no command."""
+    assert [line.plain for line in finding_lines((FINE,))] == ["● Nothing limits.", "94 of 94 Mb/s"]
+    assert "nothing to do" not in text_of(FINE)
+
+
+def test_the_command_line_shows_all_of_each_finding() -> None:
+    """In the order of what they explain."""
+    shown = text_of(SLOW, CORE)
+    assert (
+        shown.index("83") < shown.index("tc -s qdisc") < shown.index("core 0 is 99 % busy") < shown.index("try ps")
+    )
+    assert "\x1b[2J" not in shown
+
+
+def test_the_app_shows_findings_during_the_run(world: Any) -> None:
+    """This machine's own ceiling with it: without a network it does hardly more than these 940 Mb/s."""
+    preset = load_catalog().find("10gbe-1500")
+    plan = Plan()
+    desk = CockpitState(Peer("db-02"), plan, preset, 95.0)
+    script = world.script_of(preset, plan)
+    script.diagnosis = LiveDiagnosis(
+        link_evidence(preset, DEFAULT_VARIANT), ceiling=lambda settings: 1_000_000_000 * settings.sessions
+    )
+    desk.begin_run()
+    assert desk.snapshot().findings == ()
+    desk.run_opened(script)
+    script.run_for(16, 940e6)
+    while not script.queue.empty():
+        event = script.queue.get_nowait()
+        script.diagnosis.feed(event)
+        desk.handle_event(event)
+    assert desk.snapshot().findings[0].code == "tester-limited"
