@@ -18,6 +18,7 @@ from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan
 from ...text.run_list import run_end_text, run_line
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
+_NAMES: Final = {"preset", "peer", "label", "group"}
 
 
 def row_json(row: RunRecord) -> dict[str, Any]:
@@ -43,35 +44,41 @@ def run_list(rows: Sequence[RunRecord], width: int | None = None) -> Table:
     Ids, rates and verdicts are never cut; names are, the longest first. Labels and groups have a column where a run
     has one. Without a width nothing is cut, and the columns are always the same.
     """
-    names = ["preset", "peer"]
     more = [name for name in ("label", "group") if width is None or any(getattr(row, name) for row in rows)]
-    cells = [
-        (
-            row.run_id,
-            row.preset or numbers.UNKNOWN,
-            numbers.sanitize(row.peer),
-            numbers.mbit(run_line(row).bit_s),
-            numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict),
-            run_end_text(row),
-            *(numbers.sanitize(getattr(row, name) or "") for name in more),
-        )
-        for row in rows
-    ]
-    headings = ("run", *names, "Mb/s", "verdict", "ended", *more)
-    widths = [max(map(cell_len, column)) for column in zip(headings, *cells, strict=True)]
-    flexible = [number for number, heading in enumerate(headings) if heading in {*names, *more}]
-    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
-        longest = max(flexible, key=widths.__getitem__)
+    columns = _run_columns(rows, more)
+    if width is not None and _total_width(columns) > width:
+        columns.pop("group", None)  # `runs show` and JSON have it
+    widths = {heading: max(map(cell_len, cells)) for heading, cells in columns.items()}
+    while width is not None and sum(widths.values()) + 2 * (len(widths) - 1) > width:
+        longest = max(_NAMES & widths.keys(), key=widths.__getitem__)
         if widths[longest] <= _MIN_NAME:
             break
         widths[longest] -= 1
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading, cell_width in zip(headings, widths, strict=True):
+    for heading, cell_width in widths.items():
         justify = "right" if heading == "Mb/s" else "left"
         table.add_column(heading, width=cell_width, justify=justify, no_wrap=True, overflow="ellipsis")
-    for row in cells:
-        table.add_row(*row)
+    for cells in list(zip(*columns.values(), strict=True))[1:]:
+        table.add_row(*cells)
     return table
+
+
+def _run_columns(rows: Sequence[RunRecord], more: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns by their headings, which are also their first cells."""
+    columns = {
+        "run": [row.run_id for row in rows],
+        "preset": [row.preset or numbers.UNKNOWN for row in rows],
+        "peer": [numbers.sanitize(row.peer) for row in rows],
+        "Mb/s": [numbers.mbit(run_line(row).bit_s) for row in rows],
+        "verdict": [numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict) for row in rows],
+        "ended": [run_end_text(row) for row in rows],
+        **{name: [numbers.sanitize(getattr(row, name) or "") for row in rows] for name in more},
+    }
+    return {heading: [heading, *cells] for heading, cells in columns.items()}
+
+
+def _total_width(columns: dict[str, list[str]]) -> int:
+    return sum(max(map(cell_len, cells)) for cells in columns.values()) + 2 * (len(columns) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +113,8 @@ def comparisons_json(comparisons: Sequence[RunComparison]) -> dict[str, Any]:
 def _table(runs: RunComparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("", style="dim", overflow="fold")
-    table.add_column(runs.first.run_id, justify="right", overflow="fold")
-    table.add_column(runs.second.run_id, justify="right", overflow="fold")
+    for run_id in (runs.first.run_id, runs.second.run_id):
+        table.add_column(run_id, justify="right", overflow="fold", min_width=len(run_id))
     table.add_column("", overflow="fold")
     for row in (*_identity_rows(runs), *plan_rows(runs.comparison), *figure_rows(runs.comparison)):
         style = "bold" if row.significance == "real" else ""
