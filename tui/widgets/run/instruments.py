@@ -132,7 +132,7 @@ class Instruments(Container):
             self.set_class(name == self._alone, f"-alone{name}")
         for name in _FEWER[:-1]:
             self.set_class(not self._alone and name == _FEWER[self._level], name)
-        needs_log = self._has_log or self._alone == "-events"
+        needs_log = self._alone == "-events" or (self._has_log and not self._alone)
         if needs_log and not self.query(EventLog):
             self.mount(EventLog())
         for log in self.query(EventLog):

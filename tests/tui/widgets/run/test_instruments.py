@@ -127,7 +127,9 @@ async def test_keys_show_fewer_and_more_panels(world: Any) -> None:
         assert visible(cockpit) == everything
         await cockpit.press("full_stop")
         assert visible(cockpit) == {*everything, "EventLog"}
-        await cockpit.press("o")
+        await cockpit.press("m")
+        assert visible(cockpit) == {"FlowGauge"}
+        await cockpit.press("escape", "o")
         assert visible(cockpit) == everything
 
 
