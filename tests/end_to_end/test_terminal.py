@@ -562,7 +562,8 @@ def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_
     screen.type("q")
     assert screen.finish() == 0, screen.text
     assert screen.is_restored()
-    assert "the remote endpoint is shutting down" in linkgauge.finish(run).out
+    answer = linkgauge.finish(run)
+    assert "the remote endpoint is shutting down" in answer.out + answer.err
     assert_nothing_is_left(home)
 
 

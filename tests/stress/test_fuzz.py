@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from linkgauge.engine.model.errors import LinkgaugeError, LocalProtocolError, RemoteProtocolError
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, FrameReader, decode_body, encode_frame
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, PEER_NAMES, FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import MESSAGES_BY_SENDER
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from linkgauge.engine.protocol.state_machine import TRANSITIONS, ControlState, ControlStateMachine
@@ -163,5 +163,5 @@ def test_frames_are_cut_out_the_same_however_broken_bytes_are_cut(
 @given(st.binary(max_size=400), st.sampled_from(End))
 def test_squeezed_garbage_is_a_protocol_error(data: bytes, sender: End) -> None:
     """Behind the mark of a squeezed message there may be anything."""
-    with pytest.raises(RemoteProtocolError, match=f"the {sender} end"):
+    with pytest.raises(RemoteProtocolError, match=f"a message of the {PEER_NAMES[sender]}"):
         decode_body(b"z" + data, sender)
