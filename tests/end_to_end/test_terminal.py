@@ -251,8 +251,8 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     screen.type("+")
     screen.see("sessions [3]" if size == SMALL else "2 [3] 5", "sessions 3")
     screen.run_until(2)
-    screen.type("]]")
-    screen.see("[32K]")
+    screen.type("]")
+    screen.lose("[auto]")
     screen.run_until(6)
     screen.type(" ")
     screen.see("DONE", "Faster than this kind of link")
@@ -271,7 +271,11 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
 
     rows = assert_the_rows_are_the_run(linkgauge, home / "rows.csv")
     taken_under = {(row["preset"], row["direction"], row["sessions"], row["window_bytes"]) for row in rows}
-    assert taken_under >= {("100mb-fd", "out", *rest) for rest in (("1", ""), ("3", ""), ("3", "32768"))}
+    assert {row[:2] for row in taken_under} == {("100mb-fd", "out")}
+    windows = {(sessions, window or "auto") for _, _, sessions, window in taken_under}
+    assert windows >= {("1", "auto"), ("3", "auto")}
+    (larger,) = {int(window) for sessions, window in windows if sessions == "3" and window != "auto"}
+    assert larger > 65_536, "the next step from auto is above what the kernel had granted"
     run = only_run(linkgauge)
     assert (run["verdict"], run["ended"]["reason"]) == ("none", "stopped")
 
