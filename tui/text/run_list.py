@@ -1,9 +1,12 @@
 """The list of runs: the cells of each run, the order of the list, and its filters. Pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from os.path import commonprefix
 from typing import Any, Final, cast
 
+from ...engine.model.peer import DEFAULT_PORT
 from ...engine.results.run_log import RunRecord
 from . import numbers
 
@@ -125,6 +128,39 @@ def _test(document: Any) -> str:
         return numbers.UNKNOWN
     workload = numbers.sanitize(str(_value_in(document, "plan", "workload")))
     return f"{'' if workload == 'stream' else workload}{direction}{sessions:.0f}"
+
+
+@lru_cache(maxsize=8)
+def short_peers(peers: tuple[str, ...], width: int) -> Mapping[str, str]:
+    """Return each peer in at most `width` characters, so that peers that differ can still be told apart.
+
+    A long name loses its middle. Names that would look alike then lose what they have in common instead.
+    """
+    names = {peer: peer.removesuffix(f":{DEFAULT_PORT}") for peer in peers}
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names.values()):
+        groups.setdefault(_cut_middle(name, width), []).append(name)
+    short: dict[str, str] = {}
+    for cut, alike in groups.items():
+        short |= {name: cut if len(alike) == 1 else _cut_common(name, alike, width) for name in alike}
+    return {peer: short[name] for peer, name in names.items()}
+
+
+def _cut_middle(text: str, width: int) -> str:
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _cut_common(name: str, alike: list[str], width: int) -> str:
+    """Return a name without the beginning and the end that it shares with others, as far as there is no room."""
+    head = len(commonprefix(alike))  # noqa: RUF071 (names, not paths)
+    tail = min(len(commonprefix([other[::-1] for other in alike])), min(map(len, alike)) - head)  # noqa: RUF071 (as above)
+    core = _cut_middle(name[head : len(name) - tail], max(width - 2, 1))
+    shown = max(width - len(core) - 2, 0)
+    end = "…" if tail else ""
+    return f"{name[: min(head, shown)]}{'…' if head > shown else ''}{core}{end}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.results.run_log import RunRecord
-from linkgauge.tui.text.run_list import RunFilter, SearchableRun
+from linkgauge.tui.text.run_list import RunFilter, SearchableRun, short_peers
 
 
 def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRecord:
@@ -50,3 +50,24 @@ def test_a_filter_leaves_what_has_all_of_it(wanted: RunFilter, left: list[str]) 
 def test_every_word_must_be_somewhere(text: str, left: list[str]) -> None:
     """Or in the part that is named before a colon."""
     assert [one.run_id for one in ROWS if SearchableRun(one).matches(text)] == left
+
+
+NODES = ("storage-node-01.dc1.example.com:5820", "storage-node-02.dc1.example.com:5820")
+
+
+@pytest.mark.parametrize("width", [14, 18, 24, 40])
+def test_peers_that_differ_in_the_middle_can_be_told_apart(width: int) -> None:
+    """What they have in common makes room; a peer that is short enough stays whole, without the usual port."""
+    short = short_peers((*NODES, "db-02:5820", "db-02:6000"), width)
+    assert len(set(short.values())) == 4
+    assert all(len(text) <= width for text in short.values())
+    assert (short["db-02:5820"], short["db-02:6000"]) == ("db-02", "db-02:6000")
+    assert "1" in short[NODES[0]]
+    assert "2" in short[NODES[1]]
+
+
+def test_a_single_long_peer_loses_its_middle() -> None:
+    """Both ends of a name say most about it."""
+    assert short_peers(("ssh://root@a-very-long-name.example.com:2222",), 16) == {
+        "ssh://root@a-very-long-name.example.com:2222": "ssh://ro…om:2222"
+    }

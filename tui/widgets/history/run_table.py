@@ -14,7 +14,7 @@ from textual.message import Message
 from ...rendering.styled_lines import shorten_middle
 from ...rendering.styles import MUTED, VERDICT_STYLES
 from ...text import numbers
-from ...text.run_list import RunLine
+from ...text.run_list import RunLine, short_peers
 from ..common.scroll_views import CursorList
 
 MARK: Final = "◆"
@@ -53,6 +53,7 @@ class RunTable(CursorList):
         super().__init__(header_rows=1)
         self._list = RunList()
         self._needs = _needs(())
+        self._peers: tuple[str, ...] = ()
 
     @property
     def run_id(self) -> str | None:
@@ -64,6 +65,7 @@ class RunTable(CursorList):
         run_id = self.run_id
         self._list = runs
         self._needs = _needs(runs.lines)
+        self._peers = tuple(dict.fromkeys(line.peer for line in runs.lines))
         at = next((number for number, line in enumerate(runs.lines) if line.run_id == run_id), None)
         self.set_rows(len(runs.lines), self.highlighted if at is None else at)
 
@@ -82,10 +84,15 @@ class RunTable(CursorList):
         is_marked = line.run_id in self._list.marked
         return Content.assemble(
             *(
-                (_cell(_text(line, name, room, is_marked=is_marked), name, room), _style(line, name))
+                (_cell(self._text(line, name, room, is_marked=is_marked), name, room), _style(line, name))
                 for name, room in _widths(width, self._needs).items()
             )
         )
+
+    def _text(self, line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
+        if name == "peer" and line.peer:
+            return short_peers(self._peers, width - _GAP)[line.peer]
+        return _text(line, name, width, is_marked=is_marked)
 
     def on_click(self, event: Click) -> None:
         """Post the column of a clicked header; CursorList handles the rows."""
