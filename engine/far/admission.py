@@ -69,9 +69,9 @@ class Admission:
     def check_address(self, address: str) -> None:
         """Raise LimitReached if the lists of denied and allowed networks exclude an address."""
         if is_in_networks(address, self.limits.deny):
-            raise LimitReached(f"{address} is not served", "deny", ", ".join(self.limits.deny))
+            raise LimitReached(f"{address} is denied", "deny", ", ".join(self.limits.deny))
         if self.limits.allow and not is_in_networks(address, self.limits.allow):
-            raise LimitReached(f"{address} is not served", "allow", ", ".join(self.limits.allow))
+            raise LimitReached(f"{address} is not allowed", "allow", ", ".join(self.limits.allow))
 
     def _check_open(self) -> None:
         if self._close_reason is not None:
@@ -82,9 +82,11 @@ class Admission:
         """Admit a client while the block lasts; raise RequestDeclined if the endpoint is full or closed."""
         self._check_open()
         if len(self._clients) >= self.limits.clients:
-            raise LimitReached("the endpoint has as many clients as it takes", "clients", self.limits.clients)
+            raise LimitReached(
+                "the endpoint serves its maximum of clients; try again later", "clients", self.limits.clients
+            )
         if self._address_counts[address] >= self.limits.clients_per_address:
-            text = f"the endpoint has as many clients of {address} as it takes"
+            text = f"the endpoint serves its maximum of clients from {address}; try again later"
             raise LimitReached(text, "clients_per_address", self.limits.clients_per_address)
         self._address_counts[address] += 1
         number = next(self._numbers)
@@ -115,7 +117,7 @@ class Admission:
         if plan.duration_ns is not None and plan.duration_ns > limit_s * SECOND_NS:
             raise LimitReached(f"a run of {plan.duration_ns / SECOND_NS:g} s is too long", "duration_s", limit_s)
         if carried_bit_s > self.limits.rate_bit_s:
-            text = f"the endpoint carries {carried_bit_s / 1e6:.0f} Mb/s already: try again when it carries less"
+            text = "the endpoint is busy with other tests; try again later"
             raise LimitReached(text, "rate_bit_s", self.limits.rate_bit_s)
 
     def check_settings(self, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from typing import Final, Self
 from ..control.connection import ControlConnection
 from ..control.handshake import read_connection_header, refuse
 from ..control.tls import Certificate, is_client_hello
-from ..model.errors import LinkgaugeError, RemoteProtocolError
+from ..model.errors import LinkgaugeError, RemoteProtocolError, explain_os_error
 from ..model.events import EndText, Reason
 from ..model.limits import Limits
 from ..model.peer import DEFAULT_PORT, SharedKey, unmap_ip_address
@@ -21,14 +21,14 @@ from ..model.plan import End
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from .admission import Admission
-from .listener import describe_error, listen
+from .listener import listen
 from .run import RunRegistry, serve_client
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
 
 _ACCEPT_PAUSE_S: Final = 0.2
 _OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-_NO_DESCRIPTOR: Final = "it has no descriptor left for another connection; raise the limit there (ulimit -n)"
-_GIVE_FINGERPRINT: Final = "it speaks TLS: give its fingerprint, which it says at its start, with --tls-fingerprint"
+_NO_DESCRIPTOR: Final = "it has too many open files for another connection; raise its limit (ulimit -n)"
+_GIVE_FINGERPRINT: Final = "it requires TLS: give the fingerprint that it prints, with --tls-fingerprint"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
 _log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class Endpoint:
 
     async def drain(self, deadline_s: float) -> None:
         """Refuse new clients, and return when the last run has ended or the deadline has passed."""
-        self.admission.close("the endpoint is about to end")
+        self.admission.close("the endpoint is shutting down")
         self._no_runs.clear()
         if self._registry:
             with contextlib.suppress(TimeoutError):
@@ -157,7 +157,7 @@ class Endpoint:
                     self._log(
                         LogEntry(
                             "not_accepted",
-                            f"a connection could not be accepted: {describe_error(error)}",
+                            f"a connection could not be accepted: {explain_os_error(error)}",
                         )
                     )
                     await asyncio.sleep(_ACCEPT_PAUSE_S)

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from ..host.nic import read_addresses
-from ..model.errors import EndpointError
+from ..model.errors import EndpointError, explain_os_error
 from ..model.peer import IpAddress
 
 _BACKLOG: Final = 1_024
@@ -46,14 +46,7 @@ def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.soc
             hint = f"; ports below 1024 need privileges, choose another with {option}"
         elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             hint = "; give --bind an address of this host"
-        raise EndpointError(f"cannot listen on {where}: {describe_error(error)}{hint}") from error
-
-
-def describe_error(error: OSError) -> str:
-    """Return the reason of a socket's error in words."""
-    if isinstance(error, socket.gaierror):
-        return "the name does not resolve"
-    return (error.strerror or "the address is invalid").lower()
+        raise EndpointError(f"cannot listen on {where}: {explain_os_error(error)}{hint}") from error
 
 
 def reachable_hosts(listener: socket.socket) -> list[str]:
@@ -120,7 +113,7 @@ def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.sock
         listener = socket.socket(fileno=_FIRST_FD)
         is_listening = bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     except OSError as error:
-        raise EndpointError(f"the socket that systemd passed cannot be used: {describe_error(error)}") from error
+        raise EndpointError(f"the socket that systemd passed cannot be used: {explain_os_error(error)}") from error
     is_tcp = listener.family in {socket.AF_INET, socket.AF_INET6} and listener.type == socket.SOCK_STREAM
     if not (is_listening and is_tcp):
         listener.detach()

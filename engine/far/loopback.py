@@ -45,7 +45,7 @@ async def embedded_endpoint() -> AsyncGenerator[Peer]:
                 line = await process.stdout.readline()
             port = int(line)
         except (TimeoutError, ValueError) as error:
-            raise WorkerError("the embedded endpoint did not start; try `linkgauge endpoint`") from error
+            raise WorkerError("the built-in endpoint did not start; try `linkgauge endpoint`") from error
         _log.debug("embedded endpoint %d listens on port %d", process.pid, port)
         yield Peer("127.0.0.1", port)
     finally:

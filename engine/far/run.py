@@ -17,7 +17,14 @@ from ..control.connection import ControlConnection
 from ..control.handshake import handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.sampler import Sampler
-from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, RemoteProtocolError, RequestDeclined
+from ..model.errors import (
+    ConnectionClosed,
+    LimitReached,
+    LinkgaugeError,
+    RemoteProtocolError,
+    RequestDeclined,
+    explain_os_error,
+)
 from ..model.events import EndText, Reason, RunEnd
 from ..model.host_info import NicInfo
 from ..model.limits import Limits
@@ -137,9 +144,11 @@ async def _serve_run(
             end = await run.execute()
             log(_end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
     except (LinkgaugeError, OSError) as error:
-        remedy = "; raise the limit there (ulimit -n)" if getattr(error, "errno", None) == errno.EMFILE else ""
-        control.try_send(Refuse(f"the run could not be prepared: {error}{remedy}"))
-        raise LinkgaugeError(str(error)) from error
+        reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
+        if isinstance(error, OSError) and error.errno == errno.EMFILE:
+            reason += "; raise the limit of open files there (ulimit -n)"
+        control.try_send(Refuse(f"the test could not be prepared: {reason}"))
+        raise LinkgaugeError(reason) from error
     finally:
         client.get_run_status = None
         if run is not None:
@@ -238,7 +247,7 @@ class FarRun:
         if hello.session == PROBE_SESSION and not self._plan.probe:
             raise RemoteProtocolError("the connection of a probe that the test does not have")
         if hello.session > self._limits.sessions:
-            text = f"session {hello.session} is one too many"
+            text = f"session {hello.session} is over the limit"
             raise LimitReached(text, "sessions", self._limits.sessions)
         secret = self._tickets.check(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
@@ -274,7 +283,7 @@ class FarRun:
 
     def _apply_change(self, change: Change) -> None:
         if change.generation < self._generation:
-            raise RemoteProtocolError("the near end went back to an older generation of sessions")
+            raise RemoteProtocolError("the client went back to older sessions")
         if change.settings.sessions > self._limits.sessions:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
@@ -306,7 +315,7 @@ class FarRun:
                 self.end(Reason.FAILED, EndText.STOP_OVERDUE.value)
             limit_s = self._limits.duration_s
             if started and self._sampler.elapsed_ns > limit_s * SECOND_NS:
-                error = LimitReached("the run has lasted as long as one may", "duration_s", limit_s)
+                error = LimitReached("the test has reached the longest duration", "duration_s", limit_s)
                 self.end(Reason.PEER_STOPPED, str(error))
 
     def _handle_worker_event(self, event: SessionEvent) -> None:

@@ -95,7 +95,7 @@ def open_lab(link: LabLink) -> Generator[Lab]:
     Raises LabUnavailable if this machine cannot have labs, LabError if this one cannot be built.
     """
     if sys.platform != "linux":
-        raise LabUnavailable("a lab needs the network namespaces of Linux; run it on a Linux machine")
+        raise LabUnavailable("a lab needs the network namespaces of Linux: run it on Linux")
     keeper = subprocess.Popen(
         [sys.executable, "-P", "-m", f"{__package__}.keeper"],
         stdin=subprocess.PIPE,
@@ -129,7 +129,7 @@ def _ask(keeper: "subprocess.Popen[bytes]", link: LabLink) -> dict[str, Any]:
     line = keeper.stdout.readline()
     if not line:
         last_line = keeper.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
-        raise LabError(f"the process that keeps the lab ended by itself: {last_line or 'it said nothing'}")
+        raise LabError(f"the lab's process ended by itself: {last_line or 'no message'}")
     return json.loads(line)
 
 

@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import LabError, LabUnavailable
+from ..model.errors import LabError, LabUnavailable, explain_os_error
 from .link_spec import PREFIX_BITS, LabLink
 from .namespaces import NetworkNamespace
 
@@ -34,11 +34,9 @@ _log = logging.getLogger(__name__)
 _REMEDIES: Final = {
     "kind is unknown": "this kernel has no such queue: modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
     "Unknown device type": "this kernel has no veth: modprobe veth, or a kernel with CONFIG_VETH",
-    "not permitted": "run it as root; a user's own namespace is held down on this machine",
+    "not permitted": "run it as root: this machine restricts the namespaces of users",
 }
-_OTHER_REMEDY: Final = (
-    "this kernel or this iproute2 may be too old for it (it is written for Linux 5.4 and iproute2 5.4, or newer)"
-)
+_OTHER_REMEDY: Final = "a lab needs Linux 5.4 and iproute2 5.4 or newer"
 
 
 def check_tools(path: str | None = None) -> None:
@@ -76,9 +74,9 @@ def run_tool(tool: str, *arguments: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise LabError(f"`{line}` did not end in {_DEADLINE_S:g} s; try again on a less busy machine") from error
     except OSError as error:
-        raise LabError(f"`{line}` could not be run: {error.strerror}; is iproute2 whole?") from error
+        raise LabError(f"`{line}` could not be run: {explain_os_error(error)}; reinstall iproute2") from error
     if result.returncode != 0:
-        message = " ".join(result.stderr.split()) or f"it ended with status {result.returncode} and said nothing"
+        message = " ".join(result.stderr.split()) or f"exit status {result.returncode} without a message"
         remedy = next((text for sign, text in _REMEDIES.items() if sign in message), None)
         kind = LabError if remedy is None else LabUnavailable
         raise kind(f"`{line}` failed: {message}; {remedy or _OTHER_REMEDY}")

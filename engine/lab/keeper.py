@@ -92,7 +92,7 @@ class LabKeeper:
         assert child.stdout is not None  # noqa: S101 - it was started with pipes
         line = child.stdout.readline()  # the process that wants the lab has a deadline for all of it
         if not line.strip().isdigit():
-            raise LabError("the endpoint at the lab's far end did not start; try `linkgauge endpoint` by itself")
+            raise LabError("the lab's remote endpoint did not start; try `linkgauge endpoint` outside the lab")
         _log.debug("the far end listens on port %s", line.decode().strip())
         return int(line)
 

@@ -18,16 +18,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from ..model.errors import LabUnavailable
+from ..model.errors import LabUnavailable, explain_os_error
 
 _CLONE_NEWUSER: Final = 0x10000000  # linux/sched.h
 _CLONE_NEWNET: Final = 0x40000000
 _PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 _CURRENT: Final = "/proc/self/ns/net"
 _REMEDY: Final = (
-    "run it as root, or let users have namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
+    "run it as root, or allow namespaces to users: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
     "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), user.max_user_namespaces above 0; "
-    "a container must be let do so by its host"
+    "in a container, its host must allow it"
 )
 
 
@@ -106,14 +106,18 @@ def create_privileged_namespace() -> NetworkNamespace:
         return NetworkNamespace.create()
     except OSError as error:
         if error.errno not in {errno.EPERM, errno.EACCES}:
-            raise LabUnavailable(f"this machine cannot make a network namespace: {error}; {_REMEDY}") from error
+            raise LabUnavailable(
+                f"this machine cannot create a network namespace: {explain_os_error(error)}; {_REMEDY}"
+            ) from error
     try:
         unshare(_CLONE_NEWUSER)
         for name, line in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
             Path("/proc/self", name).write_text(line, encoding="ascii")
         return NetworkNamespace.create()
     except OSError as error:
-        raise LabUnavailable(f"user {user} may not make a network namespace here: {error}; {_REMEDY}") from error
+        raise LabUnavailable(
+            f"user {user} cannot create a network namespace: {explain_os_error(error)}; {_REMEDY}"
+        ) from error
 
 
 def find_processes(inodes: set[int]) -> list[int]:
@@ -148,7 +152,9 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the parent waits for signals with them blocked
         os.execvp(command[0], command)  # noqa: S606 - there is no shell in between
     except OSError as error:
-        sys.stderr.write(f"linkgauge: {command[0]} cannot be run at the lab's near end: {error}\n")
+        sys.stderr.write(
+            f"linkgauge: {command[0]} cannot be run at the lab's local end: {explain_os_error(error)}\n"
+        )
         sys.exit(3)
 
 

@@ -99,15 +99,15 @@ async def _open_connection(peer: FarEnd) -> AsyncGenerator[tuple[ControlConnecti
 
 def _timeout_error(peer: FarEnd, *, connected: bool) -> PeerError:
     if not isinstance(peer, Peer):
-        return PeerUnreachable(f"{peer} no longer answers through its ssh within {CONNECT_DEADLINE_S:g} s")
+        return PeerUnreachable(f"{peer} did not answer over ssh within {CONNECT_DEADLINE_S:g} s")
     if connected:
         return PeerNotLinkgauge(
-            f"{peer} accepts the connection but says nothing in {CONNECT_DEADLINE_S:g} s: "
-            "is it really `linkgauge endpoint` that listens there?"
+            f"{peer} accepted the connection but sent nothing for {CONNECT_DEADLINE_S:g} s; "
+            "check that `linkgauge endpoint` listens there"
         )
     return PeerUnreachable(
-        f"no answer from {peer} in {CONNECT_DEADLINE_S:g} s; is the host up, "
-        f"and does every firewall on the way let TCP port {peer.port} through?"
+        f"no answer from {peer} in {CONNECT_DEADLINE_S:g} s; check that "
+        f"the host is up and that every firewall on the way allows TCP port {peer.port}"
     )
 
 
@@ -128,13 +128,13 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
             f"{peer} cannot be understood: {error}; install the same version on both ends"
         ) from error
     except ConnectionClosed as error:
-        raise PeerUnreachable(f"{peer} did not greet back: {error}") from error
+        raise PeerUnreachable(f"{peer} did not answer the greeting: {error}") from error
 
 
 async def _connect_socket(peer: Peer) -> ControlConnection:
     loop = asyncio.get_running_loop()
     addresses = await _resolve(peer)
-    problem: OSError = OSError("it has no address")
+    problem: OSError | None = None
     for family, address in addresses:
         try:
             sock = socket.socket(family, socket.SOCK_STREAM)
@@ -163,7 +163,9 @@ async def _connect_socket(peer: Peer) -> ControlConnection:
         raise PeerUnreachable(
             f"nothing listens on {peer}; start `linkgauge endpoint` there, or give its port as HOST:PORT"
         ) from problem
-    raise PeerUnreachable(f"{peer} cannot be reached: {explain_os_error(problem)}") from problem
+    raise PeerUnreachable(
+        f"{peer} cannot be reached: {explain_os_error(problem) if problem else 'it has no address'}"
+    ) from problem
 
 
 async def _resolve(peer: Peer) -> list[_Address]:

@@ -86,9 +86,7 @@ async def open_run(
     # The lease comes first: the fork server imports its modules while the far end answers.
     async with ForkServerLease(), connect(peer) as (control, ends):
         if ends.is_data_tunneled and plan.workload.opens_connections:
-            raise PeerError(
-                f"{peer}: {plan.workload} makes connections to a port of its own, which ssh does not carry"
-            )
+            raise PeerError(f"{peer}: --via-ssh cannot carry --workload {plan.workload}; leave out one of them")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = Run(plan, peer, control, ends, expectation_for)
@@ -207,11 +205,11 @@ class Run:
                 self._control.send(Start())
                 await self._await_message(Begun)
         except ConnectionClosed as error:
-            raise PeerError(f"{self._peer} went away while the run was prepared: {error}") from error
+            raise PeerError(f"{self._peer} closed the connection before the test began: {error}") from error
         except RemoteProtocolError as error:
             raise PeerError(f"{self._peer} cannot be understood: {error}") from error
         except TimeoutError as error:
-            raise PeerError(f"{self._peer} did not get ready in {PREPARE_DEADLINE_S:g} s") from error
+            raise PeerError(f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s") from error
         self._sampler.start()
         self.pool.start_payload()
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -233,7 +231,7 @@ class Run:
             if isinstance(message, Refuse):
                 raise PeerRefused(f"{self._peer} declines: {message.text}")
             if isinstance(message, Finish):
-                raise PeerRefused(f"{self._peer} ended the run before it began: {message.end.detail}")
+                raise PeerRefused(f"{self._peer} ended the test before it began: {message.end.detail}")
             self._handle(message)
 
     async def drive(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ..host.files import write_atomically
-from ..model.errors import DecodeError, RunLogError
+from ..model.errors import DecodeError, RunLogError, explain_os_error
 from ..model.plan import Mode
 from ..model.serialization import decode, encode
 
@@ -93,7 +93,7 @@ def save_ceiling(directory: Path, ceiling: Ceiling) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(ceilings, indent=1) + "\n")
     except OSError as error:
-        raise RunLogError(f"the ceiling cannot be kept in {path}: {error.strerror or error}") from error
+        raise RunLogError(f"the ceiling cannot be saved in {path}: {explain_os_error(error)}") from error
 
 
 def _read(directory: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, Self, TextIO
 
-from ..model.errors import PlanError, RunLogError
+from ..model.errors import PlanError, RunLogError, explain_os_error
 from ..model.events import Event, ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
 from ..model.plan import MIB, SECOND_NS, Direction, End
@@ -87,8 +87,8 @@ class CsvWriter:
         except (OSError, RunLogError) as error:
             if stream is not None:
                 _close_quietly(stream)
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            raise PlanError("CSV file", path, f"{why}: name a file that can be written") from error
+            why = explain_os_error(error) if isinstance(error, OSError) else str(error)
+            raise PlanError("--csv", path, f"{why}: give a file that can be written") from error
 
     @classmethod
     def append(cls, path: Path) -> Self:
@@ -99,14 +99,14 @@ class CsvWriter:
         try:
             stream = path.open("a", encoding="utf-8", newline="")
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise PlanError("CSV file", repr(str(path)), f"{reason}: name a file that can be written") from error
+            reason = explain_os_error(error) if isinstance(error, OSError) else "not a path"
+            raise PlanError("--csv", path, f"{reason}: give a file that can be written") from error
         try:
             return cls(stream, str(path), header=not _has_header(path, stream))
         except BaseException as error:
             _close_quietly(stream)
             if isinstance(error, RunLogError):
-                raise PlanError("CSV file", repr(str(path)), f"{error}: name another file") from error
+                raise PlanError("--csv", path, f"{error}: give another file") from error
             raise
 
     def write(self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str) -> None:
@@ -151,7 +151,7 @@ class CsvWriter:
             self._writer.writerows(rows)
             self._stream.flush()
         except OSError as error:
-            raise RunLogError(f"cannot write CSV to {self._name}: {error.strerror or error}") from error
+            raise RunLogError(f"cannot write CSV to {self._name}: {explain_os_error(error)}") from error
 
 
 def _close_quietly(stream: TextIO) -> None:
@@ -170,7 +170,7 @@ def _has_header(path: Path, stream: TextIO) -> bool:
         content.seek(-1, os.SEEK_END)
         last = content.read(1)
     if first.decode("utf-8", "replace").strip() != ",".join(COLUMNS):
-        raise PlanError("CSV file", repr(str(path)), "it holds something else than runs: name another file")
+        raise PlanError("--csv", path, "it holds other data than runs: give another file")
     if last != b"\n":  # a row that was cut off must not swallow the next one
         stream.write("\r\n")
     return True

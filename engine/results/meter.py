@@ -170,7 +170,7 @@ class Meter:
         sample = event.sample
         if not self._order.admits(sample):
             # Neither counted nor released: the sums and the rows must not disagree.
-            self._warnings.add(f"a sample of the {sample.end} end was out of order and is left out")
+            self._warnings.add(f"a sample of the {sample.end.label} end was out of order and is left out")
             return []
         self._waiting.setdefault(sample.index, {})[sample.end] = event
         if not event.warmup:

@@ -181,7 +181,7 @@ class RunLog:
     def delete(self, run_id: str) -> None:
         """Delete a run; raise RunLogError if there is none with that id, or if it is active."""
         if self._exact(run_id).is_running:
-            raise RunLogError(f"run {run_id} still goes on; stop it first")
+            raise RunLogError(f"run {run_id} is still running; stop it first")
         with open_connection(self.path) as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
@@ -233,8 +233,8 @@ class RunLog:
             return decode_tagged(_EVENTS, json.loads(text))
         except (DecodeError, PlanError, ValueError, TypeError, RecursionError) as error:
             raise RunLogError(
-                f"run {run_id} in {self.path} is damaged at event {seq}: {error}; "
-                f"`linkgauge runs delete {run_id}` takes it away"
+                f"run {run_id} in {self.path} is damaged at event {seq}; "
+                f"`linkgauge runs delete {run_id}` removes it"
             ) from error
 
 

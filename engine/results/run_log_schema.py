@@ -10,7 +10,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import RunLogError
+from ..model.errors import RunLogError, explain_os_error
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 SCHEMA_VERSION: Final = 1
@@ -45,14 +45,14 @@ _TABLES: Final = (
 _ADDED_COLUMNS: Final = ("note", "grp")
 
 _REMEDIES: Final = {
-    sqlite3.SQLITE_NOTADB: "it is no run log; move it away, or choose another data directory",
+    sqlite3.SQLITE_NOTADB: "it is not a run log; move it away, or choose another data directory",
     sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or choose another data directory",
-    sqlite3.SQLITE_READONLY: "make it writable, or choose another data directory",
-    sqlite3.SQLITE_PERM: "make it readable, or choose another data directory",
-    sqlite3.SQLITE_CANTOPEN: "make it and its directory writable, or choose another data directory",
-    sqlite3.SQLITE_FULL: "make room on the disk, or choose another data directory",
-    sqlite3.SQLITE_IOERR: "look after the disk and its free space, or choose another data directory",
-    sqlite3.SQLITE_BUSY: "another process keeps it locked; end that one and try again",
+    sqlite3.SQLITE_READONLY: "it cannot be written; make it writable, or choose another data directory",
+    sqlite3.SQLITE_PERM: "it cannot be read; make it readable, or choose another data directory",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; make its directory writable, or choose another data directory",
+    sqlite3.SQLITE_FULL: "the disk is full; free space on it, or choose another data directory",
+    sqlite3.SQLITE_IOERR: "the disk failed; check it and its free space, or choose another data directory",
+    sqlite3.SQLITE_BUSY: "another process has locked it; end that process and try again",
 }
 
 
@@ -61,9 +61,9 @@ def explain_error(path: Path, error: Exception) -> str:
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)  # errors made by the Python module have none
         remedy = _REMEDIES.get(code & 0xFF) if isinstance(code, int) else None
-        return f"{path}: {error}" + (f"; {remedy}" if remedy else "")
+        return f"{path}: {remedy or f'it cannot be used ({error}); choose another data directory'}"
     if isinstance(error, OSError):
-        return f"{path}: {error.strerror or error}; make it writable, or choose another data directory"
+        return f"{path}: {explain_os_error(error)}; make it writable, or choose another data directory"
     return f"{path}: {error}"
 
 

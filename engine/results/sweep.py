@@ -84,9 +84,9 @@ class Sweep:
         """Check the number of points, the duration and every point's plan; raise PlanError for invalid ones."""
         count = len(self.directions) * len(self.sessions) * len(self.windows) * len(self.messages)
         if not 1 <= count <= MAX_POINTS:
-            raise PlanError("sweep", f"{count} runs", f"give axes that make 1 to {MAX_POINTS} runs")
+            raise PlanError("sweep", f"{count} runs", f"give settings for 1 to {MAX_POINTS} runs")
         if self.base.duration_ns is None:
-            raise PlanError("duration", "until stopped", "each run of a sweep has an end: give seconds")
+            raise PlanError("--seconds", "none", "each run of a sweep needs an end: give a duration")
         for point in self._grid():
             point.to_plan(self.base)
 

@@ -73,8 +73,8 @@ async def find_data_path(
         data: AddressPort = (_LOOPBACK, forward.near_port)
         if await _try_connection(data, DATA_PATH_DEADLINE_S) is None:
             raise PeerUnreachable(
-                f"{peer}: ssh carries no data there: no connection gets through its forwarding to the far end's "
-                f"port {port}; the far host's sshd has to allow it (AllowTcpForwarding)"
+                f"{peer}: --via-ssh: no connection gets through ssh to port {port} of the remote host; "
+                "its sshd must allow it (AllowTcpForwarding)"
             )
         far = addresses[0] if addresses else ()
         return DataPath(data, _source_for(far), far, is_through_ssh=True)
@@ -84,12 +84,11 @@ async def find_data_path(
         near = await _try_connection(address, DATA_PATH_DEADLINE_S / len(addresses))
         if near is not None:
             return DataPath(address, near, address)
-    tried = ", ".join(dict.fromkeys(str(address[0]) for address in addresses)) or "no address that is known here"
+    tried = ", ".join(dict.fromkeys(str(address[0]) for address in addresses)) or "no known address"
     raise PeerUnreachable(
-        f"{peer}: the far end is up, but no data connection gets to its TCP port {port} "
-        f"in {DATA_PATH_DEADLINE_S:g} s "
-        f"(tried {tried}); let that port through every firewall on the way (--data-port N chooses it), or have ssh "
-        "carry the data with --via-ssh"
+        f"{peer}: the remote endpoint is up, but no data connection reaches its TCP port {port} "
+        f"in {DATA_PATH_DEADLINE_S:g} s (tried {tried}); allow that port in every firewall on the way "
+        "(--data-port N chooses it), or carry the data over ssh with --via-ssh"
     )
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import PeerUnreachable, PlanError
+from ..model.errors import PeerUnreachable, PlanError, explain_os_error
 from ..model.peer import Peer, SshSettings
 from .bundle import REMOTE_COMMAND
 
@@ -70,7 +70,7 @@ async def query_ssh_config(peer: Peer) -> dict[str, str]:
             stderr=asyncio.subprocess.DEVNULL,
         )
     except OSError as error:
-        raise PeerUnreachable(f"{peer}: {_program(peer)[0]} cannot be run: {error.strerror or error}") from error
+        raise PeerUnreachable(f"{peer}: {_program(peer)[0]} cannot be run: {explain_os_error(error)}") from error
     try:
         async with asyncio.timeout(_ASK_DEADLINE_S):
             out, _ = await process.communicate()
@@ -117,7 +117,7 @@ def _program(peer: Peer) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise PlanError("ssh command", repr(text), f"it is split as a shell does: {error}") from error
+        raise PlanError("ssh command", repr(text), "its quotes do not match") from error
     if not words:
         raise PlanError("ssh command", repr(text), "give a program and its options, such as 'ssh -i key'")
     return words

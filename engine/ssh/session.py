@@ -22,7 +22,7 @@ from ..control.connection import ControlConnection
 from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
 from ..control.multiplexer import Mux
 from ..host.event_loop import await_shielded
-from ..model.errors import DecodeError, PeerError, PeerUnreachable
+from ..model.errors import DecodeError, PeerError, PeerUnreachable, explain_os_error
 from ..model.peer import Peer
 from ..model.plan import End
 from ..model.serialization import decode, encode, make_printable
@@ -66,7 +66,7 @@ class SshFarEnd:
     def open_control(self) -> ControlConnection:
         """Open a control connection; raise PeerUnreachable if the far end has gone."""
         if self._mux.is_lost:
-            raise PeerUnreachable(f"{self.peer}: the connection of ssh has ended")
+            raise PeerUnreachable(f"{self.peer}: the ssh connection has ended")
         link = ControlConnection(End.NEAR)
         self._mux.open(link)
         return link
@@ -137,7 +137,7 @@ class _Login:
                     start_new_session=environment is not None,
                 )
             except OSError as error:
-                raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {error}") from error
+                raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {explain_os_error(error)}") from error
         _log.debug("%s: ssh runs as process %d", self._peer, self._process.pid)
         self._listening = asyncio.create_task(self._listen(self._errors))
 
@@ -158,7 +158,7 @@ class _Login:
         except TimeoutError as error:
             raise PeerUnreachable(
                 f"{self._peer} did not come up in time{self._quoted()}; "
-                f"does this work: {manual_login_command(self._peer)}"
+                f"try it by hand: {manual_login_command(self._peer)}"
             ) from error
 
     async def join(self, way: DataPath) -> Mux:
@@ -211,8 +211,8 @@ class _Login:
             self._taken += len(more)
             if self._taken > _MOST_NOISE_BYTES:
                 raise PeerError(
-                    f"{self._peer}: its login prints too much of its own before anything can be run there; "
-                    "let its shell's start-up files print only where a terminal is"
+                    f"{self._peer}: the start-up files of its shell print too much; "
+                    "let them print only on a terminal"
                 )
 
     async def _send(self, data: bytes) -> None:
@@ -233,10 +233,10 @@ class _Login:
             assert len(request) < MAX_LINE_BYTES  # noqa: S101 - two small numbers
             await self._send(request.encode() + b"\n")
         elif word == "python":
-            python = f"its python3 is {make_printable(rest)}" if rest else "there is no python3 on its PATH"
+            python = f"its python3 is {make_printable(rest)}" if rest else "it has no python3 on its PATH"
             raise PeerError(
-                f"{self._peer} cannot run the far end: {python}, and Python {oldest} or newer is needed; "
-                "install it, or linkgauge, there"
+                f"{self._peer} cannot run the remote endpoint: {python}; "
+                f"install Python {oldest} or newer there, or linkgauge"
             )
 
     def _checked(self, text: str) -> ListenReply:
@@ -249,23 +249,25 @@ class _Login:
         return up
 
     async def _why_ended(self) -> PeerError:
-        """Return what there is to say of an ssh that ended before the far end was up."""
+        """Return the error of an ssh that ended before the far end was up."""
         assert self._process is not None  # noqa: S101 - it was started
         status = await self._process.wait()
         if self._listening is not None:
             await asyncio.wait([self._listening], timeout=_KILL_DEADLINE_S)
         if status == _SSH_FAILED:
             return PeerUnreachable(
-                f"ssh does not get to {self._peer}{self._quoted()}; "
-                f"this has to work: {manual_login_command(self._peer)}"
+                f"ssh cannot log in to {self._peer}{self._quoted()}; "
+                f"try it by hand: {manual_login_command(self._peer)}"
             )
-        return PeerError(f"{self._peer}: the far end could not be started (status {status}){self._quoted()}")
+        return PeerError(
+            f"{self._peer}: the remote endpoint could not be started (status {status}){self._quoted()}"
+        )
 
     def _why_lost(self) -> str:
         return "ssh was stopped by a signal" if self._was_stopped else f"ssh ended{self._quoted()}"
 
     def _quoted(self) -> str:
-        """Return the last lines of what ssh said, harmless."""
+        """Return the last lines of ssh's own messages, as printable text."""
         lines = [make_printable(line.strip()) for line in self._stderr.decode(errors="replace").splitlines()]
         last = [line for line in lines if line][-_SHOWN_LINES:]
         return f": {' '.join(last)}".rstrip(".") if last else ""

@@ -39,4 +39,4 @@ def test_a_missing_command_is_reported(lab: Lab) -> None:
         lab.near_end_command(["/nonexistent"]), capture_output=True, text=True, check=False, timeout=9
     )
     assert done.returncode == 3
-    assert "/nonexistent cannot be run at the lab's near end" in done.stderr
+    assert "/nonexistent cannot be run at the lab's local end" in done.stderr

@@ -89,9 +89,9 @@ def test_deny_comes_before_allow_and_an_empty_allow_is_everybody() -> None:
     Admission().check_address("192.0.2.1")
     admission = Admission(Limits(allow=("192.0.2.0/24",), deny=("192.0.2.66/32",)))
     admission.check_address("192.0.2.1")
-    with pytest.raises(LimitReached, match=r"192\.0\.2\.66 is not served .*limit deny"):
+    with pytest.raises(LimitReached, match=r"192\.0\.2\.66 is denied .*limit deny"):
         admission.check_address("192.0.2.66")
-    with pytest.raises(LimitReached, match=r"2001:db8::1 is not served .*limit allow"):
+    with pytest.raises(LimitReached, match=r"2001:db8::1 is not allowed .*limit allow"):
         admission.check_address("2001:db8::1")
 
 
@@ -99,10 +99,10 @@ def test_clients_are_counted_in_all_and_by_address_and_leave_again() -> None:
     """One that is refused is not counted, and one that has left makes room."""
     admission = Admission(Limits(clients=3, clients_per_address=2))
     with admission.admit("a"), admission.admit("a"):
-        with pytest.raises(LimitReached, match=r"as many clients of a as it takes .*clients_per_address is 2"):
+        with pytest.raises(LimitReached, match=r"maximum of clients from a.*clients_per_address is 2"):
             admission.admit("a").__enter__()
         with admission.admit("b"):
-            with pytest.raises(LimitReached, match=r"as many clients as it takes .*clients is 3"):
+            with pytest.raises(LimitReached, match=r"maximum of clients.*clients is 3"):
                 admission.admit("c").__enter__()
             assert admission.client_count == 3
     assert admission.client_count == 0
@@ -119,7 +119,7 @@ def test_a_run_is_checked_against_limits_of_sessions_duration_and_rate() -> None
         admission.check_plan(Plan(Settings(sessions=5)), 0)
     with pytest.raises(LimitReached, match=r"a run of 7200 s is too long .*limit duration_s is 3600"):
         admission.check_plan(Plan(duration_ns=2 * HOURS_NS), 0)
-    with pytest.raises(LimitReached, match=r"carries 1001 Mb/s already: .*limit rate_bit_s"):
+    with pytest.raises(LimitReached, match=r"busy with other tests.*limit rate_bit_s"):
         admission.check_plan(Plan(), 1_001_000_000)
 
 
@@ -133,7 +133,7 @@ def test_changed_limits_apply_to_new_clients_and_none_is_admitted_after_the_end(
         admission.close("it is about to end")
         with pytest.raises(RequestDeclined, match=r"^it is about to end$"):
             admission.check_plan(Plan(), 0)
-    with pytest.raises(RequestDeclined, match="about to end"):
+    with pytest.raises(RequestDeclined, match="shutting down"):
         admission.admit("a").__enter__()
 
 

@@ -137,7 +137,7 @@ async def test_a_silent_server_times_out_at_the_deadline(
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as sock:
         peer = Peer(*sock.getsockname())
-        expected = rf"{re.escape(str(peer))} accepts .* says nothing in 0\.5 s.*linkgauge endpoint"
+        expected = rf"{re.escape(str(peer))} accepted .* sent nothing for 0\.5 s.*linkgauge endpoint"
         with pytest.raises(PeerNotLinkgauge, match=expected):
             await soon(query_host_info(peer))
 
@@ -146,7 +146,7 @@ async def test_half_a_greeting_is_not_waited_for_longer(monkeypatch: pytest.Monk
     """One byte does not buy more time."""
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     async with server(GREETING[:7]) as peer:
-        with pytest.raises(PeerNotLinkgauge, match=r"in 0\.5 s"):
+        with pytest.raises(PeerNotLinkgauge, match=r"for 0\.5 s"):
             await soon(query_host_info(peer))
 
 
@@ -289,5 +289,5 @@ async def test_the_preamble_of_a_data_connection_is_not_a_control_greeting() -> 
 async def test_an_endpoint_that_leaves_after_its_greeting_did_not_greet_back() -> None:
     """It was an endpoint, and it is gone."""
     async with server(GREETING, stays=False) as peer:
-        with pytest.raises(PeerUnreachable, match="did not greet back"):
+        with pytest.raises(PeerUnreachable, match="did not answer the greeting"):
             await soon(query_host_info(peer))

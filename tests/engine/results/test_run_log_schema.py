@@ -35,10 +35,10 @@ def _a_directory(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (_not_a_database, "file is not a database; it is no run log; move it away"),
+        (_not_a_database, "it is not a run log; move it away"),
         (_another_program_s, "is another program's database; choose another data directory"),
         (_newer, r"was made by a newer linkgauge \(its format is 99, this one reads 1\); upgrade"),
-        (_a_directory, "unable to open database file; make it and its directory writable"),
+        (_a_directory, "it cannot be opened; make its directory writable"),
     ],
 )
 def test_a_file_that_is_not_a_run_log_is_reported_and_left_alone(
@@ -58,9 +58,9 @@ def test_a_file_that_is_not_a_run_log_is_reported_and_left_alone(
 def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     """A file is in its place."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunLogError, match=r"file/data: Not a directory; make it writable, or choose another"):
+    with pytest.raises(RunLogError, match=r"file/data: not a directory; make it writable, or choose another"):
         RunLog.open(tmp_path / "file" / "data")
-    with pytest.raises(RunLogError, match="Not a directory"):
+    with pytest.raises(RunLogError, match="not a directory"):
         RunLog.open(tmp_path / "file" / "data", create=False)
 
 

@@ -53,7 +53,7 @@ async def test_the_engine_is_sent_over_ssh_and_a_login_carries_several_runs(
             assert recorded.end.reason is Reason.COMPLETED
             assert recorded.started.peer == "ssh://db-02"
             assert recorded.started.far.event_loop == "asyncio"
-    with pytest.raises(PeerUnreachable, match="ssh has ended"):
+    with pytest.raises(PeerUnreachable, match="ssh connection has ended"):
         far.open_control()
 
 
@@ -61,7 +61,7 @@ async def test_a_login_with_endless_output_is_abandoned(tmp_path: Path) -> None:
     """What it prints is not kept."""
     peer = carrier(tmp_path, "while echo welcome to this host; do :; done")
     async with asyncio.timeout(DEADLINE_S):
-        with pytest.raises(PeerError, match="prints too much"):
+        with pytest.raises(PeerError, match="print too much"):
             async with open_ssh_far_end(peer):
                 pytest.fail("it cannot be up")
 
