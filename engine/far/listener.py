@@ -46,7 +46,8 @@ def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.soc
             hint = f"; ports below 1024 need privileges, choose another with {option}"
         elif isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             hint = "; give --bind an address of this host"
-        raise EndpointError(f"cannot listen on {where}: {explain_os_error(error)}{hint}") from error
+        reason = "no such name" if isinstance(error, socket.gaierror) else explain_os_error(error)
+        raise EndpointError(f"cannot listen on {where}: {reason}{hint}") from error
 
 
 def reachable_hosts(listener: socket.socket) -> list[str]:

@@ -130,8 +130,8 @@ def test_changed_limits_apply_to_new_clients_and_none_is_admitted_after_the_end(
         admission.limits = Limits(clients=1)
         with pytest.raises(LimitReached, match="clients is 1"):
             admission.admit("b").__enter__()
-        admission.close("it is about to end")
-        with pytest.raises(RequestDeclined, match=r"^it is about to end$"):
+        admission.close("it is shutting down")
+        with pytest.raises(RequestDeclined, match=r"^it is shutting down$"):
             admission.check_plan(Plan(), 0)
     with pytest.raises(RequestDeclined, match="shutting down"):
         admission.admit("a").__enter__()
