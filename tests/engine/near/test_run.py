@@ -280,7 +280,7 @@ async def test_a_far_end_without_room_declines_with_its_reason(endpoint: Endpoin
     monkeypatch.setattr(SharedCounters, "create", create)
     peer = Peer(*endpoint.address)
     async with asyncio.timeout(20):
-        with pytest.raises(PeerError, match="Cannot allocate memory"):
+        with pytest.raises(PeerError, match="cannot allocate memory"):
             async with open_run(plan_of(), peer):
                 pass
         assert (await query_host_info(peer)).hostname
