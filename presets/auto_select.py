@@ -101,11 +101,13 @@ def _kind(nic: NicInfo) -> str:
     return ", ".join(filter(None, (word, nic.kind))) or "unknown driver"
 
 
-def _link(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None) -> _Link:
+def _link(known: Sequence[tuple[End, NicInfo]], requested_bit_s: int | None) -> _Link:
     rates = [
         (nic.line_rate_bit_s, f"{end.label} {nic.name}") for end, nic in known if nic.line_rate_bit_s is not None
     ]
-    rate, rate_from = min(rates, default=(0, "")) if given_bit_s is None else (given_bit_s, "from --line-rate")
+    rate, rate_from = (
+        min(rates, default=(0, "")) if requested_bit_s is None else (requested_bit_s, "from --line-rate")
+    )
     mtus = [(nic.mtu_bytes, f"{end.label} {nic.name}") for end, nic in known if nic.mtu_bytes is not None]
     mtu, mtu_from = min(mtus, default=(_USUAL_MTU, "assumed: neither end reports one"))
     duplexes = {nic.duplex for _, nic in known}
@@ -116,11 +118,15 @@ def _link(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None) -> _Lin
     return _Link(rate, mtu, duplex, tunnel, words)
 
 
-def _rate_warnings(known: Sequence[tuple[End, NicInfo]], given_bit_s: int | None) -> Iterator[str]:
+def _rate_warnings(known: Sequence[tuple[End, NicInfo]], requested_bit_s: int | None) -> Iterator[str]:
     for end, nic in known:
-        if given_bit_s is not None and nic.line_rate_bit_s is not None and nic.line_rate_bit_s < given_bit_s:
+        if (
+            requested_bit_s is not None
+            and nic.line_rate_bit_s is not None
+            and nic.line_rate_bit_s < requested_bit_s
+        ):
             yield (
-                f"--line-rate is {format_rate(given_bit_s)}, but {end.label} {nic.name} "
+                f"--line-rate is {format_rate(requested_bit_s)}, but {end.label} {nic.name} "
                 f"reports {format_rate(nic.line_rate_bit_s)}"
             )
 

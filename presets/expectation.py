@@ -18,7 +18,7 @@ WIRE_MODEL: Final = "the wire model"
 _COMPUTABLE: Final[tuple[Flow, ...]] = ("simplex", "duplex")
 _EXCHANGED: Final = ("rr", "crr")
 # A document's stream is a request of 20 bytes and a response of 20 MB: a fetch with one round trip more.
-_HELD_AS: Final = {"stream": ("stream", "fetch")}
+_EQUIVALENT_WORKLOADS: Final = {"stream": ("stream", "fetch")}
 
 
 def find_expectation(
@@ -47,14 +47,14 @@ def check_variant(preset: Preset, variant: Variant) -> None:
     check_wire_model(preset, variant)
     if preset.link.duplex == "half" and variant.changes(preset.link):
         raise PlanError(
-            "link options", variant.description, f"no rate is computed for half duplex, and {preset.id} is that"
+            "link options", variant.description, f"{preset.id} is half duplex, which the wire model does not cover"
         )
 
 
 def check_wire_model(preset: Preset, variant: Variant) -> None:
     """Raise PlanError if the wire model cannot compute a preset's link with these options."""
     if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
-        raise PlanError("link options", variant.description, f"{preset.id} is a link without a line")
+        raise PlanError("link options", variant.description, f"{preset.id} has no line to compute")
 
 
 def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant: Variant) -> ExpectedRate | None:
@@ -63,8 +63,8 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
         return None if changed or flow == "duplex" else _exchanged(preset, sessions, workload_named(workload))
     flows: tuple[Flow, ...] = ("duplex",) if flow == "duplex" else ("simplex", flow)
     if not changed:
-        for held_as in _HELD_AS.get(workload, (workload,)):
-            rate = _documented(preset, flows, sessions, held_as)
+        for documented_as in _EQUIVALENT_WORKLOADS.get(workload, (workload,)):
+            rate = _documented(preset, flows, sessions, documented_as)
             bit_s = None if rate is None else preset.rate_bit_s(rate)
             if rate is not None and bit_s is not None:
                 derived = derive(preset.link, flow, variant)
@@ -91,12 +91,12 @@ def _exchanged(preset: Preset, sessions: int, workload: Workload) -> ExpectedRat
 
 
 def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload: str) -> Rate | None:
-    held = [
+    rates = [
         rate
         for rate in preset.rates
         if rate.flow in flows and rate.workload == workload and rate.sessions <= sessions
     ]
-    return max(held, key=lambda rate: rate.sessions, default=None)
+    return max(rates, key=lambda rate: rate.sessions, default=None)
 
 
 def _computed(preset: Preset, flow: Flow, variant: Variant) -> ExpectedRate | None:

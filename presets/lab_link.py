@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, NoReturn
 
 from ..engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S, Grain, LabLink
 from ..engine.model.errors import PlanError
+from .number_text import format_rate
 from .preset import LinkSpec, Preset
 from .wire import SONET_SHARE, derive
 
@@ -47,13 +48,13 @@ class Faults:
         """Raise PlanError if no link can have these faults."""
         mtu = self.wrong_mtu_bytes
         if mtu is not None and not 576 <= mtu <= 65_535:
-            raise PlanError("wrong MTU", mtu, "give 576 to 65535 bytes")
+            raise PlanError("wrong MTU", mtu, "give 576 to 65\u00a0535 bytes")
         if not 0 <= self.slow_percent < 100:
-            raise PlanError("slow", f"{self.slow_percent:g} %", "give 0 to less than 100")
+            raise PlanError("slow", f"{self.slow_percent:g} %", "give 0 to less than 100 percent")
         if not 0 <= self.delay_ms <= 10_000:
-            raise PlanError("delay", f"{self.delay_ms:g} ms", "give 0 to 10000")
+            raise PlanError("delay", f"{self.delay_ms:g} ms", "give 0 to 10\u00a0000 ms")
         if not 0 <= self.loss_percent <= 100:
-            raise PlanError("loss", f"{self.loss_percent:g} %", "give 0 to 100")
+            raise PlanError("loss", f"{self.loss_percent:g} %", "give 0 to 100 percent")
 
 
 NO_FAULTS: Final = Faults()
@@ -68,7 +69,7 @@ def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
     slowed = Fraction(line) * (1 - Fraction(faults.slow_percent) / 100)
     rate = round(slowed * SONET_SHARE if _is_atm(facts) else slowed)
     if rate < 1:
-        raise PlanError("slow", f"{faults.slow_percent:g} %", "nothing of the line is left")
+        raise PlanError("slow", f"{faults.slow_percent:g} %", "no line rate is left")
     overhead = _around_bytes(facts) - ETHERNET_HEADER_BYTES
     frame_bytes = max(mtu, faults.wrong_mtu_bytes or 0) + ETHERNET_HEADER_BYTES + overhead
     delay_ns = round(faults.delay_ms * _MS_NS)
@@ -89,12 +90,19 @@ def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
         seed=faults.seed,
     )
     if link.needs_relay and rate > RELAY_MAX_BIT_S:
-        raise PlanError(
-            "delay and loss" if facts.duplex != "half" else "half duplex",
-            f"on a link of {rate / 1e6:g} Mb/s",
-            f"the lab's relay keeps up with {RELAY_MAX_BIT_S / 1e6:g} Mb/s; take a slower preset, such as 100mb-fd",
-        )
+        _refuse_relay(preset, faults, rate)
     return link
+
+
+def _refuse_relay(preset: Preset, faults: Faults, rate_bit_s: int) -> NoReturn:
+    """Raise PlanError with the part of the link that needs a relay, which is too slow for the line."""
+    rates = f"up to {format_rate(RELAY_MAX_BIT_S)}, not {format_rate(rate_bit_s)}"
+    hint = f"{rates}; choose a slower preset, such as 100mb-fd"
+    if preset.link.duplex == "half":
+        raise PlanError("preset", preset.id, f"a lab builds half duplex {hint}")
+    if faults.delay_ms:
+        raise PlanError("delay", f"{faults.delay_ms:g} ms", f"a lab builds a delay {hint}")
+    raise PlanError("loss", f"{faults.loss_percent:g} %", f"a lab builds loss {hint}")
 
 
 def _grain(rate_bit_s: int) -> Grain:

@@ -18,9 +18,10 @@ from .number_text import (
     group_digits,
     significant_decimals,
 )
-from .preset import DocumentTable, DocumentValue, Flow, Framing, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
+from .preset import DocumentTable, DocumentValue, Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import (
     DEFAULT_VARIANT,
+    FRAMING_NAMES,
     SEGMENTS_PER_ACK,
     SONET_SHARE,
     TUNNEL_NAMES,
@@ -30,13 +31,6 @@ from .wire import (
     derive,
 )
 
-_FRAMINGS: Final[dict[Framing, str]] = {
-    "ethernet": "Ethernet",
-    "atm": "ATM, Classical IP (AAL5, LLC/SNAP)",
-    "atm-lane": "ATM, LAN emulation (AAL5)",
-    "fddi": "FDDI",
-    "none": "no wire",
-}
 _DUPLEX: Final = {"full": "full", "half": "half: one direction at a time", None: "unknown"}
 _FLOWS: Final = {
     "simplex": "one direction",
@@ -89,7 +83,7 @@ def build_sheet(preset: Preset, variant: Variant = DEFAULT_VARIANT, language: st
 def _link(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
     link = preset.link
     yield SheetLine("family", (preset.family,))
-    yield SheetLine("framing", (_FRAMINGS[link.framing],))
+    yield SheetLine("framing", (FRAMING_NAMES[link.framing],))
     if link.line_rate_bit_s is not None:
         yield SheetLine("line rate", (format_rate(link.line_rate_bit_s, 2),))
     yield SheetLine("MTU", ("unknown" if link.mtu_bytes is None else format_quantity(link.mtu_bytes, "byte"),))

@@ -22,6 +22,13 @@ _MAX_TCP_OPTION_BYTES: Final = 40
 _CELL_BYTES: Final = 53
 _CELL_PAYLOAD_BYTES: Final = 48
 _IP_BYTES: Final = {4: 20, 6: 40}
+FRAMING_NAMES: Final[dict[Framing, str]] = {
+    "ethernet": "Ethernet",
+    "atm": "ATM, Classical IP (AAL5, LLC/SNAP)",
+    "atm-lane": "ATM, LAN emulation (AAL5)",
+    "fddi": "FDDI",
+    "none": "no line",
+}
 TUNNEL_NAMES: Final[dict[Tunnel, str]] = {
     "vxlan": "VXLAN",
     "wireguard": "WireGuard",
@@ -158,13 +165,18 @@ def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> De
         return None
     tunnel = _tunnel_of(link, variant)
     if variant.vlan_tags and link.framing != "ethernet":
-        raise PlanError("VLAN tags", variant.vlan_tags, f"{link.framing} frames have none")
+        raise PlanError(
+            "VLAN tags",
+            variant.vlan_tags,
+            f"only Ethernet has them, and this link has {FRAMING_NAMES[link.framing]}",
+        )
     squeezed = _tunnel_parts(variant.tunnel, variant.outer_ip) if variant.tunnel else ()
-    mtu -= sum(part.bytes for part in squeezed)
+    outer_mtu, mtu = mtu, mtu - sum(part.bytes for part in squeezed)
     headers = _headers(link, variant)
     header_bytes = sum(part.bytes for part in headers)
     if mtu <= header_bytes:
-        raise PlanError("MTU", mtu, f"its headers alone take {header_bytes} bytes")
+        least = outer_mtu - mtu + header_bytes + 1
+        raise PlanError("MTU", outer_mtu, f"headers take all of it; give at least {least}")
     framing = _around(link.framing, tunnel, variant, mtu, mtu)
     ack: tuple[Overhead, ...] = ()
     if flow == "duplex" or link.duplex == "half":

@@ -211,10 +211,10 @@ def test_a_terminated_lab_lets_its_check_end_in_order(linkgauge: Any, tmp_path: 
         (["100mb-fd", "--shell", "--json"], "--json needs --check"),
         (["100mb-df", "--check"], "did you mean 100mb-"),
         (["loopback", "--check"], "a lab builds presets with a line rate"),
-        (["gbe-fd-1500", "--check", "--delay", "5"], "take a slower preset"),
+        (["gbe-fd-1500", "--check", "--delay", "5"], "choose a slower preset"),
         (["100mb-fd", "--check", "--slow", "100"], "give 0 to less than 100"),
         (["100mb-fd", "--check", "--loss", "-1"], "give 0 to 100"),
-        (["100mb-fd", "--check", "--wrong-mtu", "9"], "give 576 to 65535"),
+        (["100mb-fd", "--check", "--wrong-mtu", "9"], "give 576 to 65\u00a0535"),
     ],
 )
 def test_an_impossible_link_is_refused_before_anything_is_built(

@@ -131,8 +131,8 @@ def test_an_exchange_of_transactions_has_no_computed_rate() -> None:
         (OC3, Variant(vlan_tags=1), "VLAN tags"),
         (replace(GIGABIT, tunnel="gre"), Variant(tunnel="vxlan"), "already"),
         (TEN_GIGABIT, Variant(tcp_option_bytes=32), "room for 28"),
-        (GIGABIT, Variant(mtu_bytes=40), "headers alone"),
-        (GIGABIT, Variant(mtu_bytes=80, tunnel="vxlan"), "headers alone"),
+        (GIGABIT, Variant(mtu_bytes=40), "headers take all of it"),
+        (GIGABIT, Variant(mtu_bytes=80, tunnel="vxlan"), "headers take all of it"),
     ],
 )
 def test_options_that_a_link_cannot_have_are_refused(link: LinkSpec, variant: Variant, match: str) -> None:

@@ -170,19 +170,22 @@ def test_options_that_a_link_has_anyhow_leave_it_as_documented(cli: Cli) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["presets", "show", "loopback", "--ipv6"], "without a line"),
-        (["presets", "show", "fddi-4352", "--vlan", "1"], "fddi frames have none"),
+        (["presets", "show", "loopback", "--ipv6"], "has no line to compute"),
+        (["presets", "show", "fddi-4352", "--vlan", "1"], "only Ethernet has them, and this link has FDDI"),
         (["presets", "show", "1gbe-1500", "--vlan", "3"], "QinQ"),
         (["presets", "show", "1gbe-1500", "--vlan", "x"], "QinQ"),
         (["presets", "show", "1gbe-1500", "--tunnel", "ipip"], "wireguard"),
         (["presets", "show", "1gbe-vxlan-1450", "--tunnel", "gre"], "already a VXLAN tunnel"),
         (["presets", "show", "1gbe-1500", "--mtu", "67"], "68 to 65536"),
-        (["presets", "show", "1gbe-1500", "--mtu", "100", "--tunnel", "vxlan"], "headers alone"),
+        (
+            ["presets", "show", "1gbe-1500", "--mtu", "100", "--tunnel", "vxlan"],
+            "headers take all of it; give at least 103",
+        ),
         (["presets", "list", "--lang", "de"], "en or ja"),
         (["run", "loopback", "--ipv6"], "--preset auto"),
-        (["check", "loopback", "loopback", "--vlan", "1"], "without a line"),
+        (["check", "loopback", "loopback", "--vlan", "1"], "has no line to compute"),
         (["check", "10mb-hd", "loopback", "--ipv6"], "half duplex"),
-        (["check", "atm155-9180", "loopback", "--vlan", "1"], "atm frames have none"),
+        (["check", "atm155-9180", "loopback", "--vlan", "1"], "this link has ATM, Classical IP"),
     ],
 )
 def test_options_that_a_link_cannot_have_exit_2_before_anything_is_begun(
