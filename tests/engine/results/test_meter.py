@@ -165,11 +165,7 @@ def test_a_run_without_its_end_was_cut_off() -> None:
     meter = replay([started(), of_flow(Direction.OUT, End.FAR, 0, 10)])
     assert meter.summary().measured.out == Measurement(10, TICK)
     assert meter.summary().end.reason is Reason.FAILED
-<<<<<<< HEAD
     assert "interrupted before its reason was recorded" in meter.summary().end.detail
-=======
-    assert "interrupted" in meter.summary().end.detail
->>>>>>> 6d870d3 (Say errors of the engine's ends, labs, ssh and results in plain words)
     meter.feed(Ended(RunEnd(Reason.COMPLETED, "done")))
     assert meter.summary().end == RunEnd(Reason.COMPLETED, "done")
 

@@ -226,11 +226,7 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
             log.delete("r1")
             assert log.list_runs() == []
     assert summary.measured.out == Measurement(40 * 7, 400)
-<<<<<<< HEAD
     assert "interrupted before its reason was recorded" in summary.end.detail
-=======
-    assert "interrupted" in summary.end.detail
->>>>>>> 6d870d3 (Say errors of the engine's ends, labs, ssh and results in plain words)
 
 
 def test_several_processes_write_into_the_same_log(tmp_path: Path) -> None:
