@@ -111,7 +111,8 @@ class HelpPage:
         for name, subcommand in getattr(command, "commands", {}).items():
             if not subcommand.hidden:
                 sections["Commands"].append((name, (subcommand.help or "").partition("\n")[0]))
-        sections["Other options" if len(sections) > 3 else "Options"] = sections.pop("Options")
+        if sections.keys() - {"Arguments", "Commands", "Options", "Output"}:
+            sections["Other options"] = sections.pop("Options")
         for name, rows in sections.items():
             if rows:
                 with formatter.section(name):
