@@ -35,16 +35,13 @@ class RatePlot:
         view, periods = self._view, self._periods
         is_rate = _response_bits(view) is None
         name, unit = ("throughput", view.units.value) if is_rate else ("transactions", "/s")
-        if len(periods) >= 2:
-            *earlier, after = period_averages(periods, view.latest_summary)
-            # A period that was over before it was measured has nothing to compare with.
-            known = [number for number, average in enumerate(earlier) if average is not None]
-            at = known[-1] if known else len(earlier) - 1
-            before = earlier[at]
-            changes = [
-                numbers.settings_change(periods[-1].settings, periods[at].settings),
-                numbers.settings_change(periods[at].settings, periods[-1].settings),
-            ]
+        averages = period_averages(periods, view.latest_summary)
+        # A period that was over before it was measured has nothing to compare with.
+        measured = [number for number, average in enumerate(averages[:-1]) if average is not None]
+        if measured:
+            first, last = periods[measured[-1]].settings, periods[-1].settings
+            changes = [numbers.settings_change(last, first), numbers.settings_change(first, last)]
+            before, after = averages[measured[-1]], averages[-1]
             rates = [_number(view, before), _number(view, after)]
             end = f"{numbers.NBSP}{unit}{numbers.gain(before, after)}"
             words = (f"{change} {rate}" for change, rate in zip(changes, rates, strict=True))

@@ -85,3 +85,19 @@ async def test_the_words_on_a_plot_are_readable_with_16_colours_and_with_none(wo
         )
         assert "█" not in coloured
         assert plain.count("█") > 100
+
+
+async def test_two_quick_changes_are_compared_with_the_last_measured_rate(world: Any) -> None:
+    """The settings between them were over before anything was measured; without any rate there is no comparison."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("space", "plus", "plus")
+        world.script.run_for(12, 3e9)
+        await cockpit.settle()
+        assert titles(cockpit)[0] == "throughput, Mb/s"
+        await cockpit.press("minus", "minus")
+        world.script.run_for(12, 1e9)
+        await cockpit.settle()
+        title = titles(cockpit)[0]
+        assert "–" not in title
+        assert title.startswith("throughput: 3 sessions 2 99")
+        assert "→ 1 session 99" in title
