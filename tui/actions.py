@@ -85,7 +85,7 @@ ACTIONS: Final = (
     ),
     Action(
         "larger_window", ("right_square_bracket",), "window", "Larger window",
-        "Larger window. Steps: 16K 32K 56K 64K 128K 256K 512K 1M 2M 4M.",
+        "Larger window: 16K 32K 56K 64K 128K 256K 512K 1M 2M 4M; from auto, the next above the kernel's choice.",
         "Settings of the test", ("]",), in_footer=False,
     ),
     Action(
