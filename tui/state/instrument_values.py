@@ -51,7 +51,7 @@ class FlowReading:
 
     `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
     interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
-    summarizes them. Gauges beside each other have one unit, that of the highest rate of all: `least_top_bit_s`.
+    summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
     """
 
     direction: Direction
@@ -64,7 +64,7 @@ class FlowReading:
     peak: ExpectedRate | None = None
     margin_percent: float | None = None
     units: RateUnit = RateUnit.MBIT
-    least_top_bit_s: float = 0.0
+    least_unit_bit_s: float = 0.0
 
     @property
     def top_bit_s(self) -> float:
@@ -73,11 +73,17 @@ class FlowReading:
         return max([*rates, self.highest_bit_s])
 
     @property
+    def unit_bit_s(self) -> float:
+        """The rate that the unit suits: the expected one, whose digits a larger unit would cut, else the highest."""
+        rates = [rate.bit_s for rate in (self.expected, self.peak) if rate is not None]
+        return max(rates) if rates else self.highest_bit_s
+
+    @property
     def scale(self) -> RateScale:
-        """The unit that the gauge's highest rate calls for; transactions have a scale of their own."""
+        """The unit of the gauge's rates; transactions have a scale of their own."""
         if self.response_bits is not None:
             return RateScale("trans/s", self.response_bits)
-        return numbers.rate_scale(self.units, max(self.top_bit_s, self.least_top_bit_s))
+        return numbers.rate_scale(self.units, max(self.unit_bit_s, self.least_unit_bit_s))
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate without its unit, on the gauge's scale."""

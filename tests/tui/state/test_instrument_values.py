@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.events import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Direction, Plan, Settings
-from linkgauge.tui.state.instrument_values import PlotPeriod, PlotPoint, period_averages, plot_columns
+from linkgauge.tui.state.instrument_values import FlowReading, PlotPeriod, PlotPoint, period_averages, plot_columns
 from linkgauge.tui.state.live_readings import LiveReadings
 
 
@@ -39,3 +39,24 @@ def test_the_plot_shows_the_known_values_of_each_column() -> None:
     assert [None if one is None else one.rates[0][1] for one in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
     assert [one.warmup for one in drawn if one] == [True, False, False, False]
     assert [one.rates[0][1] for one in plot_columns([before], 2.0, 1) if one] == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("expected_bit_s", "bit_s", "unit", "expected_text"),
+    [
+        (94.8e6, 26e9, "Mb/s", "94.80"),
+        (94.8e6, 90e6, "Mb/s", "94.80"),
+        (9_415e6, 12e9, "Mb/s", "9\u00a0415"),
+        (23.5e9, 1e9, "Gb/s", "23.50"),
+        (None, 26e9, "Gb/s", "–"),
+        (None, 900e6, "Mb/s", "–"),
+    ],
+)
+def test_a_gauge_keeps_the_digits_of_the_expected_rate(
+    expected_bit_s: float | None, bit_s: float, unit: str, expected_text: str
+) -> None:
+    """A run that is far faster than its preset must not turn 94.80 Mb/s into 0.09 Gb/s."""
+    expected = None if expected_bit_s is None else ExpectedRate(int(expected_bit_s), "documented", "a table")
+    reading = FlowReading(Direction.OUT, bit_s, expected, highest_bit_s=bit_s)
+    assert reading.scale.unit == unit
+    assert reading.number(expected_bit_s) == expected_text

@@ -182,8 +182,8 @@ class Instruments(Container):
             highest = max(readings[flow].highest_bit_s for flow in direction.flows)
             for flow in direction.flows:
                 readings[flow] = replace(readings[flow], highest_bit_s=highest)
-            top = max(reading.top_bit_s for reading in readings.values())
-            readings = {flow: replace(reading, least_top_bit_s=top) for flow, reading in readings.items()}
+            top = max(reading.unit_bit_s for reading in readings.values())
+            readings = {flow: replace(reading, least_unit_bit_s=top) for flow, reading in readings.items()}
         self.set_class(direction is Direction.DUPLEX, "-duplex")
         for flow in Direction:
             gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
