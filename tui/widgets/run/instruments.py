@@ -1,9 +1,8 @@
 """All instruments of the run screen: their layout, and the values of each from one snapshot."""
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
@@ -15,15 +14,16 @@ from ...rendering.styles import KEY, MUTED
 from ...state.instrument_values import CpuReading, FlowReading, Phase
 from ...state.live_readings import CockpitSnapshot, latency_reading
 from ...text import numbers
-from ...text.event_lines import EventLine
 from ...text.summary import response_bits_of
-from ..common.log_view import LogView
 from .cpu_panel import CpuPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
 from .run_plot import RunPlot
 from .session_table import SessionTable
 from .verdict_panel import VerdictPanel
+
+if TYPE_CHECKING:
+    from .event_panel import EventLog
 
 _FIRST_STEPS: Final = (
     ("space", "start a test"),
@@ -38,30 +38,9 @@ _REMEDIES: Final = (
 )
 
 
-_EVENT_MARKS: Final = {
-    "start": "●",
-    "connection": "○",
-    "phase": "·",
-    "change": "◆",
-    "warning": "▲",
-    "end": "■",
-}
 # Style classes of the instruments: a panel alone, and the numbers of panels.
 _ALONE: Final = ("-gauges", "-plot", "-sessions", "-cpu", "-why", "-events")
 _FEWER: Final = ("-only-gauges", "-only-plot", "")
-
-
-class EventLog(LogView[EventLine]):
-    """Shows the events of a run."""
-
-    def __init__(self) -> None:
-        super().__init__(widget_id="events")
-        self.border_title = "events"
-
-    def line_text(self, line: EventLine) -> Text:
-        """Return the time, a mark for the kind of event, and the text."""
-        mark = _EVENT_MARKS[line.kind]
-        return Text.assemble((f"{numbers.clock(line.at_ns)} ", "dim"), (f"{mark} ", "bold"), line.text)
 
 
 class Instruments(Container):
@@ -77,6 +56,7 @@ class Instruments(Container):
         self._alone = ""
         self._level = len(_FEWER) - 1
         self._has_log = False
+        self._event_log: EventLog | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the instruments. CPU has two places: the style sheet shows one, depending on the width."""
@@ -133,18 +113,22 @@ class Instruments(Container):
         for name in _FEWER[:-1]:
             self.set_class(not self._alone and name == _FEWER[self._level], name)
         needs_log = self._alone == "-events" or (self._has_log and not self._alone)
-        if needs_log and not self.query(EventLog):
-            self.mount(EventLog())
-        for log in self.query(EventLog):
+        log = self._event_log
+        if needs_log and log is None:
+            from .event_panel import EventLog
+
+            self._event_log = log = EventLog()
+            self.mount(log)
+        if log is not None:
             log.display = needs_log
         if self._view is not None:
             self._show_events(self._view)
 
     def _show_events(self, view: CockpitSnapshot) -> None:
-        for log in self.query(EventLog):
-            if log.display:
-                events = view.readings.log if view.readings else None
-                log.show(events.lines if events else (), events.written if events else 0)
+        log = self._event_log
+        if log is not None and log.display:
+            events = view.readings.log if view.readings else None
+            log.show(events.lines if events else (), events.written if events else 0)
 
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""

@@ -133,24 +133,6 @@ async def test_keys_show_fewer_and_more_panels(world: Any) -> None:
         assert visible(cockpit) == everything
 
 
-async def test_the_event_log_has_the_run_from_its_connection_on_however_late_it_is_opened(world: Any) -> None:
-    """A later run has a log of its own."""
-    async with world.cockpit((120, 40), peer=FAR) as cockpit:
-        await cockpit.press("space")
-        world.script.run_for(20, 7e9)
-        await cockpit.press("+", "o")
-        text = cockpit.text()
-        assert "00:00 ○ connected to db-02" in text
-        assert "00:05 ◆ changed to 2 sessions" in text
-        await cockpit.press("space")
-        await cockpit.end()
-        assert "■ stopped" in cockpit.text()
-        await cockpit.press("space")
-        await cockpit.settle()
-        assert "changed to 2 sessions" not in cockpit.text()
-        assert "started: out, 2 sessions" in cockpit.text()
-
-
 @pytest.mark.parametrize("width", [60, 80, 110, 119, 120, 121, 122, 160, 200])
 async def test_both_directions_have_digits_of_one_size(world: Any, width: int) -> None:
     """At each width, with rates of different lengths, for people compare them."""
