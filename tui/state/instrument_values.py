@@ -74,7 +74,7 @@ class FlowReading:
 
     @property
     def unit_bit_s(self) -> float:
-        """The rate that sets the unit: the expected one, whose digits a larger unit would cut, else the highest."""
+        """The rate that sets the unit: the expected, whose digits a larger unit would cut, else the highest."""
         rates = [rate.bit_s for rate in (self.expected, self.peak) if rate is not None]
         return max(rates) if rates else self.highest_bit_s
 
