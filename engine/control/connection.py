@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
-from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError
+from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, explain_os_error
 from ..model.limits import Limits, TokenBucket
 from ..model.peer import unmap_ip_address
 from ..model.plan import End
@@ -59,7 +59,7 @@ class ControlConnection(asyncio.Protocol):
         self._machine.receive_data(data)
         for message in self._machine.messages_received():
             if self._bucket is not None and not self._bucket.take(self.last_received_ns):
-                text, most = "it says more than it may in a second", self._most_messages_s
+                text, most = "too many messages in a second", self._most_messages_s
                 self._machine.fail(LimitReached(text, "messages_s", most))
                 break
             if isinstance(message, Ping):
@@ -91,6 +91,8 @@ class ControlConnection(asyncio.Protocol):
         """Deliver the error that ended the connection."""
         self._machine.receive_eof()
         reason = "it closed the connection" if exc is None else str(exc)
+        if isinstance(exc, OSError):
+            reason = explain_os_error(exc)
         _log.debug("the control connection ended: %s", reason)
         self._deliver(self._machine.error or ConnectionClosed(reason))
         if not self._closed.done():

@@ -72,10 +72,10 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
 _log = logging.getLogger(__name__)
 
 KEY_VARIABLE: Final = "LINKGAUGE_KEY"
-_GIVE_KEY: Final = f"set {KEY_VARIABLE} to what the endpoint there printed, or give --key-file FILE"
+_GIVE_KEY: Final = f"set {KEY_VARIABLE} to the key that the endpoint printed, or give --key-file FILE"
 _NO_DOWNGRADE: Final = (
-    "it does not ask for the key that is set for it: it may be another one in its place; "
-    "start it with the key, or test it all the same with --open"
+    "it does not ask for your key, so it may not be your endpoint; start it with that key, or connect anyway "
+    "with --open"
 )
 
 
@@ -121,7 +121,7 @@ async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None, nea
     welcome = _require_welcome(await link.receive(), peer)
     if not constant_time_equal(key.prove(FAR_ROLE, conversation), bytes.fromhex(welcome.proof)):
         raise PeerUntrusted(
-            f"{peer} cannot be trusted: it took this end's key without having it itself; check who answers there"
+            f"{peer} cannot be trusted: it accepted your key but does not have it; check which host answers there"
         )
     link.shared_secret = key.derive_shared_secret(conversation)
     return welcome
@@ -130,7 +130,7 @@ async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None, nea
 def _require_welcome(message: Message, peer: Peer) -> Welcome:
     if isinstance(message, Refuse):
         if message.about == "key":
-            raise PeerKeyRequired(f"{peer} has another key than this end: {_GIVE_KEY}")
+            raise PeerKeyRequired(f"{peer} rejected your key: {_GIVE_KEY}")
         raise PeerRefused(f"{peer} declines: {message.text}")
     assert isinstance(message, Welcome)  # noqa: S101 - the table allows nothing else
     return message

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError
+from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os_error
 from ..model.peer import Peer
 from ..model.plan import End
 from ..protocol.auth import constant_time_equal
@@ -39,12 +39,19 @@ class Certificate:
             pem = ssl.PEM_HEADER + first.partition(ssl.PEM_HEADER)[2] + ssl.PEM_FOOTER
             return cls(context, hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest())
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors
-            why = getattr(error, "strerror", None) or getattr(error, "reason", None) or str(error)
-            raise TlsError(f"the certificate {certificate} with the key {key} cannot be used: {why}") from error
+            why = _explain(error)
+            raise TlsError(f"--tls-cert {certificate} and --tls-key {key} cannot be used: {why}") from error
+
+
+def _explain(error: OSError | ValueError) -> str:
+    if isinstance(error, ssl.SSLError):
+        is_pair = error.reason == "KEY_VALUES_MISMATCH"
+        return "the key belongs to another certificate" if is_pair else "give files in PEM format"
+    return explain_os_error(error) if isinstance(error, OSError) else str(error)
 
 
 def _no_password() -> str:
-    raise ValueError("the key has a password; an endpoint takes one without")
+    raise ValueError("the key has a password; give a key without one")
 
 
 def format_fingerprint(fingerprint: bytes) -> str:
@@ -85,8 +92,8 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
         )
     except (ssl.SSLError, ConnectionError) as error:
         raise PeerNotLinkgauge(
-            f"{peer} does not speak TLS ({getattr(error, 'reason', None) or error}): start its endpoint with "
-            "--tls-cert and --tls-key, or leave the fingerprint out"
+            f"{peer} does not use TLS; start its endpoint with --tls-cert and --tls-key, or leave out "
+            "--tls-fingerprint"
         ) from error
     certificate = link.certificate
     actual = b"" if certificate is None else hashlib.sha256(certificate).digest()
@@ -94,7 +101,7 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
         await link.aclose()
         raise PeerUntrusted(
             f"{peer} cannot be trusted: its certificate's fingerprint is {format_fingerprint(actual)}, "
-            "not the one given"
+            "not that of --tls-fingerprint"
         )
     link.channel_binding = actual
     return link

@@ -32,7 +32,7 @@ class SharedKey:
     def __init__(self, text: str) -> None:
         if not MIN_KEY_CHARACTERS <= len(text) <= MAX_KEY_CHARACTERS or not _KEY.fullmatch(text):
             raise InvalidKeyError(
-                f"a key is {MIN_KEY_CHARACTERS} to {MAX_KEY_CHARACTERS} letters, digits and signs without blanks; "
+                f"a key is {MIN_KEY_CHARACTERS} to {MAX_KEY_CHARACTERS} letters, digits and signs without spaces; "
                 "make one with: openssl rand -hex 24"
             )
         self._text = text
@@ -93,6 +93,7 @@ IpAddress = IPv4Address | IPv6Address
 
 DEFAULT_PORT: Final = 5820
 SSH_SCHEME: Final = "ssh://"
+_PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
 # ssh would take a name with a leading dash for an option. The other characters occur in no name of a user or host.
 _USER: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,254}")
@@ -163,7 +164,7 @@ class Peer:
     def __post_init__(self) -> None:
         """Raise PlanError for an impossible address."""
         if not self.host or any(c.isspace() or not c.isprintable() for c in self.host) or len(self.host) > 253:
-            raise PlanError("peer", repr(self.host), "give HOST, HOST:PORT, [IPv6]:PORT or loopback")
+            raise PlanError("peer", repr(self.host), _PEER_FORMS)
         check_port(self.port)
 
     def __str__(self) -> str:
@@ -198,6 +199,8 @@ class Peer:
             port = rest[1:]
         elif host.count(":") == 1:
             host, _, port = host.partition(":")
+        if not host:
+            raise PlanError("peer", repr(text), _PEER_FORMS)
         if not port:
             return cls(host)
         if not (port.isascii() and port.isdigit()):

@@ -121,11 +121,11 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
         raise PeerNotLinkgauge(f"{peer} is not a linkgauge endpoint: {error}; check the port") from error
     except PeerVersionMismatch as error:
         raise PeerVersionMismatch(
-            f"{peer} cannot be used: {error}; install the same version on both ends"
+            f"{peer} cannot be used: {error}; install the same version on both hosts"
         ) from error
     except RemoteProtocolError as error:
         raise PeerNotLinkgauge(
-            f"{peer} cannot be understood: {error}; install the same version on both ends"
+            f"{peer} cannot be understood: {error}; install the same version on both hosts"
         ) from error
     except ConnectionClosed as error:
         raise PeerUnreachable(f"{peer} did not answer the greeting: {error}") from error

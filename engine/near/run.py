@@ -207,7 +207,9 @@ class Run:
         except ConnectionClosed as error:
             raise PeerError(f"{self._peer} closed the connection before the test began: {error}") from error
         except RemoteProtocolError as error:
-            raise PeerError(f"{self._peer} cannot be understood: {error}") from error
+            raise PeerError(
+                f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
+            ) from error
         except TimeoutError as error:
             raise PeerError(f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s") from error
         self._sampler.start()

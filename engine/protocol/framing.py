@@ -65,7 +65,8 @@ def decode_body(body: bytes, sender: End) -> Message:
         value = json.loads(decompress(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=reject_duplicate_keys)
         return decode_tagged(MESSAGES_BY_SENDER[sender], value)
     except (LinkgaugeError, ValueError, RecursionError) as error:
-        raise RemoteProtocolError(f"a message of the {PEER_NAMES[sender]} cannot be read: {error}") from error
+        why = error if isinstance(error, LinkgaugeError) else "it is not valid JSON"
+        raise RemoteProtocolError(f"a message of the {PEER_NAMES[sender]} cannot be read: {why}") from error
 
 
 class FrameReader:

@@ -221,8 +221,9 @@ class ControlStateMachine:
     def receive_eof(self) -> None:
         """Take in the end of the peer's bytes: an error where its preamble was not complete."""
         if self.error is None and not self._greeted:
-            text = make_printable(self._opening[:40].decode("latin-1"))
-            answer = f"answered {text!r} and closed" if text else "closed the connection without a word"
+            answer = f"answered {_first_line(self._opening)} and closed"
+            if not self._opening:
+                answer = "closed the connection without a word"
             self.error = PeerNotLinkgauge(f"it {answer}")
 
     def _receive_preamble(self, data: bytes) -> bytes:
@@ -230,8 +231,7 @@ class ControlStateMachine:
         opening = bytes(self._opening)
         length = min(len(opening), len(MAGIC))
         if opening[:length] != MAGIC[:length]:
-            line = opening.split(b"\n")[0][:40]
-            raise PeerNotLinkgauge(f"it answered {make_printable(line.decode('latin-1').strip())!r}")
+            raise PeerNotLinkgauge(f"it answered {_first_line(opening)}")
         if len(opening) < PREAMBLE_BYTES:
             return b""
         preamble = decode_preamble(opening[:PREAMBLE_BYTES])
@@ -254,3 +254,10 @@ class ControlStateMachine:
             raise RemoteProtocolError(f"the {PEER_NAMES[self.end.other]} sent {name} in state {self.state}")
         self.state = state
         self._received.append(message)
+
+
+def _first_line(data: bytes | bytearray) -> str:
+    """Return the beginning of an answer for a person: its first words, where it has any."""
+    line = bytes(data[:40]).strip().partition(b"\n")[0].decode("latin-1")
+    words = make_printable(line.strip()).replace("\N{NO-BREAK SPACE}", " ")
+    return f"'{words}'" if words else "something else"

@@ -19,7 +19,7 @@ from typing import Final, Self
 
 from ..host.event_loop import await_shielded
 from ..host.files import InheritedBundle
-from ..model.errors import WorkerError
+from ..model.errors import WorkerError, explain_os_error
 from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 
 _END_DEADLINE_S: Final = 3.0  # the server waits a second for its workers
@@ -122,7 +122,7 @@ class _ServerProcess:
         except (BrokenPipeError, ConnectionResetError):
             pass
         except OSError as error:
-            raise WorkerError(f"a worker process could not be asked for: {error}") from error
+            raise WorkerError(f"no worker process could be started: {explain_os_error(error)}") from error
 
     async def close(self) -> None:
         """End the server and its workers."""
@@ -150,7 +150,7 @@ class _ServerProcess:
         except OSError as error:
             if errors_fd >= 0:
                 os.close(errors_fd)
-            self._set_ended(f"no worker process could be started: {error}")
+            self._set_ended(f"no worker process could be started: {explain_os_error(error)}")
             return
         finally:
             self._server_sock.close()
@@ -207,7 +207,7 @@ class _ServerProcess:
             if reply == ForkReply.FORKED:
                 process.fork_result.set_result(None)
             else:
-                why = f"a worker process could not be forked: {os.strerror(value)}"
+                why = f"no worker process could be started: {explain_os_error(OSError(value, ''))}"
                 process.fork_result.set_exception(WorkerError(why))
 
     def _close_socket(self) -> None:

@@ -198,7 +198,7 @@ class WorkerPool:
     def _refuse_closing(self) -> None:
         """Raise WorkerError once the pool is closing: a session may come at that very moment."""
         if self._closing:
-            raise WorkerError("the run is over")
+            raise WorkerError("the test has ended")
 
     def _configuration(self, *, is_probe: bool) -> Configure:
         """Return a worker's first command."""
@@ -253,7 +253,7 @@ class WorkerPool:
     async def _report_exit(self, member: _Member) -> None:
         """Find out why a worker ended, and report it."""
         status, last_words = await member.process.shut_down(END_DEADLINE_S)
-        member.why_ended = f"a worker process ended by itself ({status})" + (last_words and f": {last_words}")
+        member.why_ended = f"a worker process ended unexpectedly ({status})" + (last_words and f": {last_words}")
         _log.debug("%s", member.why_ended)
         if member.ready.is_set():
             self._on_lost(member.why_ended)

@@ -248,7 +248,7 @@ def _create_socket(command: OpenSession | AdoptSession, fd: int | None) -> socke
     if isinstance(command, OpenSession):
         return socket.socket(command.target.family)
     if fd is None:
-        raise OSError("no descriptor is left for another connection; raise the limit (ulimit -n)")
+        raise OSError("too many open files; raise the limit with ulimit -n")
     return socket.socket(fileno=fd)
 
 

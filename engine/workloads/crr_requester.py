@@ -43,7 +43,7 @@ _IN_PROGRESS: Final = {errno.EAGAIN, errno.EINPROGRESS, errno.ENOTCONN}
 
 OUT_OF_PORTS: Final = (
     "no port is left for another connection; "
-    'on Linux widen the range there: sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
+    'on Linux widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
 )
 
 
@@ -135,7 +135,7 @@ class CrrRequester(ReceivingSession):
             if received != response_bytes:
                 if not self._is_alone:
                     return  # closed during the transaction
-                raise OSError(errno.EPROTO, f"an answer of {response_bytes} bytes came as one of {received}")
+                raise OSError(errno.EPROTO, f"a response has {received} bytes instead of {response_bytes}")
             words[latency_at + bucket_of(took_ns)] += 1
             words[bytes_at] += received
 
@@ -236,7 +236,7 @@ class CrrRequester(ReceivingSession):
             return
         took_ns = perf_counter_ns() - self._began_ns
         if self._received != self._response_bytes:
-            self._end(f"an answer of {self._response_bytes} bytes came as one of {self._received}")
+            self._end(f"a response has {self._received} bytes instead of {self._response_bytes}")
             return
         self._close_connection(sock)
         self._words[self._bytes_at] += self._received

@@ -29,7 +29,7 @@ from ..model.plan import Mode
 from .session import ReceivingSession, SendingSession, SessionContext, WorkerResources
 from .socket_io import ReadyCallback, SocketThread
 
-UNSOLICITED_RESPONSE: Final = "the other end answered what it was not asked"
+UNSOLICITED_RESPONSE: Final = "the other host sent a response without a request"
 
 
 class RrRequester(ReceivingSession):

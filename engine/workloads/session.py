@@ -35,7 +35,7 @@ from .sockets import set_pacing
 # cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
 # 0.19 ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
 PIECE_BYTES: Final = 64 * 1024
-CLOSED_BY_PEER: Final = "closed by the other end"
+CLOSED_BY_PEER: Final = "closed by the other host"
 
 
 def _open_payload_file(block: bytes) -> int:
@@ -200,7 +200,7 @@ class Session(ABC):
             self._handle_error(error)
             return
         if data:
-            self._end("the other end said something where it has nothing to say")
+            self._end("the other host sent unexpected data")
         else:
             self._lose(None)
 

@@ -126,7 +126,7 @@ async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget,
     )
     await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + hello.pack())
     if await loop.sock_recv(sock, 1) != DATA_ACCEPTED:
-        raise OSError("the far end did not accept the data connection")
+        raise OSError("the remote host did not accept the data connection")
 
 
 async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: SessionSpec) -> CrrEndpoint:
@@ -143,9 +143,9 @@ async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: S
     try:
         (port,) = _PORT.unpack(await read_exactly(sock, _PORT.size))
     except EOFError as error:
-        raise OSError("the other end closed before it said where it listens") from error
+        raise OSError("the other host closed the connection before it named its port") from error
     if port == _NO_PORT:
-        raise OSError(f"at the {config.end.other} end {OUT_OF_PORTS}")
+        raise OSError(f"{config.end.other.label}: {OUT_OF_PORTS}")
     peer = sock.getpeername()
     address = (peer[0], port, *peer[2:])
     await _try_address(sock.family, address, config.end)
@@ -163,7 +163,7 @@ async def _offer_listener(sock: socket.socket, config: SessionConfig, spec: Sess
             raise
         # Without this message the near end would see a reset connection first, and the reason after it.
         await loop.sock_sendall(sock, _PORT.pack(_NO_PORT))
-        raise OSError(f"at the {config.end} end {OUT_OF_PORTS}") from error
+        raise OSError(f"{config.end.label}: {OUT_OF_PORTS}") from error
     try:
         sockets.set_options(listener, spec.window_bytes, config.options)
         host, port = listener.getsockname()[:2]
@@ -194,10 +194,10 @@ async def _try_address(family: int, address: tuple[Any, ...], requester: End) ->
 
 def _unreachable(requester: End, host: str, port: int, why: str) -> str:
     other_way = Direction.IN if requester is End.NEAR else Direction.OUT
+    asking, answering = f"the {requester.label} host", f"the {requester.other.label} one"
     return (
-        f"the {requester} end cannot connect to the {requester.other} end's {host} port {port} ({why}): crr asks "
-        f"on new connections to a port of its own; let a firewall at the {requester.other} end take connections "
-        f"from the {requester} one, or ask the other way round with --direction {other_way}"
+        f"{asking} cannot connect to {host} port {port} of {answering} ({why}); crr opens connections to a port of "
+        f"its own: let a firewall of {answering} accept them, or give --direction {other_way}"
     )
 
 

@@ -73,7 +73,7 @@ def bind_source(sock: SocketType, options: SocketOptions, port: int | None = Non
     """
     if options.device is not None:
         if not hasattr(socket, "SO_BINDTODEVICE"):
-            raise OSError("this system does not bind a socket to a device")
+            raise OSError("this system does not bind connections to an interface")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, options.device.encode() + b"\0")
     if port is not None:  # an earlier connection from it may still be in TIME_WAIT
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -93,13 +93,13 @@ def _set_dscp(sock: SocketType, dscp: int) -> None:
 
 def _set_congestion(sock: SocketType, name: str) -> None:
     if not hasattr(socket, "TCP_CONGESTION"):
-        raise OSError("this system does not let a program choose its congestion control")
+        raise OSError("this system has no choice of congestion control")
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
     except FileNotFoundError as error:
         raise OSError(
             f"congestion control {name} is not available; "
-            "`sysctl net.ipv4.tcp_available_congestion_control` lists what is"
+            "`sysctl net.ipv4.tcp_available_congestion_control` lists the available ones"
         ) from error
 
 

@@ -97,7 +97,7 @@ async def test_a_missing_or_wrong_key_is_reported_with_the_remedy(keyed: Peer) -
     """Neither hears who the far end is, and the one with the key is served all the same."""
     with pytest.raises(PeerKeyRequired, match=rf"{keyed} asks for a key: set LINKGAUGE_KEY .*--key-file"):
         await soon(query_host_info(keyed))
-    with pytest.raises(PeerKeyRequired, match=f"{keyed} has another key than this end"):
+    with pytest.raises(PeerKeyRequired, match=f"{keyed} rejected your key"):
         await soon(query_host_info(keyed.with_key(OTHER)))
     assert (await soon(query_host_info(keyed.with_key(KEY)))).hostname
 
@@ -126,7 +126,7 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
     """It may stand in the place of one that does. On this host nobody stands between, and --open says so."""
     assert (await soon(query_host_info(far_end.with_key(KEY)))).hostname
     monkeypatch.setattr("linkgauge.engine.control.handshake._is_this_host", lambda _link: False)
-    with pytest.raises(PeerUntrusted, match=f"{far_end} cannot be trusted: it does not ask for the key .*--open"):
+    with pytest.raises(PeerUntrusted, match=f"{far_end} cannot be trusted: it does not ask for your key.*--open"):
         await soon(query_host_info(far_end.with_key(KEY)))
     taken = Peer(far_end.host, far_end.port, Access(KEY, may_be_open=True))
     assert (await soon(query_host_info(taken))).hostname

@@ -237,13 +237,13 @@ async def test_addresses_of_a_family_that_this_host_lacks_are_an_unreachable_pee
 async def test_a_name_without_any_address_is_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty answer is an answer."""
     resolver(monkeypatch, list)
-    with pytest.raises(PeerUnreachable, match="it has no address"):
+    with pytest.raises(PeerUnreachable, match="the name has no address"):
         await soon(query_host_info(Peer("nobody")))
 
 
 @pytest.mark.parametrize("version", [0, 2, 255])
 async def test_an_endpoint_of_another_version_is_named_with_both_versions(version: int) -> None:
-    """The remedy is the same version on both ends."""
+    """The remedy is the same version on both hosts."""
     greeting = GREETING[:9] + bytes([version]) + GREETING[10:]
     async with server(greeting) as peer:
         with pytest.raises(
@@ -273,9 +273,9 @@ async def test_an_endpoint_that_declines_gives_its_reason() -> None:
 async def test_an_endpoint_that_breaks_the_protocol_is_reported_as_the_peers_error(
     answer: bytes,
 ) -> None:
-    """Two builds of one version may differ: the remedy is the same version on both ends."""
+    """Two builds of one version may differ: the remedy is the same version on both hosts."""
     async with server(answer) as peer:
-        with pytest.raises(PeerNotLinkgauge, match=f"^{peer} cannot be understood: .*same version on both ends"):
+        with pytest.raises(PeerNotLinkgauge, match=f"^{peer} cannot be understood: .*same version on both hosts"):
             await soon(query_host_info(peer))
 
 

@@ -86,7 +86,7 @@ def test_the_first_lost_session_is_reported_with_the_reason_of_the_end_that_know
     assert not loss
     loss.record("out", 2, 1, CLOSED_BY_PEER)
     assert loss
-    assert str(loss) == "session 2 out was lost: closed by the other end"
+    assert str(loss) == "session 2 out was lost: closed by the other host"
     loss.record("out", 1, 1, "reset")
     loss.record("out", 2, 0, "another connection")
     assert str(loss).endswith(CLOSED_BY_PEER)

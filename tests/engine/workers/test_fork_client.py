@@ -101,11 +101,11 @@ def ignore(_: Any) -> None:
 async def test_a_worker_that_cannot_be_forked_says_why() -> None:
     """A fork server at its limit of descriptors: the reason in words, and nothing is left behind."""
     async with asyncio.timeout(DEADLINE_S), ForkServerLease() as lease:
-        with pytest.raises(WorkerError, match=r"could not be asked for: .*Bad file descriptor"):
+        with pytest.raises(WorkerError, match="could be started: bad file descriptor"):
             await lease.start(-1, -1, 0)
         (server,) = fork_servers_of(ME)
         resource.prlimit(server, resource.RLIMIT_NOFILE, (4, 1_024))
-        with pytest.raises(WorkerError, match="a worker process could not be forked: Too many open files"):
+        with pytest.raises(WorkerError, match="no worker process could be started: too many open files"):
             async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
                 pass
         resource.prlimit(server, resource.RLIMIT_NOFILE, (256, 1_024))
@@ -118,7 +118,7 @@ async def test_a_fork_server_that_cannot_run_says_why(monkeypatch: pytest.Monkey
     """No interpreter any more, as after an update: an error where a worker is needed, and nowhere else."""
     monkeypatch.setattr("sys.executable", "/no/such/python")
     async with asyncio.timeout(DEADLINE_S), ForkServerLease():
-        with pytest.raises(WorkerError, match=r"no worker process could be started: .*No such file"):
+        with pytest.raises(WorkerError, match=r"no worker process could be started: no such file"):
             async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
                 pass
     monkeypatch.setattr("sys.executable", "/bin/false")
@@ -152,5 +152,5 @@ async def test_a_pipe_that_cannot_be_opened_is_an_error_and_no_wait(monkeypatch:
         with monkeypatch.context() as patched:
             patched.setattr("linkgauge.engine.workers.fork_client.os.pipe", refuse)
             async with ForkServerLease() as lease:
-                with pytest.raises(WorkerError, match=r"no worker process could be started: .*Too many open files"):
+                with pytest.raises(WorkerError, match=r"no worker process could be started: too many open files"):
                     await lease.start(0, 0, 0)

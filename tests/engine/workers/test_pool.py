@@ -33,8 +33,8 @@ async def test_a_session_that_arrives_while_the_run_ends_leaves_no_worker(turns:
             late = asyncio.create_task(pool.send_command(command))
             for _ in range(turns):
                 await asyncio.sleep(0)
-        with pytest.raises(WorkerError, match="the run is over"):
+        with pytest.raises(WorkerError, match="the test has ended"):
             await late
-        with pytest.raises(WorkerError, match="the run is over"):
+        with pytest.raises(WorkerError, match="the test has ended"):
             await pool.send_command(command)
     assert children_of(os.getpid()) == before

@@ -89,7 +89,8 @@ async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> N
 
 
 @pytest.mark.parametrize(
-    ("data", "why"), [(b"", "closed by the other end"), (b"x", "the other end said something where it has nothing")]
+    ("data", "why"),
+    [(b"", "closed by the other host"), (b"x", "the other host sent unexpected data")],
 )
 async def test_a_session_ends_with_its_own_connection_and_for_no_other_reason(data: bytes, why: str) -> None:
     """A readiness callback without data is no end; the end of the connection is one, and so is any data."""

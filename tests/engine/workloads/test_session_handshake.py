@@ -15,7 +15,7 @@ async def test_a_listener_that_cannot_be_reached_is_an_error_at_its_end() -> Non
         near = socket.create_connection(anchor.getsockname())
         far, _ = anchor.accept()
     spec = SessionSpec(Direction.IN, 1, 0, None, "")
-    text = r"the far end cannot connect to the near end's 127\.0\.0\.1 port \d+ .*--direction out"
+    text = r"the remote host cannot connect to 127\.0\.0\.1 port \d+ of the local one .*--direction out"
     with near, far:
         near.setblocking(False)
         far.setblocking(False)
@@ -40,5 +40,5 @@ async def test_a_refused_requester_names_the_remedy() -> None:
         far.send(port.to_bytes(2, "big"))
         opening = SessionConfig(End.NEAR, Workload.CRR, SocketOptions())
         async with asyncio.timeout(10):
-            with pytest.raises(OSError, match=r"near end cannot connect .*refused.*--direction in"):
+            with pytest.raises(OSError, match=r"local host cannot connect .*refused.*--direction in"):
                 await negotiate_listener(near, opening, SessionSpec(Direction.OUT, 1, 0, None, ""))
