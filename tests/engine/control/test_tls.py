@@ -70,7 +70,7 @@ async def test_another_certificate_or_none_is_not_trusted(files: Files, far_end:
             PeerUntrusted, match=f"fingerprint is {files.fingerprint.hex()}, not that of --tls-fingerprint"
         ):
             await soon(query_host_info(peer_of(endpoint, bytes(32), None)))
-        with pytest.raises(PeerRefused, match=r"declines: it speaks TLS: .*--tls-fingerprint"):
+        with pytest.raises(PeerRefused, match=r"declines: it requires TLS: .*--tls-fingerprint"):
             await soon(query_host_info(peer_of(endpoint, None, None)))
         assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint, None)))).hostname
     with pytest.raises(PeerNotLinkgauge, match=r"does not use TLS; .*--tls-cert"):

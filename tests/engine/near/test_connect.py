@@ -237,7 +237,7 @@ async def test_addresses_of_a_family_that_this_host_lacks_are_an_unreachable_pee
 async def test_a_name_without_any_address_is_an_unreachable_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty answer is an answer."""
     resolver(monkeypatch, list)
-    with pytest.raises(PeerUnreachable, match="the name has no address"):
+    with pytest.raises(PeerUnreachable, match="it has no address"):
         await soon(query_host_info(Peer("nobody")))
 
 
