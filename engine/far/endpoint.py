@@ -215,7 +215,9 @@ class Endpoint:
         except (LinkgaugeError, OSError) as error:
             sock.close()
             timed_out = isinstance(error, TimeoutError)
-            reason = f"nothing received for {deadline_s} s (limit handshake_s)" if timed_out else str(error)
+            reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
+            if timed_out:
+                reason = f"nothing received for {deadline_s} s (limit handshake_s)"
             self._log(LogEntry("dropped", f"rejected: {reason}", client=client))
             return
         except asyncio.CancelledError:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.errors import RunLogError, UsageError
+from ...engine.model.errors import RunLogError, UsageError, explain_os_error
 
 if TYPE_CHECKING:
     from ...engine.results.run_log import RunLog, RunRecord
@@ -62,7 +62,8 @@ def open_run_log(report: Callable[[str], None]) -> "RunLog | None":
         return RunLog.open(data_dir())
     except (RunLogError, OSError) as error:
         _log.debug("no run log: %s", error)
-        report(f"this run is not saved: {error}")
+        why = explain_os_error(error) if isinstance(error, OSError) else str(error)
+        report(f"this run is not saved: {why}")
         return None
 
 

@@ -16,7 +16,7 @@ from random import SystemRandom
 from typing import Final, Protocol, TypeVar
 
 from ...engine.host.files import write_atomically
-from ...engine.model.errors import DecodeError, PlanError, RunLogError
+from ...engine.model.errors import DecodeError, PlanError, RunLogError, explain_os_error
 from ...engine.model.events import Event
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
@@ -126,7 +126,8 @@ def find_sweep(text: str) -> tuple[Sweep, Variant]:
         options = document.pop(_VARIANT_KEY, None)
         return decode(Sweep, document), DEFAULT_VARIANT if options is None else decode(Variant, options)
     except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
-        raise RunLogError(f"{path} cannot be read: {error}; begin a new sweep") from error
+        why = explain_os_error(error) if isinstance(error, OSError) else "it is damaged"
+        raise RunLogError(f"{path} cannot be read: {why}; begin a new sweep") from error
 
 
 def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
