@@ -54,7 +54,8 @@ def check_variant(preset: Preset, variant: Variant) -> None:
 def check_wire_model(preset: Preset, variant: Variant) -> None:
     """Raise PlanError if the wire model cannot compute a preset's link with these options."""
     if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
-        raise PlanError("link options", variant.description, f"{preset.id} has no line to compute")
+        allowed = f"the target rate of {preset.id} does not come from a line rate; leave them out"
+        raise PlanError("link options", variant.description, allowed)
 
 
 def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant: Variant) -> ExpectedRate | None:

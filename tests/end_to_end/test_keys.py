@@ -38,7 +38,7 @@ def test_off_loopback_a_new_key_is_printed_with_the_command_that_uses_it(
     assert f"{address} asks for a key: set LINKGAUGE_KEY" in answer.err
     answer = linkgauge("check", "auto", address, env={**linkgauge.environment, "LINKGAUGE_KEY": KEY})
     assert answer.status == 3, answer
-    assert "another key" in answer.err
+    assert "rejected your key" in answer.err
     assert KEY not in answer.err
 
 

@@ -196,7 +196,7 @@ def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, 
     (warning,) = answer.document["warnings"]
     assert warning.startswith("through ssh: ")
     assert answer.document["measured"]["total"]["bytes"] > 0
-    assert_not_run(linkgauge(*arguments, "--workload", "crr"), "ssh does not carry")
+    assert_not_run(linkgauge(*arguments, "--workload", "crr"), "--via-ssh cannot carry --workload crr")
     sshd.wait_until_gone()
 
 

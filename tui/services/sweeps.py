@@ -126,7 +126,8 @@ def find_sweep(text: str) -> tuple[Sweep, Variant]:
         options = document.pop(_VARIANT_KEY, None)
         return decode(Sweep, document), DEFAULT_VARIANT if options is None else decode(Variant, options)
     except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
-        why = explain_os_error(error) if isinstance(error, OSError) else "it is damaged"
+        is_ours = isinstance(error, DecodeError | PlanError)
+        why = explain_os_error(error) if isinstance(error, OSError) else str(error) if is_ours else "it is damaged"
         raise RunLogError(f"{path} cannot be read: {why}; begin a new sweep") from error
 
 

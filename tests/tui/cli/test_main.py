@@ -120,7 +120,7 @@ def test_presets_show_as_json_is_a_single_preset() -> None:
         (["check", "gbe-fd-150", "loopback"], "gbe-fd-1500"),
         (["check", "auto", "loopback", "--line-rate", "fast"], "2.5G"),
         (["run", "loopback", "--line-rate", "2.5G"], "--preset auto"),
-        (["check", "lpar-1500", "loopback", "--line-rate", "2.5G"], "without a line"),
+        (["check", "lpar-1500", "loopback", "--line-rate", "2.5G"], "does not come from a line rate"),
         (["check", "gbe-fd-1500"], "PEER"),
         (["check", "gbe-fd-1500", "loopback", "--sessions", "0"], "1 to 128"),
         (["check", "gbe-fd-1500", "loopback", "--sessions", "129"], "1 to 128"),

@@ -170,7 +170,7 @@ def test_options_that_a_link_has_anyhow_leave_it_as_documented(cli: Cli) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["presets", "show", "loopback", "--ipv6"], "has no line to compute"),
+        (["presets", "show", "loopback", "--ipv6"], "does not come from a line rate"),
         (["presets", "show", "fddi-4352", "--vlan", "1"], "only Ethernet has them, and this link has FDDI"),
         (["presets", "show", "1gbe-1500", "--vlan", "3"], "QinQ"),
         (["presets", "show", "1gbe-1500", "--vlan", "x"], "QinQ"),
@@ -183,7 +183,7 @@ def test_options_that_a_link_has_anyhow_leave_it_as_documented(cli: Cli) -> None
         ),
         (["presets", "list", "--lang", "de"], "en or ja"),
         (["run", "loopback", "--ipv6"], "--preset auto"),
-        (["check", "loopback", "loopback", "--vlan", "1"], "has no line to compute"),
+        (["check", "loopback", "loopback", "--vlan", "1"], "does not come from a line rate"),
         (["check", "10mb-hd", "loopback", "--ipv6"], "half duplex"),
         (["check", "atm155-9180", "loopback", "--vlan", "1"], "this link has ATM, Classical IP"),
     ],

@@ -29,7 +29,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
         (["loopback", "--resume", "x", "--window", "16K"], "its own settings"),
         (["loopback", "--preset", "nope"], "presets list"),
         (["loopback", "--ipv6"], "need a preset"),
-        (["loopback", "--preset", "lpar-1500", "--ipv6"], "without a line"),
+        (["loopback", "--preset", "lpar-1500", "--ipv6"], "does not come from a line rate"),
     ):
         assert run_command_line(["sweep", *arguments]) == 2
         assert said in capsys.readouterr().err
