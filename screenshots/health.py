@@ -63,7 +63,9 @@ def find_problems(log: RunLog, known_runs: Collection[str], findings: Collection
         if row.run_id in known_runs:
             continue
         health = RunHealth()
-        first = next(iter(load_stored_run(log, row, (health,)).outcome.findings), None)
+        for event in log.events(row.run_id):
+            health.feed(event)
+        first = next(iter(load_stored_run(log, row).outcome.findings), None)
         problems = health.problems()
         if findings is not None and first is not None and first.code not in findings:
             problems.append(f"the finding is {first.code}, which the scene does not make: {first.text}")

@@ -2,7 +2,7 @@
 
     python screenshots/make.py [--peer HOST] [--preset ID] [--only SCENE]
 
-The link is one of 100 Mb/s and 10 ms between two network namespaces, which it builds itself. Where none can be
+The link is one of 100 Mb/s and 20 ms between two network namespaces, which it builds itself. Where none can be
 built, loopback takes its place, and a message says so. With `--peer` the runs go to the endpoint there. No terminal
 is needed, and the runs are not saved.
 
@@ -18,37 +18,40 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from health import find_problems
-from linkgauge.engine.far.loopback import embedded_endpoint
 from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.model.errors import LabError
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Faults, plan_lab_link
+from linkgauge.tui.services.far_end_keeper import FarEndKeeper
 from picture import discard, write
 from scenes import SCENES, Scene
 from world import World
 
 _LINK: Final = "100mb-fd"
 _ATTEMPTS: Final = 3
-_DELAY_MS: Final = 5.0  # each way: enough for a window to matter
+_DELAY_MS: Final = 10.0  # each way: enough for a window to matter
 
 
 async def _make(peer: Peer, preset_id: str, only: str | None, in_lab: bool) -> int:
     """Play the scenes; return how many were given up."""
     with tempfile.TemporaryDirectory() as folder, RunLog.open(Path(folder)) as log:
-        async with AsyncExitStack() as stack:
-            embedded = await stack.enter_async_context(embedded_endpoint()) if peer.is_loopback else None
-            world = World(peer, embedded, preset_id, log)
+        async with aclosing(FarEndKeeper(_answer_nothing)) as keeper:
+            world = World(peer, keeper, preset_id, log)
             scenes = [scene for scene in SCENES if only in {None, scene.name}]
             return sum([not await _play(scene, world, in_lab) for scene in scenes])
+
+
+async def _answer_nothing(_question: str) -> str | None:
+    return None
 
 
 async def _play(scene: Scene, world: World, in_lab: bool) -> bool:

@@ -28,8 +28,8 @@ from world import WIDE, Driver, World
 
 SMALL: Final = (80, 24)
 HUGE: Final = (200, 60)
-PLAN: Final = Plan(Settings(window_bytes=65_536), duration_ns=15 * SECOND_NS)
-SHORT: Final = Plan(Settings(window_bytes=32_768), duration_ns=5 * SECOND_NS)
+PLAN: Final = Plan(Settings(window_bytes=131_072), duration_ns=15 * SECOND_NS)
+SHORT: Final = Plan(Settings(window_bytes=57_344), duration_ns=5 * SECOND_NS)
 
 
 async def cockpit(world: World) -> None:
@@ -124,11 +124,11 @@ async def history(world: World) -> None:
     world.log.set_label(rows[0].run_id, "after")
     async with world.app(PLAN) as driver:
         await driver.press("h")
-        await driver.until("runs kept")
+        await driver.until("saved runs")
         await driver.press("space", "end", "space", "home")
         take(driver.app, "history")
         await driver.press("c")
-        await driver.until("against")
+        await driver.until("compared with A")
         await driver.pilot.pause(0.4)
         take(driver.app, "compare")
 
@@ -139,12 +139,12 @@ async def sweep(world: World) -> None:
         async with world.app(PLAN) as driver:
             await driver.press("g")
             await driver.until("window")
-            for name, value in (("window", "16K..256K"), ("sessions", "1,4"), ("seconds", "1.5")):
+            for name, value in (("window", "64K..256K"), ("sessions", "1,4"), ("seconds", "1.5")):
                 driver.app.screen.query_one(f"#{name}", TextField).value = value
             await driver.pilot.pause(0.4)
             take(driver.app, "sweep-form")
             await driver.press("enter")
-            await driver.until("every run is made", deadline_s=120)
+            await driver.until("Sweep complete", deadline_s=120)
             await driver.pilot.pause(0.4)
             take(driver.app, "sweep")
 

@@ -4,25 +4,20 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
 
-from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.terminal_app import StoredSweeps
-from linkgauge.tui.interfaces import AppServices, ExportFormat
+from linkgauge.tui.cli.terminal_app import AppBackend, StoredSweeps
+from linkgauge.tui.interfaces import AppServices
 from linkgauge.tui.rendering.diff_compositor import screen_strips
-from linkgauge.tui.services.run_session import RunSession, open_run_session
-from linkgauge.tui.services.stored_run import export_runs
+from linkgauge.tui.services.far_end_keeper import FarEndKeeper
 from linkgauge.tui.state.instrument_values import Phase
 from textual.pilot import Pilot
 
@@ -30,44 +25,32 @@ WIDE: Final = (120, 40)
 
 
 class World:
-    """What the app needs of the world. `embedded` is the far end of `loopback`."""
+    """The services that the app of the pictures has: the real ones, with a run log of their own."""
 
-    def __init__(self, peer: Peer, embedded: Peer | None, preset_id: str, log: RunLog) -> None:
+    def __init__(self, peer: Peer, keeper: FarEndKeeper, preset_id: str, log: RunLog) -> None:
         self.peer = peer
-        self.embedded = embedded
         self.preset_id = preset_id
         self.log = log
-
-    def start_run(
-        self, plan: Plan, preset: Preset | None, peer: Peer, **of_sweep: Any
-    ) -> AbstractAsyncContextManager[RunSession]:
-        """Return the context of a real run; one of a sweep comes with its link's options and its group."""
-        return open_run_session(plan, preset, peer, log=self.log, far_end=self.embedded, **of_sweep)
-
-    async def probe(self, peer: Peer) -> HostInfo:
-        """Ask the far end who it is."""
-        return await query_host_info(self.embedded if self.embedded is not None and peer.is_loopback else peer)
-
-    def export(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
-        """Write runs of the log."""
-        return export_runs(self.log, run_ids, form, path)
+        self._catalog = load_catalog()
+        selection = PresetSelection(self._catalog.find(preset_id), "")
+        self._backend = AppBackend(log, keeper, [], selection, self._catalog)
 
     @asynccontextmanager
     async def app(self, plan: Plan, size: tuple[int, int] = WIDE) -> AsyncGenerator["Driver"]:
         """Give the app, connected to the far end, and somebody who presses its keys."""
-        catalog = load_catalog()
+        backend = self._backend
         app = LinkgaugeApp(
-            catalog,
+            self._catalog,
             self.peer,
             AppServices(
-                self.start_run,
-                self.probe,
-                self.export,
+                backend.start_run,
+                backend.query_host_info,
+                backend.export,
                 history=self.log,
-                sweeps=StoredSweeps(self.log, self.start_run, PresetSelection(catalog.find(self.preset_id), "")),
+                sweeps=StoredSweeps(self.log, backend),
             ),
             plan=plan,
-            preset=catalog.find(self.preset_id),
+            preset=self._catalog.find(self.preset_id),
         )
         async with app.run_test(size=size) as pilot:
             await pilot.pause(0.5)
