@@ -441,7 +441,7 @@ def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
     assert shown_s is not None
     screen.run_until(shown_s + 1)
     screen.type(" ")
-    screen.see("• NO VERDICT", "retransmits")
+    screen.see("• NO VERDICT", "retransmit")
     screen.type("q")
     assert screen.finish() == 0
     assert screen.is_restored()
