@@ -2,11 +2,16 @@
 
 It has its own process so that its cost is not mixed with the cost of drawing, and so that a loopback run takes the
 same path as any other. The child ends when its standard input ends, so it cannot outlive its parent.
+
+Every user of this machine can connect to 127.0.0.1. The embedded endpoint therefore requires a key, which is made
+for it alone: with `--with-key` it is the first line of standard input, and no file, environment or command line
+has it. Nobody but their owner and root can enter the namespaces of a lab, so the lab's endpoint requires none.
 """
 
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,9 +21,10 @@ from ..host.debug_log import configure_debug_log
 from ..host.event_loop import await_shielded, run
 from ..model.errors import WorkerError
 from ..model.limits import Limits
-from ..model.peer import Peer
+from ..model.peer import Access, Peer, SharedKey
 from .endpoint import serve_endpoint
 
+_WITH_KEY: Final = "--with-key"
 _START_DEADLINE_S: Final = 10.0
 _END_DEADLINE_S: Final = 5.0
 _log = logging.getLogger(__name__)
@@ -26,19 +32,13 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def embedded_endpoint() -> AsyncGenerator[Peer]:
-    """Run an endpoint on 127.0.0.1 and yield its address; raise WorkerError if it does not start."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        __spec__.name,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert process.stdin is not None  # noqa: S101 - it was started with pipes
-    assert process.stdout is not None  # noqa: S101
+    """Run an endpoint on 127.0.0.1 for this process alone, and yield its address with its key.
+
+    Raises WorkerError if it does not start.
+    """
+    key = SharedKey.generate()
+    process, tether = await _start(key)
+    assert process.stdout is not None  # noqa: S101 - it was started with a pipe
     try:
         try:
             async with asyncio.timeout(_START_DEADLINE_S):
@@ -47,10 +47,30 @@ async def embedded_endpoint() -> AsyncGenerator[Peer]:
         except (TimeoutError, ValueError) as error:
             raise WorkerError("the built-in endpoint did not start; try `linkgauge endpoint`") from error
         _log.debug("embedded endpoint %d listens on port %d", process.pid, port)
-        yield Peer("127.0.0.1", port)
+        yield Peer("127.0.0.1", port, Access(key))
     finally:
-        process.stdin.close()
+        os.close(tether)
         await await_shielded(_end(process))
+
+
+async def _start(key: SharedKey) -> tuple[asyncio.subprocess.Process, int]:
+    """Start the child and give it the key; return it, and the descriptor whose closing ends it."""
+    stdin, tether = os.pipe()
+    try:
+        os.write(tether, f"{key.reveal()}\n".encode())  # before the start, so that the child never waits for it
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", __spec__.name, _WITH_KEY),
+            stdin=stdin,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(tether)
+        raise
+    finally:
+        os.close(stdin)
+    return process, tether
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -64,12 +84,18 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.communicate()
 
 
-async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
-    """Serve on a free port of an address until standard input ends; print the port first."""
+async def serve_until_stdin_ends(bind: str = "127.0.0.1", *, has_key: bool = False) -> None:
+    """Serve on a free port of an address until standard input ends; print the port first.
+
+    With `has_key` the first line of standard input is the key that clients must prove. Raises InvalidKeyError where
+    it is none.
+    """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     reader = asyncio.StreamReader()
     transport, _protocol = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+
+    key = SharedKey((await reader.readline()).decode().strip()) if has_key else None
 
     async def watch() -> None:
         await reader.read()
@@ -82,7 +108,7 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
         sys.stdout.flush()
 
     try:
-        await serve_endpoint(bind, 0, stop=stop, limits=Limits.widest(), on_listening=announce)
+        await serve_endpoint(bind, 0, stop=stop, key=key, limits=Limits.widest(), on_listening=announce)
     finally:
         watch_task.cancel()
         transport.close()
@@ -90,4 +116,6 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1") -> None:
 
 if __name__ == "__main__":
     configure_debug_log(has_stderr=False)
-    run(serve_until_stdin_ends(*sys.argv[1:]))
+    arguments = sys.argv[1:]
+    addresses = [argument for argument in arguments if argument != _WITH_KEY]
+    run(serve_until_stdin_ends(*addresses, has_key=_WITH_KEY in arguments))

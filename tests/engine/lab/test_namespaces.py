@@ -40,3 +40,15 @@ def test_a_missing_command_is_reported(lab: Lab) -> None:
     )
     assert done.returncode == 3
     assert "/nonexistent cannot be run at the lab's local end" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_cannot_enter_a_lab(lab: Lab) -> None:
+    """The lab's far end asks for no key, and only its owner and root reach it."""
+    code = (
+        "import os, sys; os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534);"
+        "os.open(f'/proc/{sys.argv[1]}/ns/net', os.O_RDONLY)"
+    )
+    command = [sys.executable, "-c", code, str(lab.keeper_pid)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=9)
+    assert "PermissionError" in done.stderr

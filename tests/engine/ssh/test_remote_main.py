@@ -1,12 +1,20 @@
 """The program of a far end behind ssh, over pipes: where it listens, what it refuses, and its end."""
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.protocol.auth import TOKEN_BYTES
+from linkgauge.engine.protocol.framing import encode_frame
+from linkgauge.engine.protocol.messages import Hello
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble
 from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
 
 DEADLINE_S = 30.0
@@ -67,3 +75,23 @@ def test_a_request_that_cannot_be_read_is_a_problem_and_the_end(line: str) -> No
         assert request(process, line)["problem"]
         process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 3
+
+
+def test_nobody_but_the_near_end_gets_anything_from_its_data_port() -> None:
+    """Any user of that host can connect: a greeting is answered by a version, an invented token by nothing."""
+    greeting = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HostInfo("web-07", "Linux", 2, "linkgauge", "x")))
+    hello = DataHello(bytes(TOKEN_BYTES), bytes(TOKEN_BYTES), Direction.OUT, 1, 0, None)
+    with start_far_end("127.0.0.1 40000 127.0.0.1 22") as process:
+        port = request(process, json.dumps({"data_port": 0, "is_through": False}))["port"]
+        for sent, answer in (
+            (greeting, encode_preamble(CONTROL_KIND)),
+            (encode_preamble(DATA_KIND) + hello.pack(), b""),
+        ):
+            with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as sock:
+                sock.sendall(sent)
+                received = b""
+                with contextlib.suppress(ConnectionResetError):  # it closes with bytes of the greeting unread
+                    while more := sock.recv(4_096):
+                        received += more
+                assert received == answer
+        process.communicate(timeout=DEADLINE_S)
