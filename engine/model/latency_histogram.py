@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypeVar
 
 SUB_BUCKET_BITS: Final = 6
 _PER_OCTAVE: Final = 1 << SUB_BUCKET_BITS
@@ -23,6 +23,7 @@ MIN_SHIFT: Final = _FIRST_OCTAVE - SUB_BUCKET_BITS
 MAX_SHIFT: Final = MIN_SHIFT + _OCTAVES - 1
 # bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hottest path writes it out.
 BUCKET_BASE: Final = (MIN_SHIFT << SUB_BUCKET_BITS) + _PER_OCTAVE
+_Key = TypeVar("_Key", int, str)
 
 
 def bucket_of(ns: int) -> int:
@@ -69,7 +70,7 @@ def summarize_latency(counts: Mapping[int, int]) -> LatencySummary | None:
     return LatencySummary(bucket_midpoint_ns(ascending[0]), p50, p90, p99, p99_9, bucket_midpoint_ns(ascending[-1]))
 
 
-def merge_counts(into: dict[int, int], counts: Iterable[tuple[int, int]]) -> None:
+def merge_counts(into: dict[_Key, int], counts: Iterable[tuple[_Key, int]]) -> None:
     """Add counts, as pairs of bucket and count, to others."""
     for bucket, count in counts:
         into[bucket] = into.get(bucket, 0) + count

@@ -21,6 +21,7 @@ from .confidence import Estimate, RateSeries
 from .summary import CpuSummary, Measurement
 
 _EXACT_BITS: Final = 12
+_SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 _MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
 _SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
 _MEDIANS: Final = ("rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "delivery_bit_s", "peer_window_bytes")
@@ -72,27 +73,32 @@ class Histogram:
 
     def __init__(self, exact_bits: int = _EXACT_BITS) -> None:
         self._exact_bits = exact_bits
-        self._counts: dict[int, int] = {}
-        self._sums: dict[int, int] = {}
+        self.counts: dict[int, int] = {}
+        self.sums: dict[int, int] = {}
 
     def add(self, value: int) -> None:
         """Count one value; a negative one counts as 0."""
         value = max(0, value)
         shift = max(0, value.bit_length() - self._exact_bits)
         bucket = (value >> shift) << shift
-        self._counts[bucket] = self._counts.get(bucket, 0) + 1
-        self._sums[bucket] = self._sums.get(bucket, 0) + value
+        self.counts[bucket] = self.counts.get(bucket, 0) + 1
+        self.sums[bucket] = self.sums.get(bucket, 0) + value
+
+    def extend(self, other: "Histogram") -> None:
+        """Count all values of another histogram of the same precision."""
+        merge_counts(self.counts, other.counts.items())
+        merge_counts(self.sums, other.sums.items())
 
     @property
     def median(self) -> int | None:
         """The middle value, or the mean of the two in the middle; None where nothing was counted."""
-        if not self._counts:
+        if not self.counts:
             return None
-        buckets = sorted(self._counts)
-        cumulative = list(accumulate(self._counts[bucket] for bucket in buckets))
+        buckets = sorted(self.counts)
+        cumulative = list(accumulate(self.counts[bucket] for bucket in buckets))
         ranks = ((cumulative[-1] + 1) // 2, cumulative[-1] // 2 + 1)
         middle = [buckets[bisect_left(cumulative, rank)] for rank in ranks]
-        return round(sum(self._sums[bucket] / self._counts[bucket] for bucket in middle) / 2)
+        return round(sum(self.sums[bucket] / self.counts[bucket] for bucket in middle) / 2)
 
 
 class SampleOrder:
@@ -199,8 +205,8 @@ class SenderSum:
     span_ns: int = 0
     sessions: set[int] = field(default_factory=set[int])
     min_rtt_us: int | None = None
-    _counters: dict[str, int] = field(default_factory=dict[str, int])
-    _histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+    histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
 
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the sender's sample of one direction."""
@@ -213,35 +219,45 @@ class SenderSum:
         self.sessions.add(session.session)
         for name, value in zip(_SUMMED, _read_summed(session), strict=True):
             if value is not None:
-                self._counters[name] = self._counters.get(name, 0) + value
+                self.counters[name] = self.counters.get(name, 0) + value
         for name, value in zip(_MEDIANS, _read_medians(session), strict=True):
             if value is not None:
-                self._histograms.setdefault(name, Histogram()).add(value)
+                self.histograms.setdefault(name, Histogram()).add(value)
         if session.min_rtt_us is not None:
             self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
 
+    def extend(self, other: "SenderSum") -> None:
+        """Add another sum, of another time or direction."""
+        self.span_ns += other.span_ns
+        self.sessions |= other.sessions
+        merge_counts(self.counters, other.counters.items())
+        for name, histogram in other.histograms.items():
+            self.histograms.setdefault(name, Histogram()).extend(histogram)
+        if other.min_rtt_us is not None:
+            self.min_rtt_us = min(other.min_rtt_us, self.min_rtt_us or other.min_rtt_us)
+
     def median(self, name: str) -> int | None:
         """Return the median of a gauge such as `rtt_us`; None where no session reported it."""
-        histogram = self._histograms.get(name)
+        histogram = self.histograms.get(name)
         return None if histogram is None else histogram.median
 
     def time_share(self, name: str) -> float | None:
         """Return the mean share of the sessions' time that a counter of microseconds covers."""
         whole_us = self.span_ns * len(self.sessions) / 1_000
-        return None if name not in self._counters or not whole_us else min(1.0, self._counters[name] / whole_us)
+        return None if name not in self.counters or not whole_us else min(1.0, self.counters[name] / whole_us)
 
     @property
     def retransmits(self) -> int | None:
         """The retransmitted segments; None if no kernel reported them."""
-        return self._counters.get("retransmits")
+        return self.counters.get("retransmits")
 
     @property
     def retransmitted_share(self) -> float | None:
         """The share of the payload sent again; estimated from segments if the kernel does not report bytes."""
-        again = self._counters.get("bytes_retrans")
+        again = self.counters.get("bytes_retrans")
         if again is None and self.retransmits is not None:
             again = self.retransmits * (self.median("mss_bytes") or 0)
-        whole = self._counters.get("bytes", 0) + (again or 0)
+        whole = self.counters.get("bytes", 0) + (again or 0)
         return None if again is None or not whole else again / whole
 
 
@@ -262,10 +278,20 @@ class EndSum:
         if sample.process_cpu_ns is not None:
             self.process_ns += sample.process_cpu_ns
             self.process_span_ns += sample.interval_ns
-        self.worker_ns = add_known(self.worker_ns, sample.busiest_worker_ns)
-        if sample.nic is not None:
-            self.nic = sample.nic if self.nic is None else _add_nic_counts(self.nic, sample.nic)
-        for number, core in enumerate(sample.cores or ()):
+        self._add_host(sample.busiest_worker_ns, sample.nic, sample.cores or ())
+
+    def extend(self, other: "EndSum") -> None:
+        """Add another sum, over another time."""
+        self.span_ns += other.span_ns
+        self.process_ns += other.process_ns
+        self.process_span_ns += other.process_span_ns
+        self._add_host(other.worker_ns, other.nic, other.cores)
+
+    def _add_host(self, worker_ns: int | None, nic: NicCounts | None, cores: Iterable[CoreTimes]) -> None:
+        self.worker_ns = add_known(self.worker_ns, worker_ns)
+        if nic is not None:
+            self.nic = nic if self.nic is None else _add_nic_counts(self.nic, nic)
+        for number, core in enumerate(cores):
             if number < len(self._cores):
                 self._cores[number] = _add_core_times(self._cores[number], core)
             else:  # a core can be switched on during a run
@@ -300,14 +326,20 @@ class EndSum:
 
 
 class SampleSum:
-    """The sums over some samples taken under one setting: of each end, and of each single direction."""
+    """The sums over some samples taken under one setting: of each end, and of each single direction.
 
-    def __init__(self, workload: Workload) -> None:
+    With `has_series`, the receivers' sums hold their intervals' rates, for an estimate of the error.
+    """
+
+    def __init__(self, workload: Workload, *, has_series: bool = False) -> None:
         self.workload = workload
         self.ends = {end: EndSum() for end in End}
         self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows}
         self.received = {
-            flow: ReceiverSum(is_transactional=workload.is_transactional) for flow in Direction.DUPLEX.flows
+            flow: ReceiverSum(
+                is_transactional=workload.is_transactional, series=RateSeries() if has_series else None
+            )
+            for flow in Direction.DUPLEX.flows
         }
 
     def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
@@ -370,16 +402,19 @@ class DuplexRates:
 
 @dataclass(slots=True)
 class SessionSum:
-    """The payload of one session in one direction, and its sender's retransmitted segments."""
+    """The payload of one session in one direction, and its sender's TCP counters; None where unknown."""
 
     bytes: int = 0
     span_ns: int = 0
     retransmits: int | None = None
+    rtts: Histogram = field(default_factory=lambda: Histogram(_SESSION_RTT_BITS))
 
     def add(self, part: SessionSample, span_ns: int, *, is_sender: bool) -> None:
         """Add the session's part of one end's sample."""
         if is_sender:
             self.retransmits = add_known(self.retransmits, part.retransmits)
+            if part.rtt_us is not None:
+                self.rtts.add(part.rtt_us)
         else:
             self.bytes += part.bytes
             self.span_ns += span_ns
@@ -388,6 +423,16 @@ class SessionSum:
     def bit_s(self) -> float | None:
         """The mean rate; None where no time was measured."""
         return bits_per_second(self.bytes, self.span_ns)
+
+    @property
+    def rtt_us(self) -> int | None:
+        """The median of the RTT samples."""
+        return self.rtts.median
+
+    @property
+    def mib(self) -> float:
+        """The payload, MiB."""
+        return self.bytes / MIB
 
 
 class SessionSums:

@@ -24,9 +24,18 @@ from ..model.events import (
 )
 from ..model.plan import Direction, End, Plan, Settings, sender_of
 from ..model.workload import Workload
-from .accumulators import EndSum, SampleOrder, sum_bytes
+from .accumulators import SampleOrder, sum_bytes
 from .confidence import Estimate
-from .run_totals import PeriodSum, ProbeSum, TcpSum, Warnings, common_expectation, sum_periods
+from .run_totals import (
+    OpenSockets,
+    PeriodSum,
+    ProbeSum,
+    Warnings,
+    common_expectation,
+    sum_end,
+    sum_periods,
+    sum_senders,
+)
 from .summary import Summary
 
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
@@ -80,18 +89,19 @@ class Interval:
 class Meter:
     """Sums up a run's events, which you must feed in order; the summary so far is available at any time.
 
-    Memory is bounded: only intervals that wait for an end are stored, everything else is sums.
+    Memory is bounded: only intervals that wait for an end are stored, everything else is sums. `periods` and
+    `sockets` are for the diagnosis, and `newest` is the newest sample that was neither late nor out of order.
     """
 
     def __init__(self) -> None:
         self.started: Started | None = None
+        self.newest: Sampled | None = None
+        self.periods: list[PeriodSum] = []
+        self.sockets = OpenSockets()
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
         self._order = SampleOrder()
-        self._periods: list[PeriodSum] = []
         self._expectations: dict[Settings, Expectation] = {}
-        self._cpu = {End.NEAR: EndSum(), End.FAR: EndSum()}
-        self._tcp = TcpSum()
         self._probe = ProbeSum()
         self._warnings = Warnings()
 
@@ -106,20 +116,19 @@ class Meter:
                 return self._sampled(event)
             case Started():
                 self.started = event
-                self._tcp.workload = event.plan.workload
                 self._probe.add_idle(event.idle)
                 self._begin_period(0, event.plan.settings, event.expectation)
             case Changed():
-                self._tcp.apply_settings(event.settings)
+                self.sockets.apply_settings(event.settings)
                 self._begin_period(event.elapsed_ns, event.settings, event.expectation)
             case Opened():
-                self._tcp.add_session(event)
+                self.sockets.add_session(event)
             case Warned():
                 self._warnings.add(event.text)
             case Ended():
                 self._end = event.end
                 if event.end.reason in {Reason.PEER_LOST, Reason.SESSION_LOST}:
-                    for period in self._periods[-1:]:
+                    for period in self.periods[-1:]:
                         period.trim_silence()
         return []
 
@@ -136,26 +145,26 @@ class Meter:
 
         None where too little was measured to tell.
         """
-        if not self._periods:
+        if not self.periods:
             return None
-        newest = self._periods[-1]
-        flow = None if direction is None else newest.flows.get(direction)
+        newest = self.periods[-1]
+        flow = None if direction is None else newest.received.get(direction)
         return newest.total.estimate if flow is None else flow.estimate
 
     def summary(self) -> Summary:
         """Return the summary so far; a run that has not ended counts as cut off."""
-        measured = sum_periods(self._periods)
+        measured = sum_periods(self.periods)
         total = measured.total
         payload_bytes = total.bytes if total else 0
         transactions = (total.transactions if total else None) or 0
         return Summary(
             plan=self.started.plan if self.started else Plan(),
             measured=measured,
-            expectation=common_expectation(self._periods),
-            periods=tuple(part.period for part in self._periods),
-            near_cpu=self._cpu[End.NEAR].summary(payload_bytes, transactions),
-            far_cpu=self._cpu[End.FAR].summary(payload_bytes, transactions),
-            tcp=self._tcp.summary,
+            expectation=common_expectation(self.periods),
+            periods=tuple(part.period for part in self.periods),
+            near_cpu=sum_end(self.periods, End.NEAR).summary(payload_bytes, transactions),
+            far_cpu=sum_end(self.periods, End.FAR).summary(payload_bytes, transactions),
+            tcp=self.sockets.summarize(sum_senders(self.periods), self._workload),
             warnings=self._warnings.texts,
             end=self._end or _CUT_OFF,
             probe=self._probe.summary,
@@ -163,8 +172,8 @@ class Meter:
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
         self._expectations[settings] = expectation
-        if not self._periods or self._periods[-1].settings != settings:
-            self._periods.append(PeriodSum(settings, expectation, start_ns, self._workload))
+        if not self.periods or self.periods[-1].settings != settings:
+            self.periods.append(PeriodSum(settings, expectation, start_ns, self._workload))
 
     def _sampled(self, event: Sampled) -> list[Interval]:
         sample = event.sample
@@ -172,27 +181,19 @@ class Meter:
             # Neither counted nor released: the sums and the rows must not disagree.
             self._warnings.add(f"a sample of the {sample.end.label} end was out of order and is left out")
             return []
+        self.newest = event
         self._waiting.setdefault(sample.index, {})[sample.end] = event
         if not event.warmup:
-            self._add(event)
+            self._period_of(event).add(sample)
+            self._probe.add_loaded(sample.probe)
         return self._release(self._order.reached_by_both)
-
-    def _add(self, event: Sampled) -> None:
-        sample = event.sample
-        self._cpu[sample.end].add(sample)
-        self._probe.add_loaded(sample.probe)
-        for flow in event.settings.direction.flows:
-            if sender_of(flow, self._workload) is sample.end:
-                self._tcp.add(sample, flow)
-            else:
-                self._period_of(event).add(sample, flow)
 
     def _period_of(self, event: Sampled) -> PeriodSum:
         """Return the period that a sample belongs to, however late: the newest of its settings that had begun."""
-        same = [period for period in reversed(self._periods) if period.settings == event.settings]
+        same = [period for period in reversed(self.periods) if period.settings == event.settings]
         if not same:
             self._begin_period(event.sample.elapsed_ns, event.settings, self.expectation_for(event.settings))
-            return self._periods[-1]
+            return self.periods[-1]
         begun = (period for period in same if period.start_ns < event.sample.elapsed_ns)
         return next(begun, same[-1])
 

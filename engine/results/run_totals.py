@@ -13,7 +13,7 @@ from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
-from .accumulators import DuplexRates, Histogram, ReceiverSum, SenderSum, sum_bytes
+from .accumulators import DuplexRates, EndSum, Histogram, ReceiverSum, SampleSum, SenderSum, sum_bytes
 from .confidence import RateSeries
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 
@@ -21,25 +21,32 @@ _MAX_WARNINGS: Final = 32
 
 
 class PeriodSum:
-    """One period of a run: its settings since `start_ns`, and the receivers' counts under them."""
+    """One period of a run: its settings since `start_ns`, and the sums over its measured samples."""
 
     def __init__(self, settings: Settings, expectation: Expectation, start_ns: int, workload: Workload) -> None:
         self.settings = settings
         self.expectation = expectation
         self.start_ns = start_ns
-        self.flows = {
-            flow: ReceiverSum(is_transactional=workload.is_transactional, series=RateSeries())
-            for flow in Direction.DUPLEX.flows
-        }
+        self.sums = SampleSum(workload, has_series=True)
         self._first_measured_ns: int | None = None
         # The two directions share machines and line, so that the error of their sum is in neither of theirs: it
         # needs the sums themselves, interval by interval.
         self._duplex = DuplexRates()
         self._duplex_series = RateSeries()
 
-    def add(self, sample: Sample, flow: Direction) -> None:
-        """Add the receiver's sample of one direction."""
-        self.flows[flow].add(sample, flow)
+    def add(self, sample: Sample) -> None:
+        """Add an end's sample outside the warm-up."""
+        self.sums.add(sample, self.settings.direction.flows)
+        for flow in self.settings.direction.flows:
+            if sender_of(flow, self.sums.workload) is not sample.end:
+                self._note_received(sample, flow)
+
+    @property
+    def received(self) -> dict[Direction, ReceiverSum]:
+        """The receiver's sums of each single direction."""
+        return self.sums.received
+
+    def _note_received(self, sample: Sample, flow: Direction) -> None:
         begin_ns = sample.elapsed_ns - sample.interval_ns
         self._first_measured_ns = (
             begin_ns if self._first_measured_ns is None else min(begin_ns, self._first_measured_ns)
@@ -52,7 +59,7 @@ class PeriodSum:
 
     def trim_silence(self) -> None:
         """Let each direction end with its last byte."""
-        for flow in self.flows.values():
+        for flow in self.received.values():
             flow.trim_silence()
         self._duplex_series.trim_silence()
 
@@ -63,7 +70,7 @@ class PeriodSum:
         The two receivers' spans differ by a few milliseconds; the longer one alone would take 0.9 % off the sum
         of 10 s on a slow link, where the far end's last sample comes late.
         """
-        out, in_ = self.flows[Direction.OUT], self.flows[Direction.IN]
+        out, in_ = self.received[Direction.OUT], self.received[Direction.IN]
         total = ReceiverSum()
         total.extend(out)
         total.extend(in_)
@@ -82,7 +89,9 @@ class PeriodSum:
             self.settings,
             self.expectation,
             PerDirection(
-                self.flows[Direction.OUT].measurement, self.flows[Direction.IN].measurement, self.total.measurement
+                self.received[Direction.OUT].measurement,
+                self.received[Direction.IN].measurement,
+                self.total.measurement,
             ),
             self.start_ns,
             None if begin_ns is None else max(0, begin_ns - self.start_ns),
@@ -101,7 +110,7 @@ def sum_periods(periods: Sequence[PeriodSum]) -> PerDirection[Measurement | None
         whole = ReceiverSum()
         payload = 0.0  # in bytes, of periods that lasted as long as their totals
         for period, total in measured:
-            part = period.flows[flow]
+            part = period.received[flow]
             whole.extend(part)
             payload += part.bytes / part.span_ns * total.span_ns if part.span_ns else 0.0
         if whole.span_ns and len(measured) > 1:
@@ -125,18 +134,40 @@ def common_expectation(periods: Sequence[PeriodSum]) -> Expectation:
     return counted[-1].expectation if has_one_setting else Expectation()
 
 
-class TcpSum:
-    """TCP of a run: the reports of the senders' kernels, and the socket options that both kernels granted."""
+def sum_senders(periods: Sequence[PeriodSum]) -> SenderSum:
+    """Return the senders' TCP counters over both directions and all periods."""
+    parts = [sums for period in periods for sums in period.sums.sent.values() if sums.sessions]
+    if len(parts) == 1:
+        return parts[0]  # the usual case needs no copy of its histograms, four times a second
+    whole = SenderSum()
+    for sums in parts:
+        whole.extend(sums)
+    return whole
+
+
+def sum_end(periods: Sequence[PeriodSum], end: End) -> EndSum:
+    """Return the CPU times and interface counters of one end over all periods."""
+    whole = EndSum()
+    for period in periods:
+        whole.extend(period.sums.ends[end])
+    return whole
+
+
+class OpenSockets:
+    """The sockets of a run's sessions at both ends, with the options that the kernels granted."""
 
     def __init__(self) -> None:
-        self.workload = Workload.STREAM
-        self._sent = SenderSum()
         self._open: dict[tuple[End, Direction, int], SocketInfo] = {}
 
     def add_session(self, event: Opened) -> None:
         """Record a session's socket; a session that is opened again replaces its earlier one."""
         facts = event.facts
         self._open[facts.end, facts.direction, facts.session] = facts
+
+    def first(self, end: End, flow: Direction) -> SocketInfo | None:
+        """Return the socket of a direction's first known session: the others have the same options."""
+        keys = [key for key in self._open if key[:2] == (end, flow)]
+        return self._open[min(keys, key=lambda key: key[2])] if keys else None
 
     def apply_settings(self, settings: Settings) -> None:
         """Forget the sessions that new settings close."""
@@ -147,21 +178,16 @@ class TcpSum:
             if facts.direction in flows and facts.session <= settings.sessions
         }
 
-    def add(self, sample: Sample, flow: Direction) -> None:
-        """Add the sender's sample of one direction."""
-        self._sent.add(sample, flow)
-
-    @property
-    def summary(self) -> TcpSummary:
-        """TCP of the run so far; congestion control and MSS are the senders'."""
-        senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, self.workload)]
+    def summarize(self, sent: SenderSum, workload: Workload) -> TcpSummary:
+        """Return TCP of the run so far; congestion control and MSS are the senders'."""
+        senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
         names = sorted({facts.congestion for facts in senders if facts.congestion is not None})
-        mss_bytes = self._sent.median("mss_bytes")
+        mss_bytes = sent.median("mss_bytes")
         if mss_bytes is None:
             mss_bytes = _least(facts.mss_bytes for facts in senders)
         return TcpSummary(
-            retransmits=self._sent.retransmits,
-            rtt_us=self._sent.median("rtt_us"),
+            retransmits=sent.retransmits,
+            rtt_us=sent.median("rtt_us"),
             mss_bytes=mss_bytes,
             congestion=", ".join(names) or None,
             window_granted_near_bytes=self._granted(End.NEAR),

@@ -1,19 +1,20 @@
 """Live diagnosis: a run's events become evidence, and evidence becomes findings.
 
-Pure: time is that of the samples. Warm-up is excluded, as everywhere. A period is stored as sums and histograms,
-so a day's run takes no more memory than a minute's. Findings are made once a second. Another finding takes the
-first place only after it has been the strongest for two seconds, so that the displayed reason does not flicker.
+Pure: time is that of the samples. Warm-up is excluded, as everywhere. The sums over a period are those of the
+run's meter, so that the findings and the summary count the same samples. Findings are made once a second. Another
+finding takes the first place only after it has been the strongest for two seconds, so that the displayed reason
+does not flicker.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
 
-from ...engine.model.events import Changed, Event, Expectation, ExpectedRate, Opened, Sampled, Started, Warned
+from ...engine.model.events import Changed, Event, Sampled, Started, Warned
 from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from ...engine.model.samples import CoreTimes
-from ...engine.model.socket_info import SocketInfo
-from ...engine.results.accumulators import RecentSamples, SampleOrder, SampleSum
+from ...engine.results.accumulators import RecentSamples, SampleSum
+from ...engine.results.meter import Meter
+from ...engine.results.run_totals import PeriodSum
 from .diagnose import diagnose
 from .evidence import CoreLoad, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .finding import Finding
@@ -34,48 +35,26 @@ def no_ceiling(_settings: Settings) -> None:
     """Return None: the machine's ceiling is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Period:
-    """The settings and start of a period, and the sums over some of its samples."""
-
-    settings: Settings
-    expectation: Expectation
-    start_ns: int
-    sums: SampleSum
-
-    @property
-    def flows(self) -> tuple[Direction, ...]:
-        return self.settings.direction.flows
-
-    @property
-    def span_ns(self) -> int:
-        """The shortest time that a receiver measured."""
-        return min(self.sums.received[flow].span_ns for flow in self.flows)
-
-    @property
-    def is_long_enough(self) -> bool:
-        """Whether both ends measured long enough for a finding."""
-        return self.span_ns >= MIN_SPAN_NS and all(end.span_ns >= MIN_SPAN_NS for end in self.sums.ends.values())
-
-
 class EvidenceCollector:
-    """Sums up a run's events for the rules. You must feed it every event, in order.
+    """Turns the sums of a run's meter into evidence for the rules.
 
-    `link` describes the nominal link; `ceiling` looks up the rate that this machine reaches on loopback.
+    You must feed the meter first, and then this collector, with every event in order. `link` describes the nominal
+    link; `ceiling` looks up the rate that this machine reaches on loopback.
     """
 
     def __init__(
-        self, link: LinkEvidence | None = None, *, pass_percent: float = 95.0, ceiling: CeilingLookup = no_ceiling
+        self,
+        meter: Meter,
+        link: LinkEvidence | None = None,
+        *,
+        pass_percent: float = 95.0,
+        ceiling: CeilingLookup = no_ceiling,
     ) -> None:
+        self.meter = meter
         self._link = link
         self.pass_percent = pass_percent
         self._ceiling = ceiling
-        self._started: Started | None = None
-        self._now: _Period | None = None
-        self._last: _Period | None = None
         self._recent = RecentSamples(RECENT_NS)
-        self._order = SampleOrder()
-        self._sockets: dict[tuple[End, Direction, int], SocketInfo] = {}
         self._is_data_through_ssh = False
 
     def feed(self, event: Event) -> None:
@@ -83,18 +62,8 @@ class EvidenceCollector:
         match event:
             case Sampled():
                 self._sample(event)
-            case Started():
-                self._started = event
-                self._now = _Period(event.plan.settings, event.expectation, 0, SampleSum(event.plan.workload))
-            case Changed() if self._started is not None:
-                if self._now is not None and self._now.is_long_enough:
-                    self._last = self._now
-                sums = SampleSum(self._started.plan.workload)
-                self._now = _Period(event.settings, event.expectation, event.elapsed_ns, sums)
+            case Changed():
                 self._recent.clear()
-            case Opened():
-                socket = event.facts
-                self._sockets[socket.end, socket.direction, socket.session] = socket
             case Warned(text) if text.startswith(_THROUGH_SSH):
                 self._is_data_through_ssh = True
             case _:
@@ -102,48 +71,53 @@ class EvidenceCollector:
 
     def period_evidence(self) -> Evidence | None:
         """Return the evidence of the last period that lasted long enough; None if none did."""
-        period = self._now if self._now is not None and self._now.is_long_enough else self._last
-        return None if period is None else self._evidence(period)
+        started = self.meter.started
+        for period in reversed(self.meter.periods):
+            if started is not None and _is_long_enough(period.sums, period.settings):
+                return self._evidence(started, period, period.sums)
+        return None
 
     def recent_evidence(self) -> Evidence | None:
         """Return the evidence of the last seconds under the current settings; None if they are too short."""
-        if self._now is None:
+        started = self.meter.started
+        if started is None:
             return None
-        recent = replace(self._now, sums=self._recent.sum(self._now.sums.workload, self._now.flows))
-        return self._evidence(recent) if recent.is_long_enough else None
+        now = self.meter.periods[-1]
+        sums = self._recent.sum(started.plan.workload, now.settings.direction.flows)
+        return self._evidence(started, now, sums) if _is_long_enough(sums, now.settings) else None
 
     def _sample(self, event: Sampled) -> None:
-        if not self._order.admits(event.sample) or event.warmup:
-            return
-        now = self._now
-        if now is None or event.settings != now.settings or event.sample.elapsed_ns <= now.start_ns:
-            return  # a late sample of an earlier period
-        now.sums.add(event.sample, now.flows)
-        self._recent.add(event.sample)
+        if event.warmup or event is not self.meter.newest:
+            return  # it is out of order
+        now = self.meter.periods[-1]
+        if event.settings == now.settings and event.sample.elapsed_ns > now.start_ns:
+            self._recent.add(event.sample)  # a late sample counts for an earlier period
 
-    def _evidence(self, period: _Period) -> Evidence:
-        assert self._started is not None  # noqa: S101 - sums are made when a run starts
-        plan, rate = self._started.plan, _expected_rate(period)
+    def _evidence(self, started: Started, period: PeriodSum, sums: SampleSum) -> Evidence:
+        plan, settings = started.plan, period.settings
+        flows = settings.direction.flows
+        rate = period.expectation[settings.direction]
+        rate = None if rate is None or rate.bit_s <= 0 else rate
         expected_bit_s = None if rate is None else float(rate.bit_s)
         parts = tuple(
-            self._flow(period.sums, flow, None if expected_bit_s is None else expected_bit_s / len(period.flows))
-            for flow in period.flows
+            self._flow(sums, flow, None if expected_bit_s is None else expected_bit_s / len(flows))
+            for flow in flows
         )
         bit_s = sum(part.bit_s for part in parts)
         return Evidence(
-            workload=period.sums.workload,
-            direction=period.settings.direction,
-            sessions=period.settings.sessions,
-            window_bytes=period.settings.window_bytes,
-            span_ns=period.span_ns,
+            workload=plan.workload,
+            direction=settings.direction,
+            sessions=settings.sessions,
+            window_bytes=settings.window_bytes,
+            span_ns=_measured_ns(sums, settings),
             bit_s=bit_s,
             flows=parts,
-            near=self._end(period.sums, End.NEAR),
-            far=self._end(period.sums, End.FAR),
+            near=_end_evidence(started, sums, End.NEAR),
+            far=_end_evidence(started, sums, End.FAR),
             expected_bit_s=expected_bit_s,
             pass_percent=self.pass_percent,
             link=self._link,
-            ceiling_bit_s=self._ceiling(period.settings),
+            ceiling_bit_s=self._ceiling(settings),
             beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
             mode=plan.mode or Mode.COPY,
             response_bytes=plan.transaction_sizes[1],
@@ -151,27 +125,11 @@ class EvidenceCollector:
             is_data_through_ssh=self._is_data_through_ssh,
         )
 
-    def _end(self, sums: SampleSum, end: End) -> EndEvidence:
-        assert self._started is not None  # noqa: S101 - see above
-        host = self._started.near if end is End.NEAR else self._started.far
-        usage = sums.ends[end]
-        return EndEvidence(
-            end=end,
-            hostname=host.hostname,
-            system=host.system,
-            cores=tuple(_core_load(core) for core in usage.cores),
-            busiest_worker=usage.worker_share,
-            process=usage.process_share,
-            nic=host.nic,
-            counts=usage.nic,
-            tcp=host.tcp,
-        )
-
     def _flow(self, sums: SampleSum, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
         received, sent = sums.received[flow], sums.sent[flow]
         sending_end = sender_of(flow, sums.workload)
-        sender = self._socket(sending_end, flow)
-        receiver = self._socket(sending_end.other, flow)
+        sender = self.meter.sockets.first(sending_end, flow)
+        receiver = self.meter.sockets.first(sending_end.other, flow)
         return FlowEvidence(
             direction=flow,
             bit_s=received.bit_s or 0.0,
@@ -196,15 +154,32 @@ class EvidenceCollector:
             receive_window_bytes=receiver.window_granted_bytes if receiver else None,
         )
 
-    def _socket(self, end: End, flow: Direction) -> SocketInfo | None:
-        """Return the socket of a direction's first known session: the others have the same options."""
-        keys = [key for key in self._sockets if key[:2] == (end, flow)]
-        return self._sockets[min(keys, key=lambda key: key[2])] if keys else None
+
+def _measured_ns(sums: SampleSum, settings: Settings) -> int:
+    """Return the shortest time that a receiver measured."""
+    return min(sums.received[flow].span_ns for flow in settings.direction.flows)
 
 
-def _expected_rate(period: _Period) -> ExpectedRate | None:
-    rate = period.expectation[period.settings.direction]
-    return None if rate is None or rate.bit_s <= 0 else rate
+def _is_long_enough(sums: SampleSum, settings: Settings) -> bool:
+    """Return whether both ends measured long enough for a finding."""
+    spans_ns = [_measured_ns(sums, settings), *(end.span_ns for end in sums.ends.values())]
+    return min(spans_ns) >= MIN_SPAN_NS
+
+
+def _end_evidence(started: Started, sums: SampleSum, end: End) -> EndEvidence:
+    host = started.near if end is End.NEAR else started.far
+    usage = sums.ends[end]
+    return EndEvidence(
+        end=end,
+        hostname=host.hostname,
+        system=host.system,
+        cores=tuple(_core_load(core) for core in usage.cores),
+        busiest_worker=usage.worker_share,
+        process=usage.process_share,
+        nic=host.nic,
+        counts=usage.nic,
+        tcp=host.tcp,
+    )
 
 
 def _core_load(core: CoreTimes) -> CoreLoad:
@@ -242,7 +217,7 @@ class StableFindings:
 
 
 class LiveDiagnosis:
-    """The diagnosis of one run. You must feed it every event, in order.
+    """The diagnosis of one run. You must feed its meter first, and then it, with every event in order.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
     returns this machine's rate over loopback. A run without an expected rate has findings only with
@@ -251,13 +226,14 @@ class LiveDiagnosis:
 
     def __init__(
         self,
+        meter: Meter,
         link: LinkEvidence | None = None,
         *,
         pass_percent: float = 95.0,
         ceiling: CeilingLookup = no_ceiling,
         without_target: bool = False,
     ) -> None:
-        self._collector = EvidenceCollector(link, pass_percent=pass_percent, ceiling=ceiling)
+        self._collector = EvidenceCollector(meter, link, pass_percent=pass_percent, ceiling=ceiling)
         self._without_target = without_target
         self._stable = StableFindings()
         self._elapsed_ns = 0
@@ -268,6 +244,11 @@ class LiveDiagnosis:
         self._collector.feed(event)
         if isinstance(event, Sampled):
             self._elapsed_ns = max(self._elapsed_ns, event.sample.elapsed_ns)
+
+    @property
+    def meter(self) -> Meter:
+        """The meter whose sums it reads."""
+        return self._collector.meter
 
     @property
     def pass_percent(self) -> float:

@@ -31,6 +31,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.near.run import open_run
+from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence, link_evidence
@@ -132,9 +133,10 @@ async def _measure(cause: Cause, peer: Peer) -> Evidence | None:
     plan = Plan(cause.settings, duration_ns=cause.seconds * SECOND_NS, near_cores=cause.near_cores)
     if cause.congestion is not None:
         plan = replace(plan, socket=replace(plan.socket, congestion=cause.congestion))
-    collector = EvidenceCollector(link_evidence(preset, DEFAULT_VARIANT))
+    collector = EvidenceCollector(Meter(), link_evidence(preset, DEFAULT_VARIANT))
     async with open_run(plan, peer, expectation_for=partial(find_expectation, preset)) as measuring:
         async for event in measuring:
+            collector.meter.feed(event)
             collector.feed(event)
     return collector.period_evidence()
 

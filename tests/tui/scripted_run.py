@@ -65,7 +65,7 @@ class ScriptedRun:
         self.run_id = "20261121-014629-7f3a"
         self.marks: list[float] = []
         self.meter = Meter()
-        self.diagnosis = LiveDiagnosis(link_evidence(preset, DEFAULT_VARIANT))
+        self.diagnosis = LiveDiagnosis(self.meter, link_evidence(preset, DEFAULT_VARIANT))
         self.notices: list[str] = []
         self.closed = False
         self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's

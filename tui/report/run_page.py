@@ -225,7 +225,7 @@ def _session_rows(traces: Traces) -> _Rows:
             numbers.UNKNOWN if total.rtt_us is None else numbers.milliseconds(total.rtt_us),
         )
         for (direction, number), total in sorted(
-            traces.sessions.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
+            traces.session_sums.sessions.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
         )
     ]
 

@@ -115,12 +115,12 @@ async def open_run_session(
             peer,
             log=log,
             writer=writer,
-            pass_percent=pass_percent,
             notices=notices,
             label=label,
             group=group,
             target_ci_percent=target_ci_percent,
             diagnosis=LiveDiagnosis(
+                Meter(),
                 None if preset is None else link_evidence(preset, variant),
                 pass_percent=pass_percent,
                 ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(plan, ceiling),
@@ -171,12 +171,11 @@ class RunSession:
         *,
         log: RunLog | None,
         writer: CsvWriter | None,
-        pass_percent: float = DEFAULT_PASS_PERCENT,
+        diagnosis: LiveDiagnosis,
         notices: Sequence[str] = (),
         label: str | None = None,
         group: str | None = None,
         target_ci_percent: float | None = None,
-        diagnosis: LiveDiagnosis | None = None,
     ) -> None:
         """Begin the run in the run log.
 
@@ -186,17 +185,15 @@ class RunSession:
             peer: The far end, for the run log.
             log: The run log to write to.
             writer: The CSV file to write to.
-            pass_percent: The pass mark in percent of the expected rate.
+            diagnosis: The diagnosis to feed, with its meter; the verdict has its pass mark.
             notices: Notices from before the run.
             label: The user's name for the run.
             group: The name of the series of runs that this one belongs to.
             target_ci_percent: End the run as soon as the confidence interval of its mean is this narrow.
-            diagnosis: The diagnosis to feed; by default one that knows neither link nor ceiling.
         """
         self.run_id = new_run_id(datetime.now(UTC), _RANDOM)
-        self._pass_percent = pass_percent
-        self.meter = Meter()
-        self.diagnosis = diagnosis or LiveDiagnosis(pass_percent=pass_percent)
+        self.diagnosis = diagnosis
+        self.meter = diagnosis.meter
         self.intervals: list[Interval] = []
         self.outcome: Outcome | None = None
         self._run = run
@@ -241,7 +238,7 @@ class RunSession:
 
     def set_pass_mark(self, pass_percent: float) -> None:
         """Set the pass mark that the run is judged by at its end."""
-        self._pass_percent = self.diagnosis.pass_percent = pass_percent
+        self.diagnosis.pass_percent = pass_percent
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """End the run in order. Its last events are still to come."""
@@ -302,7 +299,7 @@ class RunSession:
         self.intervals = self.meter.flush()
         self._write_rows()
         summary = self.meter.summary()
-        verdict = judge(summary, pass_percent=self._pass_percent)
+        verdict = judge(summary, pass_percent=self.diagnosis.pass_percent)
         findings = self.diagnosis.final_findings if summary.end.reason in DIAGNOSABLE_REASONS else ()
         document = run_document(
             summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings

@@ -81,7 +81,8 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
 
     The verdict is the one of that time; label and note are the current ones.
     """
-    meter, readings, diagnosis = Meter(), LiveReadings(Plan()), LiveDiagnosis()
+    meter, readings = Meter(), LiveReadings(Plan())
+    diagnosis = LiveDiagnosis(meter)
     for event in history.events(row.run_id):
         for consumer in (meter, readings, diagnosis):
             consumer.feed(event)

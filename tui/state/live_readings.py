@@ -135,7 +135,6 @@ class LiveReadings:
         self._order = SampleOrder()
         self._recent = RecentSamples(_RECENT_NS)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
-        self._sessions = SessionSums()
         self._duplex = DuplexRates()
 
     def feed(self, event: Event) -> None:
@@ -230,8 +229,8 @@ class LiveReadings:
         )
 
     def retransmits(self) -> int | None:
-        """Return the retransmitted segments of both ends so far; None if no kernel reports them."""
-        return self._sessions.retransmits
+        """Return the retransmitted segments of both ends since the warm-up; None if no kernel reports them."""
+        return self.traces.session_sums.retransmits
 
     def _recent_sum(self) -> SampleSum:
         if self._recent_sums is None:
@@ -239,7 +238,7 @@ class LiveReadings:
         return self._recent_sums
 
     def _row(self, flow: Direction, number: int, bit_s: float | None, sent: SessionSample | None) -> SessionRow:
-        known = self._sessions.sessions.get((flow, number))
+        known = self.traces.session_sums.sessions.get((flow, number))
         return SessionRow(
             flow,
             number,
@@ -267,7 +266,6 @@ class LiveReadings:
         self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
         if not self._order.admits(sample):
             return
-        self._sessions.add(sample, self.plan.workload)
         self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
         if event.settings != self.settings:
             return  # a late sample of the previous period: it counts for that one only

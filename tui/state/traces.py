@@ -1,17 +1,16 @@
 """CPU, TCP and latency of a run over time, and each session's totals, for plots and tables. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Final, TypeVar
 
 from ...engine.model.latency_histogram import summarize_latency
-from ...engine.model.plan import MIB, SECOND_NS, Direction, End, sender_of
-from ...engine.model.samples import Sample, SessionSample
+from ...engine.model.plan import SECOND_NS, Direction, End, sender_of
+from ...engine.model.samples import Sample
 from ...engine.model.workload import Workload
 from ...engine.results.accumulators import (
-    Histogram,
-    SessionSum,
+    SessionSums,
     add_known,
     host_percent,
     hottest_core_percent,
@@ -19,7 +18,6 @@ from ...engine.results.accumulators import (
 )
 
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show
-_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 _Point = TypeVar("_Point")
 
 
@@ -69,29 +67,6 @@ class TcpPoint:
         )
 
 
-@dataclass(slots=True)
-class SessionTotal(SessionSum):
-    """A session's payload outside the warm-up, and its sender's TCP counters; None where the kernel has none."""
-
-    rtts: Histogram = field(default_factory=lambda: Histogram(_RTT_BITS))
-
-    def add(self, part: SessionSample, span_ns: int, *, is_sender: bool) -> None:
-        """Add the session's part of one end's sample."""
-        SessionSum.add(self, part, span_ns, is_sender=is_sender)
-        if is_sender and part.rtt_us is not None:
-            self.rtts.add(part.rtt_us)
-
-    @property
-    def rtt_us(self) -> int | None:
-        """The median of the RTT samples."""
-        return self.rtts.median
-
-    @property
-    def mib(self) -> float:
-        """The payload, MiB."""
-        return self.bytes / MIB
-
-
 class Traces:
     """Collects the traces of a run in a bounded amount of memory. Add every admitted sample, in order."""
 
@@ -99,7 +74,7 @@ class Traces:
         self.cpu: dict[End, list[CpuPoint]] = {End.NEAR: [], End.FAR: []}
         self.latency: dict[Direction, list[LatencyPoint]] = {}
         self.tcp: dict[Direction, list[TcpPoint]] = {}
-        self.sessions: dict[tuple[Direction, int], SessionTotal] = {}
+        self.session_sums = SessionSums()
 
     def add(self, sample: Sample, workload: Workload, *, is_warmup: bool) -> None:
         """Add a sample; sessions' totals leave the warm-up out."""
@@ -107,7 +82,7 @@ class Traces:
         self._add_latency(sample)
         self._add_tcp(sample, workload)
         if not is_warmup:
-            self._add_sessions(sample, workload)
+            self.session_sums.add(sample, workload)
 
     def _add_cpu(self, sample: Sample) -> None:
         mean, hottest = host_percent(sample.cores or ()), hottest_core_percent(sample.cores or ())
@@ -136,12 +111,6 @@ class Traces:
                 sample.elapsed_ns / SECOND_NS, round(median(rtts)) if rtts else None, retransmits, cwnd_bytes
             )
             _append(self.tcp.setdefault(direction, []), point, TcpPoint.merge)
-
-    def _add_sessions(self, sample: Sample, workload: Workload) -> None:
-        for part in sample.sessions:
-            total = self.sessions.setdefault((part.direction, part.session), SessionTotal())
-            is_sender = sender_of(part.direction, workload) is sample.end
-            total.add(part, sample.interval_ns, is_sender=is_sender)
 
 
 def _mean(first: int | None, second: int | None) -> int | None:

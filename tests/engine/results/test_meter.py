@@ -221,14 +221,14 @@ def test_memory_does_not_grow_with_the_length_of_a_run() -> None:
             meter.feed(of_flow(Direction.OUT, End.FAR, index, 1))
 
     def weight() -> int:
-        histogram = meter._tcp._sent._histograms["rtt_us"]
-        return len(meter._waiting) + len(meter._periods) + sys.getsizeof(histogram._counts) // 1_000_000
+        histogram = meter.periods[0].sums.sent[Direction.OUT].histograms["rtt_us"]
+        return len(meter._waiting) + len(meter.periods) + sys.getsizeof(histogram.counts) // 1_000_000
 
     run(0, 2_000)
     before = weight()
     run(2_000, 20_000)
     assert weight() == before
-    assert len(meter._tcp._sent._histograms["rtt_us"]._counts) < 4096 + 2048 * 8
+    assert len(meter.periods[0].sums.sent[Direction.OUT].histograms["rtt_us"].counts) < 4096 + 2048 * 8
 
 
 _BYTES = st.lists(st.integers(0, 2**40), min_size=1, max_size=4)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Sampled, Started
+from linkgauge.engine.model.events import Event, Expectation, ExpectedRate, Sampled, Started
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, NicCounts, Sample, SessionSample
@@ -43,10 +43,16 @@ def sampled(
     return Sampled(sample, settings or Settings(), warmup)
 
 
+def feed(watch: LiveDiagnosis | EvidenceCollector, event: Event) -> None:
+    """Feed an event to the meter and to what reads its sums."""
+    watch.meter.feed(event)
+    watch.feed(event)
+
+
 def fed(
     watch: LiveDiagnosis | EvidenceCollector, first: int, last: int, settings: Settings | None = None, **more: Any
 ) -> None:
     """Feed the intervals of both ends."""
     for index in range(first, last):
         for end in End:
-            watch.feed(sampled(end, index, settings, **more))
+            feed(watch, sampled(end, index, settings, **more))

@@ -8,17 +8,18 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, S
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis, StableFindings
 
-from .sampled_run import EXPECTED, QUARTER_NS, fed, started
+from .sampled_run import EXPECTED, QUARTER_NS, fed, feed, started
 
 
 def test_shares_of_time_are_means_over_the_sessions() -> None:
     """Two sessions of 200 ms busy in 250 are busy for four fifths of the time."""
-    gatherer = EvidenceCollector()
-    gatherer.feed(started())
-    gatherer.feed(Opened(SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 57_344, 1_448, True, True, True)))
+    gatherer = EvidenceCollector(Meter())
+    feed(gatherer, started())
+    feed(gatherer, Opened(SocketInfo(End.NEAR, Direction.OUT, 1, "cubic", 57_344, 1_448, True, True, True)))
     fed(gatherer, 0, 8)
     evidence = gatherer.period_evidence()
     assert evidence is not None
@@ -36,9 +37,9 @@ def test_shares_of_time_are_means_over_the_sessions() -> None:
 
 def test_warm_up_and_too_short_a_time_give_no_evidence() -> None:
     """Less than half a second of both ends says nothing."""
-    gatherer = EvidenceCollector()
+    gatherer = EvidenceCollector(Meter())
     assert gatherer.period_evidence() is gatherer.recent_evidence() is None
-    gatherer.feed(started())
+    feed(gatherer, started())
     fed(gatherer, 0, 4, warmup=True)
     fed(gatherer, 4, 5)
     assert gatherer.period_evidence() is gatherer.recent_evidence() is None
@@ -48,11 +49,11 @@ def test_warm_up_and_too_short_a_time_give_no_evidence() -> None:
 
 def test_a_change_just_before_the_end_leaves_the_period_before_it() -> None:
     """What was measured for a moment under the new settings is no evidence yet; late samples are no part of it."""
-    gatherer = EvidenceCollector()
-    gatherer.feed(started())
+    gatherer = EvidenceCollector(Meter())
+    feed(gatherer, started())
     fed(gatherer, 0, 8)
     five = Settings(sessions=5)
-    gatherer.feed(Changed(2 * SECOND_NS, five, Expectation()))
+    feed(gatherer, Changed(2 * SECOND_NS, five, Expectation()))
     fed(gatherer, 8, 9, five)
     fed(gatherer, 8, 12)
     evidence = gatherer.period_evidence()
@@ -67,8 +68,8 @@ def test_a_change_just_before_the_end_leaves_the_period_before_it() -> None:
 
 def test_the_recent_past_is_three_seconds() -> None:
     """What limited before is not what limits now."""
-    watch = EvidenceCollector()
-    watch.feed(started())
+    watch = EvidenceCollector(Meter())
+    feed(watch, started())
     fed(watch, 0, 40)
     fed(watch, 40, 52, rwnd_limited_us=0)
     recent, whole = watch.recent_evidence(), watch.period_evidence()
@@ -80,9 +81,9 @@ def test_the_recent_past_is_three_seconds() -> None:
 
 def test_a_rate_beyond_the_links_capacity_has_a_single_finding() -> None:
     """Not that nothing limits: the preset is another link's."""
-    watch = LiveDiagnosis()
+    watch = LiveDiagnosis(Meter())
     bound = Expectation(out=ExpectedRate(10_000_000, "documented", "a table", most_bit_s=9_400_000))
-    watch.feed(replace(started(), expectation=bound))
+    feed(watch, replace(started(), expectation=bound))
     fed(watch, 0, 8)
     (finding,) = watch.final_findings
     assert (finding.code, finding.share) == ("another-link", None)
@@ -109,9 +110,9 @@ def test_the_first_finding_changes_only_after_two_seconds() -> None:
 
 def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
     """While it settles after a change there is nothing to say."""
-    watch = LiveDiagnosis()
+    watch = LiveDiagnosis(Meter())
     assert watch.current_findings == watch.final_findings == ()
-    watch.feed(started())
+    feed(watch, started())
     fed(watch, 0, 8)
     found = watch.current_findings
     assert found[0].share is not None
@@ -119,7 +120,7 @@ def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
     assert watch.current_findings is found
     fed(watch, 10, 13, rwnd_limited_us=0)
     assert watch.current_findings is not found
-    watch.feed(Changed(13 * QUARTER_NS, Settings(sessions=5), EXPECTED))
+    feed(watch, Changed(13 * QUARTER_NS, Settings(sessions=5), EXPECTED))
     fed(watch, 13, 18, Settings(sessions=5), warmup=True)
     assert watch.current_findings == ()
     assert watch.final_findings[0].share is not None
@@ -127,15 +128,15 @@ def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
 
 def test_the_plan_and_the_data_path_are_part_of_the_evidence() -> None:
     """Remedies depend on the mode, the sizes and the burst; ssh as the data path replaces all other causes."""
-    collector = EvidenceCollector()
+    collector = EvidenceCollector(Meter())
     plan = Plan(workload=Workload.FETCH, mode=Mode.SENDFILE, response_bytes=5_000)
-    collector.feed(started(plan))
+    feed(collector, started(plan))
     fed(collector, 0, 8)
     evidence = collector.period_evidence()
     assert evidence is not None
     assert (evidence.mode, evidence.response_bytes, evidence.burst) == (Mode.SENDFILE, 5_000, 1)
     assert not evidence.is_data_through_ssh
-    collector.feed(Warned(WarningText.DATA_THROUGH_SSH.value))
+    feed(collector, Warned(WarningText.DATA_THROUGH_SSH.value))
     evidence = collector.period_evidence()
     assert evidence is not None
     assert evidence.is_data_through_ssh
@@ -143,9 +144,9 @@ def test_the_plan_and_the_data_path_are_part_of_the_evidence() -> None:
 
 def test_a_run_without_a_target_rate_is_diagnosed_only_on_request() -> None:
     """There is nothing to compare it with, except that no payload at all is always a fault."""
-    silent, requested = LiveDiagnosis(), LiveDiagnosis(without_target=True)
+    silent, requested = LiveDiagnosis(Meter()), LiveDiagnosis(Meter(), without_target=True)
     for watch in (silent, requested):
-        watch.feed(replace(started(), expectation=Expectation()))
+        feed(watch, replace(started(), expectation=Expectation()))
         fed(watch, 0, 8)
     assert silent.current_findings == silent.final_findings == ()
     assert requested.current_findings

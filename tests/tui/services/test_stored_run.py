@@ -25,7 +25,7 @@ def test_a_stored_run_has_its_verdict_its_readings_and_why_it_is_not_faster(worl
     assert stored.readings.elapsed_ns == 15 * SECOND_NS
     assert stored.outcome.started is not None
     assert stored.outcome.summary.end.reason is Reason.COMPLETED
-    assert stored.readings.traces.sessions
+    assert stored.readings.traces.session_sums.sessions
 
 
 def test_the_verdict_of_that_time_stands_although_the_pass_mark_has_changed(world: Any, kept: RunLog) -> None:

@@ -48,9 +48,9 @@ def test_the_totals_of_sessions_leave_the_warm_up_out(world: Any) -> None:
     """Receivers count the payload, senders the retransmits and round trips."""
     plan = Plan(Settings(sessions=2), warmup_ns=SECOND_NS)
     warm, longer = traces_of(world, plan, 4), traces_of(world, plan, 8)
-    assert warm.sessions == {}
-    assert set(longer.sessions) == {(Direction.OUT, 1), (Direction.OUT, 2)}
-    total = longer.sessions[Direction.OUT, 2]
+    assert warm.session_sums.sessions == {}
+    assert set(longer.session_sums.sessions) == {(Direction.OUT, 1), (Direction.OUT, 2)}
+    total = longer.session_sums.sessions[Direction.OUT, 2]
     assert total.mib == pytest.approx(4e9 / 8 / 1_048_576, rel=0.05)
     assert total.retransmits == 1
     assert total.rtt_us is not None

@@ -109,7 +109,9 @@ def test_the_app_shows_findings_during_the_run(world: Any) -> None:
     desk = CockpitState(Peer("db-02"), plan, preset, 95.0)
     script = world.script_of(preset, plan)
     script.diagnosis = LiveDiagnosis(
-        link_evidence(preset, DEFAULT_VARIANT), ceiling=lambda settings: 1_000_000_000 * settings.sessions
+        script.meter,
+        link_evidence(preset, DEFAULT_VARIANT),
+        ceiling=lambda settings: 1_000_000_000 * settings.sessions,
     )
     desk.begin_run()
     assert desk.snapshot().findings == ()
@@ -117,6 +119,7 @@ def test_the_app_shows_findings_during_the_run(world: Any) -> None:
     script.run_for(16, 940e6)
     while not script.queue.empty():
         event = script.queue.get_nowait()
+        script.meter.feed(event)
         script.diagnosis.feed(event)
         desk.handle_event(event)
     assert desk.snapshot().findings[0].code == "tester-limited"
