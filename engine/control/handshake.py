@@ -6,7 +6,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..host.description import describe_host
@@ -17,6 +17,7 @@ from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey, is_loopback_ad
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
+from ..protocol.peer_validation import replace_impossible_names
 from ..protocol.preamble import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
@@ -133,7 +134,7 @@ def _require_welcome(message: Message, peer: Peer) -> Welcome:
             raise PeerKeyRequired(f"{peer} rejected your key: {_GIVE_KEY}")
         raise PeerRefused(f"{peer} declines: {message.text}")
     assert isinstance(message, Welcome)  # noqa: S101 - the table allows nothing else
-    return message
+    return replace(message, facts=replace_impossible_names(message.facts))
 
 
 def _is_this_host(link: ControlConnection) -> bool:

@@ -3,12 +3,12 @@
 Pure.
 """
 
-from shlex import quote
 from typing import Final
 
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
 from ..model.plan import End, format_size, sender_of
+from ..model.shell_commands import enable_offloads_command
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 
@@ -112,10 +112,7 @@ def _check_offloads(nics: dict[End, NicInfo | None]) -> str | None:
         f"{_name(end, nic)} has TSO {words[nic.tso]}, GSO {words[nic.gso]}, GRO {words[nic.gro]}"
         for end, nic in known
     )
-    # A name may come from the far end, and a person may paste the command into a shell.
-    commands = " and ".join(
-        f"ethtool -K {quote(nic.name)} tso on gso on gro on ({end.label})" for end, nic in lacking
-    )
+    commands = " and ".join(f"{enable_offloads_command(nic.name)} ({end.label})" for end, nic in lacking)
     return WarningText.OFFLOADS_OFF.format(states=states, commands=commands)
 
 

@@ -1,13 +1,17 @@
-"""Plausibility of the far end's figures: its clock against this end's, its bytes against any wire's.
+"""Plausibility of the far end's figures and names: its clock against this end's, its bytes against any wire's.
 
 Pure: time is an argument. The receiver's count is the result of a run, and the far end may be the receiver.
-Impossible figures end the run; unlikely ones are a warning.
+Impossible figures end the run; unlikely ones are a warning. Impossible names are made possible: they change no
+figure, and a host with an odd name can be tested.
 """
 
+import re
+from dataclasses import replace
 from typing import Final
 
 from ..model.errors import RemoteProtocolError
 from ..model.events import WarningText
+from ..model.host_info import HostInfo
 from ..model.plan import SECOND_NS, End, Plan, sender_of
 from ..model.samples import Sample
 
@@ -21,6 +25,31 @@ _SETTLED_NS: Final = 2 * SECOND_NS
 _SETTLED_INTERVALS: Final = 4
 _MOST_NEWS: Final = 1_024  # a setting's 256 sessions are opened and closed, and reopened once more
 _MOST_NOTICES: Final = 64
+_NAME_CHARACTERS: Final = 15  # of an interface: IFNAMSIZ without its NUL, on Linux and the BSDs
+_TOKEN_CHARACTERS: Final = 32  # of a driver, a link's kind, a queueing discipline or a congestion control
+_NOT_IN_NAME: Final = re.compile(r"[\s/:]|^-")  # as dev_valid_name of Linux; a dash would begin an option
+_NOT_IN_TOKEN: Final = re.compile(r"[^\w.-]|^-", re.ASCII)
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+
+
+def replace_impossible_names(host: HostInfo) -> HostInfo:
+    """Return a peer's description with the names of its kernel as a kernel can have them.
+
+    What such a name cannot have is replaced, and it is cut to the longest possible one. The host's own name and
+    system are for a person alone, and are as they came.
+    """
+    nic, tcp = host.nic, host.tcp
+    if nic is not None:
+        name = _NOT_IN_NAME.sub(_REPLACEMENT, nic.name[:_NAME_CHARACTERS])
+        name = _REPLACEMENT if name in {"", ".", ".."} else name
+        nic = replace(nic, name=name, kind=_replace_in_token(nic.kind), qdisc=_replace_in_token(nic.qdisc))
+    if tcp is not None:
+        tcp = replace(tcp, congestion=_replace_in_token(tcp.congestion))
+    return replace(host, nic=nic, tcp=tcp)
+
+
+def _replace_in_token(text: str | None) -> str | None:
+    return None if text is None else _NOT_IN_TOKEN.sub(_REPLACEMENT, text[:_TOKEN_CHARACTERS])
 
 
 class PeerValidator:

@@ -1,13 +1,25 @@
-"""Remedies: the command to type at an end, for the operating system of that end."""
+"""Remedies: the command to type at an end, for the operating system of that end.
 
-from typing import Final
+Every word that an end has sent goes through `shell_command`: a person may paste the line as root.
+"""
+
+import re
+from typing import Final, Literal
 
 from ...engine.model.plan import MIB, Mode, sender_of
+from ...engine.model.shell_commands import (
+    enable_offloads_command,
+    negotiate_command,
+    set_mtu_command,
+    set_sysctl_command,
+    shell_command,
+)
 from ..number_text import format_bytes
 from .evidence import EndEvidence, Evidence
 
 _MIN_WINDOW_BYTES: Final = 65_536
 _KIB: Final = 1_024
+_TOKEN: Final = re.compile(r"[\w.-]{1,32}", re.ASCII)
 
 
 def is_linux(end: EndEvidence) -> bool:
@@ -49,10 +61,10 @@ def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> str:
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
     """Return the command that raises the limit for buffers that a program sets."""
     if is_linux(end):
-        return f"at the {end.end.label} end: sysctl -w net.core.{'w' if is_sender else 'r'}mem_max={size_bytes}"
+        return _at(end, set_sysctl_command(f"net.core.{'w' if is_sender else 'r'}mem_max", size_bytes))
     if is_bsd(end):
-        return f"at the {end.end.label} end: sysctl -w kern.ipc.maxsockbuf={2 * size_bytes}"
-    return f"at the {end.end.label} end: allow socket buffers of {format_bytes(size_bytes)}"
+        return _at(end, set_sysctl_command("kern.ipc.maxsockbuf", 2 * size_bytes))
+    return _at(end, f"allow socket buffers of {format_bytes(size_bytes)}")
 
 
 def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
@@ -60,65 +72,81 @@ def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool
 
     On Linux a window is about half a buffer.
     """
+    most = 2 * size_bytes
     if is_linux(end):
         name, default = ("tcp_wmem", 16_384) if is_sender else ("tcp_rmem", 131_072)
-        most = 2 * size_bytes
-        return f"at the {end.end.label} end: sysctl -w net.ipv4.{name}='4096 {min(default, most)} {most}'"
+        return _at(end, set_sysctl_command(f"net.ipv4.{name}", f"4096 {min(default, most)} {most}"))
     if is_bsd(end):
         names = ("sendbuf_max", "autosndbufmax") if is_sender else ("recvbuf_max", "autorcvbufmax")
-        name = names[end.system.startswith("Darwin")]
-        return f"at the {end.end.label} end: sysctl -w net.inet.tcp.{name}={2 * size_bytes}"
-    return f"at the {end.end.label} end: let TCP grow its buffers to {format_bytes(2 * size_bytes)}"
+        return _at(end, set_sysctl_command(f"net.inet.tcp.{names[end.system.startswith('Darwin')]}", most))
+    return _at(end, f"let TCP grow its buffers to {format_bytes(most)}")
 
 
-def enable_tcp_option(end: EndEvidence, option: str) -> str:
-    """Return the command that enables an option of RFC 7323: `window_scaling` or `timestamps`."""
+def enable_tcp_option(end: EndEvidence, option: Literal["window_scaling", "timestamps"]) -> str:
+    """Return the command that enables an option of RFC 7323."""
     if is_linux(end):
-        return f"at the {end.end.label} end: sysctl -w net.ipv4.tcp_{option}=1"
+        return _at(end, set_sysctl_command(f"net.ipv4.tcp_{option}", 1))
     if is_bsd(end):
-        return f"at the {end.end.label} end: sysctl -w net.inet.tcp.rfc1323=1"
-    return f"at the {end.end.label} end: switch RFC 7323 on"
+        return _at(end, set_sysctl_command("net.inet.tcp.rfc1323", 1))
+    return _at(end, "switch RFC 7323 on")
 
 
 def enable_offloads(end: EndEvidence) -> str:
     """Return the command that lets the NIC segment and join packets itself."""
-    name = _nic_name(end)
-    if is_linux(end) or not is_bsd(end):
-        return f"at the {end.end.label} end: ethtool -K {name} tso on gso on gro on"
-    return f"at the {end.end.label} end: ifconfig {name} tso lro"
+    return _at(end, enable_offloads_command(_nic_name(end), is_bsd=is_bsd(end)))
+
+
+def negotiate(end: EndEvidence) -> str:
+    """Return the command that lets the interface negotiate its speed and duplex, without the end."""
+    return negotiate_command(_nic_name(end), is_bsd=is_bsd(end))
 
 
 def show_processes(end: EndEvidence) -> str:
     """Return the command that lists the processes by their use of the cores."""
     if is_linux(end):
-        return f"at the {end.end.label} end: ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"
-    return f"at the {end.end.label} end: top -o cpu"
+        return _at(end, "ps -eo pid,psr,pcpu,comm --sort=-pcpu | head")
+    return _at(end, "top -o cpu")
 
 
 def set_mtu(end: EndEvidence, mtu_bytes: int) -> str:
     """Return the command that sets the MTU of the interface."""
-    name = _nic_name(end)
-    if is_linux(end):
-        return f"at the {end.end.label} end: ip link set {name} mtu {mtu_bytes}"
-    return f"at the {end.end.label} end: ifconfig {name} mtu {mtu_bytes}"
+    return _at(end, set_mtu_command(_nic_name(end), mtu_bytes, is_linux=is_linux(end)))
 
 
 def show_nic(end: EndEvidence) -> str:
     """Return the command that shows the speed and duplex of the interface."""
-    return f"at the {end.end.label} end: {'ethtool' if is_linux(end) else 'ifconfig'} {_nic_name(end)}"
+    return _at(end, shell_command("ethtool" if is_linux(end) else "ifconfig", _nic_name(end)))
+
+
+def enlarge_receive_ring(end: EndEvidence) -> str:
+    """Return the command that lets the interface hold more frames for a slow host."""
+    return _at(end, shell_command("ethtool", "-G", _nic_name(end), "rx", 4_096))
+
+
+def spread_packets(end: EndEvidence) -> str:
+    """Return the command that gives the interface a queue for each core."""
+    command = shell_command("ethtool", "-L", _nic_name(end), "combined", len(end.cores))
+    return f"at the {end.end.label} end, spread packets over cores: {command}"
 
 
 def show_nic_errors(end: EndEvidence) -> str:
     """Return the command that shows the error counters of the interface."""
-    return f"at the {end.end.label} end: ip -s -s link show {_nic_name(end)}" if is_linux(end) else show_nic(end)
+    if not is_linux(end):
+        return show_nic(end)
+    return _at(end, shell_command("ip", "-s", "-s", "link", "show", _nic_name(end)))
 
 
 def show_queue(end: EndEvidence) -> str:
     """Return the command that shows the queueing discipline of the interface."""
     if not is_linux(end):
         return show_nic(end)
-    qdisc = f" ({end.nic.qdisc})" if end.nic is not None and end.nic.qdisc else ""
-    return f"at the {end.end.label} end: tc -s qdisc show dev {_nic_name(end)}{qdisc}"
+    command = shell_command("tc", "-s", "qdisc", "show", "dev", _nic_name(end))
+    qdisc = end.nic.qdisc if end.nic is not None else None
+    return _at(end, f"{command} ({qdisc})" if qdisc and _TOKEN.fullmatch(qdisc) else command)
+
+
+def _at(end: EndEvidence, command: str) -> str:
+    return f"at the {end.end.label} end: {command}"
 
 
 def _nic_name(end: EndEvidence) -> str:

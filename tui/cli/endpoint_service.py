@@ -26,6 +26,7 @@ from ...engine.host.event_loop import run
 from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError
 from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
+from ...engine.model.shell_commands import shell_command
 from ..services.credentials import key_from_environment, read_key_file
 from ..text import numbers
 from ..text.endpoint import log_text
@@ -141,8 +142,8 @@ class EndpointSetup:
     def near_command(self) -> str:
         """Return the command to paste at the near end, with the key if it is new."""
         peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
-        key = f"{KEY_VARIABLE}={self.key.reveal()} " if self.key is not None and self.is_key_new else ""
-        return f"{key}linkgauge check {peer}{self.tls_option}"
+        key = [f"{KEY_VARIABLE}={self.key.reveal()}"] if self.key is not None and self.is_key_new else []
+        return shell_command(*key, "linkgauge", "check", peer, *self.tls_option.split())
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:

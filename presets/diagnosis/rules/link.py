@@ -144,7 +144,7 @@ def _nics(view: FlowView) -> Iterator[Finding]:
                 0.95,
                 f"{nic_name(end)} runs at {format_rate(line)} instead of {format_rate(expected)}.",
                 f"line rate {format_rate(line)}, duplex {nic.duplex or 'unknown'}",
-                f"{remedies.show_nic(end)}; check cable and switch port; or: ethtool -s {nic.name} autoneg on",
+                f"{remedies.show_nic(end)}; check cable and switch port; or: {remedies.negotiate(end)}",
                 end.end,
             )
         if nic.duplex == "half" and link.duplex == "full":
@@ -155,7 +155,6 @@ def _nics(view: FlowView) -> Iterator[Finding]:
 
 
 def _half_duplex(view: FlowView, end: EndEvidence, *, mismatch: bool) -> Finding:
-    name = end.nic.name if end.nic else "the NIC"
     collisions = "collisions unknown"
     if end.counts is not None:
         collisions = format_quantity(end.counts.collisions, "collision")
@@ -168,7 +167,7 @@ def _half_duplex(view: FlowView, end: EndEvidence, *, mismatch: bool) -> Finding
         0.9,
         f"{nic_name(end)} runs half duplex" + (", the other end full duplex." if mismatch else "."),
         f"{collisions}; {retransmits}",
-        f"let both ends negotiate; at {end_name(end.end)}: ethtool -s {name} autoneg on",
+        f"let both ends negotiate; at {end_name(end.end)}: {remedies.negotiate(end)}",
         end.end,
     )
 

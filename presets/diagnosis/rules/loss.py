@@ -17,7 +17,7 @@ from typing import Final
 
 from ...number_text import format_milliseconds, format_percent, format_quantity, format_rate
 from .. import remedies
-from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name, nic_name
+from ..evidence import MIN_SHARE, EndEvidence, FlowView, nic_name
 from ..finding import Finding
 
 _HIGH_LOSS: Final = 0.003
@@ -97,7 +97,7 @@ def _nic_fault(view: FlowView, end: EndEvidence, share: float, loss_text: str) -
             0.85,
             f"{nic_name(end)} drops frames because the host takes them too slowly.",
             f"{format_quantity(counts.dropped, 'frame')} dropped; {loss_text}",
-            f"at {end_name(end.end)}: ethtool -G {nic.name} rx 4096",
+            remedies.enlarge_receive_ring(end),
             end.end,
         )
     return None

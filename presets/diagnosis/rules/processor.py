@@ -205,8 +205,7 @@ def _use_more_cores(view: FlowView, end: EndEvidence) -> str:
         return f"linkgauge … --sessions {workers} --workers {workers}"
     is_full_of_packets = hottest is not None and hottest[1].softirq >= _FULL_OF_PACKETS
     if is_full_of_packets and remedies.is_linux(end) and end.nic is not None and end.nic.sort != "loopback":
-        command = f"ethtool -L {end.nic.name} combined {len(end.cores)}"
-        return f"at {end_name(end.end)}, spread packets over cores: {command}"
+        return remedies.spread_packets(end)
     mode = remedies.cheaper_mode(evidence, end)
     return f"{f'linkgauge … {mode}, ' if mode else ''}a larger MTU, or a faster machine"
 

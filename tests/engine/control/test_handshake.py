@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -12,7 +13,7 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerUntrusted, RemoteProtocolError
 from linkgauge.engine.model.events import Event, Reason, Sampled
-from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Access, AuthContext, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
 from linkgauge.engine.model.workload import Workload
@@ -284,3 +285,13 @@ async def test_a_refused_client_reads_the_reason(sockets: tuple[socket.socket, s
     assert data[:PREAMBLE_BYTES] == encode_preamble(CONTROL_KIND)
     bodies = FrameReader(End.FAR).feed(data[PREAMBLE_BYTES:])
     assert [decode_body(body, End.FAR) for body in bodies] == [Refuse("one run at a time")]
+
+
+@pytest.mark.parametrize("name", ["eth0; curl x | sh", "-batch", "../x"])
+async def test_an_impossible_name_of_a_far_interface_gets_no_further(name: str) -> None:
+    """It would be pasted into a shell as part of a remedy."""
+    nic = NicInfo(name, "device", "ixgbe; id", qdisc="fq; id")
+    async with impostor(encode_frame(Welcome(replace(HOST, nic=nic)))) as (peer, _heard):
+        far = await soon(query_host_info(peer))
+    assert far.nic is not None
+    assert not {far.nic.name, far.nic.kind, far.nic.qdisc} & {nic.name, nic.kind, nic.qdisc}

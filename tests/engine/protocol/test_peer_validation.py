@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PeerError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, Warned
-from linkgauge.engine.model.host_info import HostInfo, NicInfo
+from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
@@ -37,7 +37,7 @@ from linkgauge.engine.protocol.messages import (
     Stop,
     Welcome,
 )
-from linkgauge.engine.protocol.peer_validation import PeerValidator
+from linkgauge.engine.protocol.peer_validation import PeerValidator, replace_impossible_names
 from linkgauge.engine.protocol.preamble import (
     DATA_ACCEPTED,
     DATA_HELLO_BYTES,
@@ -374,3 +374,27 @@ def test_what_a_sampler_tells_is_believed(steps: list[tuple[int, int]], late_ms:
         watch.add_near_sample(replace(sample, end=End.NEAR))
         watch.check_far_sample(sample, elapsed + late_ms * 1_000_000)
     assert watch.find_discrepancies(elapsed) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("enp1s0f0np0", "enp1s0f0np0"),
+        ("eth0.5", "eth0.5"),
+        ("b\u00fcro;1$x", "b\u00fcro;1$x"),
+        ("eth0; curl x|sh", "eth0;\ufffdcurl\ufffdx|sh"),
+        ("../../etc/x", "..\ufffd..\ufffdetc\ufffdx"),
+        ("-batch", "\ufffdbatch"),
+        ("x" * 256, "x" * 15),
+        ("..", "\ufffd"),
+        ("", "\ufffd"),
+    ],
+)
+def test_an_interface_has_a_name_that_its_kernel_can_give(name: str, shown: str) -> None:
+    """An odd one stays as it is: that host can be tested as well."""
+    host = HostInfo("my host", "Linux 6.1", 2, "x", "uvloop", NicInfo(name, "device", "a b", qdisc="$(id)"))
+    found = replace_impossible_names(replace(host, tcp=TcpSysctls(congestion="cubic;id")))
+    assert found.nic == NicInfo(shown, "device", "a\ufffdb", qdisc="\ufffd\ufffdid\ufffd")
+    assert found.tcp == TcpSysctls(congestion="cubic\ufffdid")
+    assert found.hostname == "my host"
+    assert replace_impossible_names(found) == found

