@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(VENV)/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start the program some hundred times: without bytecode a start takes 0.70 s of CPU, with it 0.50 s.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-every lint format command-files release-check screenshots bench lock clean
 

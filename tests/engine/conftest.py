@@ -95,3 +95,24 @@ def record() -> Callable[..., Any]:
         return recorded
 
     return record
+
+
+@pytest.fixture(scope="module")
+def recorded_runs() -> dict[tuple[str, str], Recorded]:
+    """Give the module's runs by plan and event loop."""
+    return {}
+
+
+@pytest.fixture
+def record_once(
+    record: Callable[..., Any], far_end: Peer, recorded_runs: dict[tuple[str, str], Recorded]
+) -> Callable[..., Any]:
+    """Give a coroutine that returns the events of a plan's run: one run for all tests of a module."""
+
+    async def record_once(plan: Plan) -> Recorded:
+        key = repr(plan), type(asyncio.get_running_loop()).__module__
+        if key not in recorded_runs:
+            recorded_runs[key] = await record(plan, far_end)
+        return recorded_runs[key]
+
+    return record_once

@@ -30,16 +30,13 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, D
 
 from ..child_processes import fork_servers_of, workers_of
 
-# Run on uvloop only: what is tested is another process.
-pytestmark = pytest.mark.loop("uvloop")
-
 pytestmark = [
+    pytest.mark.loop("uvloop"),  # what is tested is another process
     pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors and memory are read from /proc"),
 ]
 
 DEADLINE_S = 30.0
 MARGIN_KIB = 12 * 1024  # an allocator keeps pages for the next time; a leak of what is sent here would be more
-CROWD = 10_000
 SILENT_CROWD = """
 import resource, socket, sys
 host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -275,20 +272,21 @@ def drips(sock: socket.socket, byte: bytes) -> bool:
         return False
 
 
-async def test_ten_thousand_connections_that_say_nothing_keep_nobody_out(far: Far) -> None:
+@pytest.mark.parametrize("crowd", [2_000, pytest.param(10_000, marks=pytest.mark.every)])
+async def test_thousands_of_connections_that_say_nothing_keep_nobody_out(far: Far, crowd: int) -> None:
     """Real ones, all held at once: the oldest make room, a run is carried out, and in the end all is given back."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if hard != resource.RLIM_INFINITY and hard < CROWD + 100:
-        pytest.skip(f"one process may open {hard} descriptors here, and {CROWD + 100} are needed (ulimit -Hn)")
+    if hard != resource.RLIM_INFINITY and hard < crowd + 100:
+        pytest.skip(f"one process may open {hard} descriptors here, and {crowd + 100} are needed (ulimit -Hn)")
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-c", SILENT_CROWD, far.peer.host, str(far.peer.port), str(CROWD)),
+        *(sys.executable, "-P", "-c", SILENT_CROWD, far.peer.host, str(far.peer.port), str(crowd)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert child.stdout is not None
     try:
         async with asyncio.timeout(4 * DEADLINE_S):
-            assert await child.stdout.readline() == f"{CROWD} held\n".encode()
+            assert await child.stdout.readline() == f"{crowd} held\n".encode()
             events = await run_once(far.peer)
             assert events[-1].end.reason is Reason.COMPLETED
             out, _ = await child.communicate(b"\n")
@@ -296,7 +294,7 @@ async def test_ten_thousand_connections_that_say_nothing_keep_nobody_out(far: Fa
         if child.returncode is None:
             child.kill()
             await child.wait()
-    assert out == f"{CROWD} closed there\n".encode()
+    assert out == f"{crowd} closed there\n".encode()
 
 
 async def test_an_endpoint_without_descriptors_serves_those_who_speak() -> None:

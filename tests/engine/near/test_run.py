@@ -33,10 +33,10 @@ def plan_of(direction: Direction = Direction.OUT, sessions: int = 1, seconds: fl
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("sessions", [1, 3])
 async def test_a_run_measures_each_direction_at_its_receiver(
-    far_end: Peer, record: Recorder, direction: Direction, sessions: int
+    record_once: Recorder, direction: Direction, sessions: int
 ) -> None:
     """Both ends report, bytes arrive in every flow and session, and the run ends because its time is up."""
-    recorded = await record(plan_of(direction, sessions), far_end)
+    recorded = await record_once(plan_of(direction, sessions))
     assert recorded.end.reason is Reason.COMPLETED
     assert {event.sample.end for event in recorded.samples} == {End.NEAR, End.FAR}
     for flow in direction.flows:
@@ -52,11 +52,9 @@ async def test_a_run_measures_each_direction_at_its_receiver(
             assert got > 0, (flow, session)
 
 
-async def test_the_sender_sees_acknowledged_bytes_close_to_what_was_received(
-    far_end: Peer, record: Recorder
-) -> None:
+async def test_the_sender_sees_acknowledged_bytes_close_to_what_was_received(record_once: Recorder) -> None:
     """Bytes at the sender are those the other kernel acknowledged, not those handed to its own."""
-    recorded = await record(plan_of(seconds=1.0), far_end)
+    recorded = await record_once(plan_of(seconds=1.0))
 
     def total(end: End) -> int:
         return sum(s.bytes for e in recorded.samples if e.sample.end is end for s in e.sample.sessions)
@@ -64,9 +62,9 @@ async def test_the_sender_sees_acknowledged_bytes_close_to_what_was_received(
     assert 0.5 < total(End.NEAR) / total(End.FAR) < 1.5
 
 
-async def test_samples_carry_cpu_and_tcp_of_the_end_that_knows(far_end: Peer, record: Recorder) -> None:
+async def test_samples_carry_cpu_and_tcp_of_the_end_that_knows(record_once: Recorder) -> None:
     """The sender tells round trips, window and retransmits; both tell their cores; nobody makes numbers up."""
-    recorded = await record(plan_of(seconds=1.0), far_end)
+    recorded = await record_once(plan_of(seconds=1.0))
     last_near = [e.sample for e in recorded.samples if e.sample.end is End.NEAR][-2]
     last_far = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-2]
     assert last_near.cores is not None

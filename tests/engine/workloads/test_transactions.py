@@ -21,11 +21,11 @@ TRANSACTIONAL = [workload for workload in all_workloads() if workload.is_transac
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("workload", TRANSACTIONAL)
 async def test_the_requester_counts_transactions_and_the_bytes_of_responses(
-    far_end: Peer, record: Recorder, workload: Workload, direction: Direction
+    record_once: Recorder, workload: Workload, direction: Direction
 ) -> None:
     """The near end requests `out`, the far end `in`; every pair gets responses; the responder counts none."""
     plan = plan_of(workload, direction, 3)
-    recorded = await record(plan, far_end)
+    recorded = await record_once(plan)
     assert recorded.end.reason is Reason.COMPLETED
     for flow in direction.flows:
         asker = End.NEAR if flow is Direction.OUT else End.FAR
@@ -45,11 +45,9 @@ async def test_the_requester_counts_transactions_and_the_bytes_of_responses(
 
 
 @pytest.mark.parametrize("workload", TRANSACTIONAL)
-async def test_counts_and_percentiles_of_a_run_agree_everywhere(
-    far_end: Peer, record: Recorder, workload: Workload
-) -> None:
+async def test_counts_and_percentiles_of_a_run_agree_everywhere(record_once: Recorder, workload: Workload) -> None:
     """Sessions, histogram, summary and document have the same number, and percentiles rise."""
-    recorded = await record(plan_of(workload, Direction.DUPLEX, 2), far_end)
+    recorded = await record_once(plan_of(workload, Direction.DUPLEX, 3))
     for event in recorded.samples:
         for one in event.sample.latency:
             told = [s.transactions for s in event.sample.sessions if s.direction is one.direction]

@@ -45,8 +45,8 @@ async def test_keys_scroll_the_help_to_its_last_line_and_back(world: Any, size: 
         assert page.scroll_y == 1
         await cockpit.press("up")
         assert page.scroll_y == 0
-        pages = len(lines) // page.scrollable_content_region.height + 1
-        await cockpit.press(*["pagedown"] * pages)
-        assert is_in_view(lines[-1])
-        await cockpit.press(*["pageup"] * pages)
-        assert is_in_view(lines[0])
+        height = page.scrollable_content_region.height
+        await cockpit.press("pagedown", "pagedown")
+        assert page.scroll_y == min(2 * height, page.max_scroll_y)
+        await cockpit.press("pageup")
+        assert page.scroll_y == max(0, min(2 * height, page.max_scroll_y) - height)
