@@ -12,7 +12,8 @@ from itertools import count
 from ..host.cpu import check_cores, shares_cores
 from ..model.errors import LimitReached, PlanError, RequestDeclined
 from ..model.limits import Limits, is_in_networks
-from ..model.plan import SECOND_NS, Plan, Settings
+from ..model.plan import SECOND_NS, Direction, Plan, Settings, connects_back
+from ..model.workload import Workload
 from .status import ClientStatus, RunStatus
 
 _log = logging.getLogger(__name__)
@@ -108,6 +109,7 @@ class Admission:
         """
         self._check_open()
         self.check_settings(plan.settings)
+        check_connect_back(self.limits, plan.workload, plan.settings.direction)
         if not shares_cores(plan):  # otherwise a near end on this host has chosen them by itself
             try:
                 check_cores(plan.far_cores, "far cores")
@@ -124,3 +126,10 @@ class Admission:
         """Raise LimitReached if settings have more sessions than a run may have."""
         if settings.sessions > self.limits.sessions:
             raise LimitReached(f"{settings.sessions} sessions are too many", "sessions", self.limits.sessions)
+
+
+def check_connect_back(limits: Limits, workload: Workload, direction: Direction) -> None:
+    """Raise LimitReached if a workload needs connections to the client, and the limits allow none."""
+    if not limits.connect_back and connects_back(workload, direction):
+        text = f"{workload} inwards needs a connection back to the client; give --direction out"
+        raise LimitReached(text, "connect_back", limits.connect_back)

@@ -51,7 +51,7 @@ from ..protocol.preamble import DataHello
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
-from .admission import Admission, AdmittedClient
+from .admission import Admission, AdmittedClient, check_connect_back
 from .status import LogEntry, LogSink, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
@@ -249,6 +249,7 @@ class FarRun:
         if hello.session > self._limits.sessions:
             text = f"session {hello.session} is over the limit"
             raise LimitReached(text, "sessions", self._limits.sessions)
+        check_connect_back(self._limits, self._plan.workload, hello.direction)
         secret = self._tickets.check(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with an invalid token")
@@ -287,6 +288,7 @@ class FarRun:
         if change.settings.sessions > self._limits.sessions:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
+        check_connect_back(self._limits, self._plan.workload, change.settings.direction)
         _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings
         self.pool.apply_change(change)

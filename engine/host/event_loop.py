@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
 import threading
 from collections.abc import Callable, Coroutine
@@ -58,6 +60,25 @@ async def read_exactly(sock: socket.socket, count: int) -> bytes:
             raise EOFError(f"{len(data)} of {count} bytes")
         data += part
     return data
+
+
+async def connect_socket(sock: socket.socket, address: tuple[Any, ...]) -> None:
+    """Connect a non-blocking socket to a resolved address; raise the kernel's OSError.
+
+    The loops' own sock_connect resolves once more, and uvloop's then loses the scope of an IPv6 address.
+    """
+    failure = sock.connect_ex(address)
+    if failure == errno.EINPROGRESS:
+        loop = asyncio.get_running_loop()
+        writable = asyncio.Event()
+        loop.add_writer(sock.fileno(), writable.set)
+        try:
+            await writable.wait()
+        finally:
+            loop.remove_writer(sock.fileno())
+        failure = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if failure:
+        raise OSError(failure, os.strerror(failure))
 
 
 async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: float | None = None) -> T:

@@ -61,6 +61,7 @@ class Limits:
     idle_s: int = _limit(60, "s", 1, 3_600, "time for a connected client to start a run")
     message_bytes: int = _limit(16_384, "bytes", 4_096, 16_384, "longest message of a client")
     messages_s: int = _limit(100, "per second", 10, 10_000, "messages of a client; bursts may be twice as large")
+    connect_back: int = _limit(1, "", 0, 1, "1 lets crr inwards connect to a port of the client; 0 does not")
     drain_s: int = _limit(30, "s", 0, 3_600, "time for running tests to finish when the endpoint stops")
     allow: tuple[str, ...] = _networks("serve only addresses in these networks; none means all")
     deny: tuple[str, ...] = _networks("never serve addresses in these networks, even if allowed")

@@ -116,6 +116,11 @@ def sender_of(flow: Direction, workload: Workload) -> End:
     return starter.other if workload.is_transactional else starter
 
 
+def connects_back(workload: Workload, direction: Direction) -> bool:
+    """Return whether the far end opens connections to ports that the near end names."""
+    return workload.opens_connections and any(sender_of(flow, workload) is End.NEAR for flow in direction.flows)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings that can change during a run.

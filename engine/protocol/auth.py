@@ -109,6 +109,21 @@ class Tickets:
         return True
 
 
+class ListenerProof:
+    """The proofs of both ends of a `crr` session about its listener, for one nonce and one port.
+
+    The requesting end sends the nonce on the session's own connection, and nothing to the port before the listener
+    has sent `of_listener` from there. `of_requester` is its answer.
+    """
+
+    __slots__ = ("of_listener", "of_requester")
+
+    def __init__(self, session_secret: bytes, nonce: bytes, port: int) -> None:
+        parts = nonce, _SERIAL.pack(port)
+        self.of_listener = mac(session_secret, b"crr listener", *parts)
+        self.of_requester = mac(session_secret, b"crr requester", *parts)
+
+
 class TicketCheck:
     """The far end's check of a run's tokens: each opens one connection."""
 

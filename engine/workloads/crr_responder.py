@@ -48,8 +48,6 @@ def open_listener(sock: socket.socket) -> socket.socket:
     listener = socket.socket(sock.family)
     try:
         listener.setblocking(False)
-        if hasattr(socket, "TCP_DEFER_ACCEPT"):
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_S)
         listener.bind((sock.getsockname()[0], 0, *sock.getsockname()[2:]))
         listener.listen(_BACKLOG)
     except OSError:
@@ -78,6 +76,8 @@ class CrrResponder(ReceivingSession):
         tickets: Tickets,
     ) -> None:
         super().__init__(sock, context)
+        if hasattr(socket, "TCP_DEFER_ACCEPT"):  # not before: in the handshake the listener speaks first
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_S)
         self.block = memoryview(resources.payload.block)
         self.request_bytes = resources.request_bytes
         self.response_bytes = resources.response_bytes

@@ -1,27 +1,23 @@
 """Open a data connection: handshake of both ends before payload, and the session object for it.
 
 The near end connects, names the run and the session (DataHello) and waits for one byte from the far end's worker.
-For `crr` the responding end then sends the port of its listener (0: none is free), and the requesting end connects
-there once and confirms with one byte.
+For `crr` both ends then agree on a listener (crr_handshake.py).
 """
 
 import asyncio
 import errno
-import logging
 import socket
-import struct
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from ..host.event_loop import read_exactly
-from ..model.errors import explain_os_error
 from ..model.plan import Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
 from ..protocol.auth import Tickets
 from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 from . import sockets
+from .crr_handshake import ListenerHandshake
 from .crr_requester import OUT_OF_PORTS, CrrRequester
-from .crr_responder import CrrResponder, open_listener
+from .crr_responder import CrrResponder
 from .latency_probe import ProbeRequester
 from .registry import sessions_of
 from .session import Session, SessionContext, WorkerResources
@@ -29,10 +25,6 @@ from .session import Session, SessionContext, WorkerResources
 # For crr: the listening socket at the responding end, its address at the requesting end. None for the others.
 CrrEndpoint = socket.socket | tuple[Any, ...] | None
 
-_log = logging.getLogger(__name__)
-_PORT: Final = struct.Struct(">H")
-_NO_PORT: Final = 0  # in place of a port: no listener could be opened
-_TRIAL_DEADLINE_S: Final = 5.0
 _ONE_SEGMENT_BYTES: Final = 500
 
 
@@ -52,6 +44,11 @@ class SessionConfig:
     def session_options(self) -> SocketOptions:
         """The options of a session's connection: no transaction waits for Nagle's algorithm (RFC 896)."""
         return replace(self.options, nodelay=self.options.nodelay or self.workload.is_transactional)
+
+    @property
+    def local_options(self) -> SocketOptions:
+        """The options of this end's further connections: source and device are the near end's."""
+        return self.options if self.end is End.NEAR else replace(self.options, source=None, device=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,72 +130,14 @@ async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: S
     """Agree on the listener of `crr`: return it at the responding end, its address at the requesting end.
 
     Return None for the other workloads, which need no further connections. The requesting end connects once, so
-    that an unreachable port is reported before the run and not a minute into it.
+    that a port that is unreachable, or another program's, is reported before the run and before any payload.
     """
     if not config.workload.opens_connections:
         return None
+    handshake = ListenerHandshake(sock, config.end, bytes.fromhex(spec.secret_hex))
     if config.is_sender(spec.direction):
-        return await _offer_listener(sock, config, spec)
-    loop = asyncio.get_running_loop()
-    try:
-        (port,) = _PORT.unpack(await read_exactly(sock, _PORT.size))
-    except EOFError as error:
-        raise OSError("the other host closed the connection before it named its port") from error
-    if port == _NO_PORT:
-        raise OSError(f"{config.end.other.label}: {OUT_OF_PORTS}")
-    peer = sock.getpeername()
-    address = (peer[0], port, *peer[2:])
-    await _try_address(sock.family, address, config.end)
-    await loop.sock_sendall(sock, DATA_ACCEPTED)
-    return address
-
-
-async def _offer_listener(sock: socket.socket, config: SessionConfig, spec: SessionSpec) -> socket.socket:
-    """Open a listener, send its port, and wait until the requesting end has connected to it once."""
-    loop = asyncio.get_running_loop()
-    try:
-        listener = open_listener(sock)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        # Without this message the near end would see a reset connection first, and the reason after it.
-        await loop.sock_sendall(sock, _PORT.pack(_NO_PORT))
-        raise OSError(f"{config.end.label}: {OUT_OF_PORTS}") from error
-    try:
-        sockets.set_options(listener, spec.window_bytes, config.options)
-        host, port = listener.getsockname()[:2]
-        await loop.sock_sendall(sock, _PORT.pack(port))
-        answer = await loop.sock_recv(sock, 1)
-    except BaseException:
-        listener.close()
-        raise
-    if answer != DATA_ACCEPTED:
-        listener.close()
-        raise OSError(_unreachable(config.end.other, host, port, "it gave up"))
-    return listener
-
-
-async def _try_address(family: int, address: tuple[Any, ...], requester: End) -> None:
-    with socket.socket(family) as sock:
-        sock.setblocking(False)
-        try:
-            async with asyncio.timeout(_TRIAL_DEADLINE_S):
-                await asyncio.get_running_loop().sock_connect(sock, address)
-        except OSError as error:
-            _log.debug("listener %s cannot be reached: %r", address, error)
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise OSError(OUT_OF_PORTS) from error
-            why = "no answer" if error.errno is None else explain_os_error(error)
-            raise OSError(_unreachable(requester, address[0], address[1], why)) from error
-
-
-def _unreachable(requester: End, host: str, port: int, why: str) -> str:
-    other_way = Direction.IN if requester is End.NEAR else Direction.OUT
-    asking, answering = f"the {requester.label} host", f"the {requester.other.label} one"
-    return (
-        f"{asking} cannot connect to {host} port {port} of {answering} ({why}); crr opens connections to a port of "
-        f"its own: let a firewall of {answering} accept them, or give --direction {other_way}"
-    )
+        return await handshake.offer(spec.window_bytes, config.options)
+    return await handshake.verify(config.local_options)
 
 
 def create_session(
@@ -228,9 +167,7 @@ def create_session(
     tickets = spec.make_tickets()
     if isinstance(crr_endpoint, socket.socket):
         return CrrResponder(sock, context, resources, crr_endpoint, tickets)
-    options = config.options
-    if config.end is End.FAR:  # source and device are the near end's
-        options = replace(options, source=None, device=None)
+    options = config.local_options
     if resources.request_bytes > _ONE_SEGMENT_BYTES:
         options = replace(options, nodelay=True)
     return CrrRequester(sock, context, resources, crr_endpoint, tickets, (spec.window_bytes, options))

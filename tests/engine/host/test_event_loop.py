@@ -5,7 +5,7 @@ import socket
 import threading
 
 import pytest
-from linkgauge.engine.host.event_loop import await_shielded, call_in_thread, read_exactly
+from linkgauge.engine.host.event_loop import await_shielded, call_in_thread, connect_socket, read_exactly
 
 
 async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -> None:
@@ -58,6 +58,33 @@ async def test_exactly_so_many_bytes_are_read() -> None:
         near.close()
         with pytest.raises(EOFError, match="0 of 1"):
             await read_exactly(far, 1)
+
+
+@pytest.mark.parametrize(("address", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+async def test_a_socket_connects_to_the_very_address(address: str, family: int) -> None:
+    """A port that nothing listens on is refused, and a cancelled attempt leaves no watcher behind."""
+    with socket.create_server((address, 0), family=family) as server, socket.socket(family) as sock:
+        sock.setblocking(False)
+        await connect_socket(sock, server.getsockname())
+        assert sock.getpeername() == server.getsockname()
+        closed = server.getsockname()
+    with socket.socket(family) as sock:
+        sock.setblocking(False)
+        with pytest.raises(ConnectionRefusedError):
+            await connect_socket(sock, closed)
+    with socket.socket(family) as full, socket.socket(family) as first, socket.socket(family) as second:
+        full.bind((address, 0))
+        full.listen(0)
+        for waiting in (first, second):
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        with socket.socket(family) as sock:
+            sock.setblocking(False)
+            connecting = asyncio.create_task(connect_socket(sock, full.getsockname()))
+            await asyncio.sleep(0)
+            connecting.cancel()
+            await asyncio.gather(connecting, return_exceptions=True)
+            assert not asyncio.get_running_loop().remove_writer(sock.fileno())
 
 
 DEADLINE_S = 20.0
