@@ -11,7 +11,7 @@ from ..model.latency_histogram import diff_histograms, merge_counts, summarize_l
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
-from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR
+from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
 
 _Key = tuple[Direction, int]
@@ -19,6 +19,8 @@ _Counts = dict[int, int]
 
 IDLE_DURATION_NS: Final = SECOND_NS  # how long latency is measured before payload flows
 _SHORTEST_SLEEP_NS: Final = 1_000_000
+_LONGEST_CHECK_NS: Final = 10_000_000
+_CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most a 64th, or 1 ms, too long
 _CUMULATIVE: Final = tuple(position for position, counter in enumerate(TCP_COUNTERS) if counter.is_cumulative)
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
@@ -32,6 +34,11 @@ class Sampler:
     def __init__(self, end: End, plan: Plan, counters: SharedCounters, nic: str | None = None) -> None:
         self._end = end
         self._interval_ns = plan.interval_ns
+        self._min_interval_ns = plan.interval_ns // MIN_INTERVAL_DIVISOR
+        self._min_limited_ns = min_interval_ns(plan)
+        self._limit_bytes = plan.bytes_limit  # None once this end has received them
+        self._has_received_all = False
+        self._received_flows = [f for f in Direction.DUPLEX.flows if sender_of(f, plan.workload) is end.other]
         self._counters = counters
         self._started_ns = 0
         self._elapsed_ns = 0
@@ -75,7 +82,7 @@ class Sampler:
     async def run(self, on_sample: Callable[[Sample], None], until_ns: int | None) -> None:
         """Pass a sample to `on_sample` each interval, until `until_ns` after the start; None is without end."""
         while until_ns is None or self.elapsed_ns < until_ns:
-            least_ns = self._elapsed_ns + self._interval_ns // MIN_INTERVAL_DIVISOR
+            least_ns = self._elapsed_ns + self._min_interval_ns
             tick = (least_ns // self._interval_ns + 1) * self._interval_ns
             await self._sleep_until(tick if until_ns is None else min(tick, until_ns))
             sample = self.take_sample()
@@ -83,18 +90,34 @@ class Sampler:
                 on_sample(sample)
 
     async def _sleep_until(self, target_ns: int) -> None:
-        """Sleep at least once. uvloop's timers are early by up to a millisecond: a sample would be a sliver."""
+        """Sleep at least once, until the time or until this end has received all bytes of a limit.
+
+        uvloop's timers are early by up to a millisecond: a sample would be a sliver.
+        """
         is_early = True
-        while is_early:
+        while is_early and not self._has_just_received_all():
             left_ns = target_ns - self.elapsed_ns
+            if self._limit_bytes is not None:
+                left_ns = min(left_ns, self.elapsed_ns // _CHECK_DIVISOR, _LONGEST_CHECK_NS)
             await asyncio.sleep(max(left_ns, _SHORTEST_SLEEP_NS) / SECOND_NS)
             is_early = self.elapsed_ns < target_ns
+
+    def _has_just_received_all(self) -> bool:
+        """Return, once, whether the receivers of this end have counted as many bytes as the run has to carry."""
+        limit, flow_bytes = self._limit_bytes, self._counters.flow_bytes
+        if limit is None or max(map(flow_bytes, self._received_flows)) < limit:
+            return False
+        self._limit_bytes = None
+        self._has_received_all = True
+        return True
 
     def take_sample(self) -> Sample | None:
         """Return a sample of the time since the last one; None where that time is too short."""
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
-        if interval_ns < self._interval_ns // MIN_INTERVAL_DIVISOR:  # its rate would be noise
+        # The rate of a shorter one would be noise. But all bytes of a limit may have come in less.
+        is_whole, self._has_received_all = self._has_received_all or self._index < 0, False
+        if interval_ns < (self._min_limited_ns if is_whole else self._min_interval_ns):
             return None
         slots, latency = self._read_counters()
         cores, workers_ns = read_core_times(), self._counters.workers_cpu_ns()

@@ -7,6 +7,7 @@ lock. It holds, in this order:
     a slot for each session in each direction, and one for the probe
     the CPU time of each worker
     the time at which each worker last received anything
+    the bytes that each session of a run with a limit has claimed
     a latency histogram for each slot (3.4 MB in all, of which the system allocates only the pages in use)
 """
 
@@ -42,7 +43,8 @@ _SLOTS: Final = 2 * MAX_SESSIONS + 1  # the last one is the probe's
 _CPU_BASE: Final = _SLOTS * WORDS_PER_SLOT
 _WORKERS: Final = MAX_WORKERS + 1  # the last one hosts the probe
 _LAST_RECEIVED_BASE: Final = _CPU_BASE + _WORKERS
-_LATENCY_BASE: Final = _LAST_RECEIVED_BASE + _WORKERS
+_CLAIMS_BASE: Final = _LAST_RECEIVED_BASE + _WORKERS
+_LATENCY_BASE: Final = _CLAIMS_BASE + 2 * MAX_SESSIONS
 _SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKET_COUNT) * 8
 EMPTY_HISTOGRAM: Final = bytes(BUCKET_COUNT * 8)
 
@@ -131,6 +133,11 @@ class SharedCounters:
     def _all(self, direction: Direction, field: CounterField) -> list[int]:
         first = slot_index(direction, 1) * WORDS_PER_SLOT + field
         return self.words[first : 2 * MAX_SESSIONS * WORDS_PER_SLOT : 2 * WORDS_PER_SLOT].tolist()
+
+    def claims(self, direction: Direction) -> memoryview:
+        """Return the words of a single direction's claims, by session; release them before `close`."""
+        first = _CLAIMS_BASE + MAX_SESSIONS * (direction is Direction.IN)
+        return self.words[first : first + MAX_SESSIONS]
 
     def set_worker_cpu(self, worker: int, cpu_ns: int) -> None:
         """Store a worker's user and system time."""

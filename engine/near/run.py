@@ -34,7 +34,7 @@ from ..model.socket_info import SocketInfo
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
-from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, PeerValidator
+from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
 from ..workers.ipc import ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
@@ -48,7 +48,6 @@ from .timeline import Timeline
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
 _CHECKS_PER_PING: Final = 4  # a far end that has gone must be reported within 5 s
-_BYTES_CHECK_S: Final = 0.01
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 
 _LIVENESS_WARNINGS: Final = {
@@ -92,7 +91,7 @@ async def open_run(
         run = Run(plan, peer, control, ends, expectation_for)
         # Sent before the near workers start, so that both ends start theirs at the same time. Where the connection
         # has ended already, `prepare` raises its error.
-        control.try_send(Open(replace(plan, bytes_limit=None, client_port=None)))  # these two are the near end's
+        control.try_send(Open(replace(plan, client_port=None)))  # that one is the near end's
         async with run.pool:
             await run.prepare()
             drive_task = asyncio.create_task(run.drive())
@@ -240,7 +239,6 @@ class Run:
         """Sample and watch the far end until something ends the run, then collect the last samples."""
         self._sampling = asyncio.create_task(self._sample())
         watching = asyncio.create_task(self._watch())
-        counting = asyncio.create_task(self._watch_bytes())
         self._control.deliver_to(self._receive)
         try:
             end = await self._ending
@@ -252,7 +250,7 @@ class Run:
             self._events.put_nowait(Ended(end))
         finally:
             self._events.put_nowait(None)
-            for task in [watching, counting, self._sampling, *self._change_tasks]:
+            for task in [watching, self._sampling, *self._change_tasks]:
                 task.cancel()
 
     async def _finish(self, end: RunEnd) -> RunEnd:
@@ -283,19 +281,16 @@ class Run:
     def _handle_near_sample(self, sample: Sample) -> None:
         self._validator.add_near_sample(sample)
         self._stamp(sample)
+        self._check_bytes()
 
     async def _sample(self) -> None:
         await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
         self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
-    async def _watch_bytes(self) -> None:
+    def _check_bytes(self) -> None:
         """Stop the run once the receivers have counted as many bytes as it has to carry."""
-        if self.plan.bytes_limit is None:
-            return
-        await asyncio.sleep(2 * self.plan.interval_ns / MIN_INTERVAL_DIVISOR / SECOND_NS)  # one sample, at least
-        while not self._byte_limit.is_reached(self.settings.direction):  # noqa: ASYNC110 - shared memory has no event
-            await asyncio.sleep(_BYTES_CHECK_S)
-        self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
+        if self._byte_limit.is_reached(self.settings.direction):
+            self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
     def _receive(self, item: Message | LinkgaugeError) -> None:
         """Handle a message of the far end. The first error, of the connection or of a message, ends the run."""
@@ -319,6 +314,7 @@ class Run:
             self._byte_limit.add_far_sample(message.sample)
             if not self._failure:  # with a session missing, samples no longer measure the planned run
                 self._stamp(message.sample)
+            self._check_bytes()
         elif isinstance(message, FarSessionOpened):
             self._validator.count_session_event()
             self._handle_opened(message.facts)

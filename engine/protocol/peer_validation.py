@@ -16,6 +16,7 @@ from ..model.plan import SECOND_NS, End, Plan, sender_of
 from ..model.samples import Sample
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
+_MIN_LIMITED_NS: Final = 1_000_000  # a number of bytes may be carried in no time
 _AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and `Begun` may take long to arrive
 _DRIFT_PERCENT: Final = 2  # crystals differ by 0.01 %, clocks of virtual machines by more
 _MOST_BYTES_NS: Final = 12_500  # 100 Tb/s
@@ -52,12 +53,19 @@ def _replace_in_token(text: str | None) -> str | None:
     return None if text is None else _NOT_IN_TOKEN.sub(_REPLACEMENT, text[:_TOKEN_CHARACTERS])
 
 
+def min_interval_ns(plan: Plan) -> int:
+    """Return the shortest time that any sample of a run covers."""
+    shortest_ns = plan.interval_ns // MIN_INTERVAL_DIVISOR
+    return shortest_ns if plan.bytes_limit is None else min(shortest_ns, _MIN_LIMITED_NS)
+
+
 class PeerValidator:
     """Checks the far end of one run. Methods raise RemoteProtocolError for impossible figures."""
 
     def __init__(self, plan: Plan) -> None:
         self._workload = plan.workload
         self._interval_ns = plan.interval_ns
+        self._min_interval_ns = min_interval_ns(plan)
         self._index = -1
         self._elapsed_ns = 0
         self._bytes = 0
@@ -77,7 +85,7 @@ class PeerValidator:
             raise RemoteProtocolError(f"sample {sample.index} came after sample {self._index}")
         if sample.elapsed_ns - sample.interval_ns < self._elapsed_ns:
             raise RemoteProtocolError("its clock went backwards")
-        if sample.interval_ns < self._interval_ns // MIN_INTERVAL_DIVISOR:
+        if sample.interval_ns < self._min_interval_ns:
             raise RemoteProtocolError(f"a sample of {sample.interval_ns / 1e6:g} ms is far shorter than requested")
         if sample.elapsed_ns > now_ns + now_ns * _DRIFT_PERCENT // 100 + _AHEAD_NS:
             raise RemoteProtocolError(

@@ -127,7 +127,7 @@ class Meter:
                 self._warnings.add(event.text)
             case Ended():
                 self._end = event.end
-                if event.end.reason in {Reason.PEER_LOST, Reason.SESSION_LOST}:
+                if event.end.reason in self._silent_reasons:
                     for period in self.periods[-1:]:
                         period.trim_silence()
         return []
@@ -201,6 +201,12 @@ class Meter:
         ready = sorted(index for index in self._waiting if index <= newest)
         ends = ((index, self._waiting.pop(index)) for index in ready)
         return [Interval(index, both.get(End.NEAR), both.get(End.FAR), self._workload) for index, both in ends]
+
+    @property
+    def _silent_reasons(self) -> set[Reason]:
+        """The ends of a run before which a direction may have been silent without a fault of the link."""
+        is_limited = self.started is not None and self.started.plan.bytes_limit is not None
+        return {Reason.PEER_LOST, Reason.SESSION_LOST} | ({Reason.COMPLETED} if is_limited else set())
 
     @property
     def _workload(self) -> Workload:

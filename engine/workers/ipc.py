@@ -31,7 +31,7 @@ class Configure:
 
     The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs on the
     same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `rate_bit_s` is the limit of a
-    direction, which its `sessions` share.
+    direction, which its `sessions` share. `bytes_limit` is all that they carry together.
     """
 
     end: End
@@ -48,6 +48,7 @@ class Configure:
     shares_core: bool
     rate_bit_s: int | None = None
     sessions: int = 1
+    bytes_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,7 @@ class WorkerPool:
             shares_core=shares_cores(plan),
             rate_bit_s=plan.rate_bit_s,
             sessions=plan.settings.sessions,
+            bytes_limit=plan.bytes_limit,
         )
         if not is_probe:
             return configuration
@@ -234,6 +235,7 @@ class WorkerPool:
             mode=None,
             cores=(),  # on none of the streams' cores
             rate_bit_s=None,
+            bytes_limit=None,
         )
 
     def _handle(self, member: _Member, event: WorkerEvent) -> None:

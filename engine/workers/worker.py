@@ -20,6 +20,7 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketO
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
+from ..workloads.byte_budget import ByteBudget
 from ..workloads.session import Payload, SendingSession, Session, SessionContext, WorkerResources
 from ..workloads.session_handshake import CrrEndpoint, SessionConfig, SessionSpec
 from ..workloads.socket_io import create_poller
@@ -49,6 +50,7 @@ class Worker:
 
     def __init__(self, channel: socket.socket, counters: SharedCounters, number: int) -> None:
         self._counters = counters
+        self._claims = {flow: counters.claims(flow) for flow in Direction.DUPLEX.flows}
         self._number = number
         self._sessions: dict[tuple[Direction, int], Session] = {}
         self._openings: set[asyncio.Task[None]] = set()
@@ -63,6 +65,7 @@ class Worker:
         self._change: ApplyChange | None = None
         self._rate_bit_s: int | None = None
         self._sessions_sharing_rate = 1
+        self._bytes_limit: int | None = None
         self._refresh_s = 0.1
         self._eof = asyncio.Event()
         self._channel = WorkerChannel[Command](channel, COMMANDS, self._handle, self._eof.set)
@@ -82,6 +85,8 @@ class Worker:
             if self._resources is not None:
                 self._resources.poller.close()
                 self._resources.payload.close()
+            for claims in self._claims.values():
+                claims.release()
             self._channel.close()
 
     def _handle(self, command: Command, fd: int | None) -> None:
@@ -102,6 +107,7 @@ class Worker:
         self._cores = set(command.cores)
         self._shares_core = command.shares_core
         self._rate_bit_s, self._sessions_sharing_rate = command.rate_bit_s, command.sessions
+        self._bytes_limit = command.bytes_limit
         if command.cores:
             _pin_to({command.cores[self._number % len(command.cores)]})
         self._mode = sockets.supported_mode(command.mode)
@@ -211,7 +217,9 @@ class Worker:
             self._channel.send(ConnectionLost(direction, number, spec.generation, why))
 
         assert self._resources is not None  # noqa: S101 - Configure is the first command
-        context = SessionContext(self._counters, slot_index(direction, number), spec.generation, on_lost)
+        limit, claims = self._bytes_limit, self._claims[direction]
+        budget = None if limit is None else ByteBudget(claims, number - 1, limit)
+        context = SessionContext(self._counters, slot_index(direction, number), spec.generation, on_lost, budget)
         session = session_handshake.create_session(sock, context, self._resources, self._config, spec, endpoint)
         self._limit_rate(session)
         self._sessions[key] = session

@@ -84,6 +84,13 @@ class CrrRequester(ReceivingSession):
         self._unsent = 0
         self._thread: threading.Thread | None = None
         self._poller = resources.poller
+        self._is_waiting = False  # for other sessions to give bytes of the budget back
+
+    def refresh(self) -> None:
+        """Store the counters, and continue where the budget has bytes again."""
+        super().refresh()
+        if self._is_waiting and not self._closed:
+            self._begin()
 
     def close(self) -> None:
         """Close the session; a transaction in progress is not counted."""
@@ -111,8 +118,8 @@ class CrrRequester(ReceivingSession):
         words, bytes_at, latency_at, clock = self._words, self._bytes_at, self._latency_at, perf_counter_ns
         family, address, buffer, response_bytes = self._family, self._address, self._buffer, self._response_bytes
         issue, body, has_options = self._tickets.issue, self._request_body, self._has_options
-        request = issue() + body
-        while self._is_alone:
+        request, budget = issue() + body, self._budget
+        while self._is_alone and (budget is None or budget.take_whole(response_bytes)):
             began_ns = clock()
             self._connection = sock = SocketType(family, _STREAM)
             try:
@@ -174,6 +181,9 @@ class CrrRequester(ReceivingSession):
 
     def _begin(self) -> None:
         """Begin a transaction on the event loop."""
+        self._is_waiting = self._budget is not None and not self._budget.take_whole(self._response_bytes)
+        if self._is_waiting:
+            return
         self._request = request = self._tickets.issue() + self._request_body
         self._received, self._unsent = 0, len(request)
         self._began_ns = perf_counter_ns()

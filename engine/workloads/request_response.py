@@ -46,6 +46,13 @@ class RrRequester(ReceivingSession):
         self._sent_at_ns: deque[int] = deque()
         self._unsent = 0
         self._received = 0
+        self._is_on_loop = False
+
+    def refresh(self) -> None:
+        """Store the counters, and send the requests that the budget allows again."""
+        super().refresh()
+        if self._budget is not None and self._is_on_loop and not self._closed:
+            self._request_more(self._burst - len(self._sent_at_ns), perf_counter_ns())
 
     def close(self) -> None:
         """Stop watching the connection, and close it."""
@@ -60,10 +67,12 @@ class RrRequester(ReceivingSession):
         self._request_more(self._burst, perf_counter_ns())
 
     def _resume(self) -> None:
+        self._is_on_loop = True
         self._poller.watch(self._fd, self._handler())
 
     def _handler(self) -> ReadyCallback:
-        return self._make_single_handler() if self._burst == 1 else self._on_readable
+        is_plain = self._burst == 1 and self._budget is None
+        return self._make_single_handler() if is_plain else self._on_readable
 
     def _make_single_handler(self) -> ReadyCallback:
         """Return a callback that takes a whole response and sends the next request.
@@ -112,6 +121,9 @@ class RrRequester(ReceivingSession):
         words, bytes_at, latency_at = self._words, self._bytes_at, self._latency_at
         send, recv_into, clock = self._sock.sendall, self._sock.recv_into, perf_counter_ns
         request, buffer, response_bytes = self._requests, self._buffer, self._response_bytes
+        budget = self._budget
+        if budget is not None and not budget.take_whole(response_bytes):
+            return True
         began_ns = clock()
         send(request)
         while self._is_alone:
@@ -119,9 +131,13 @@ class RrRequester(ReceivingSession):
             if received != response_bytes and not self._receive_rest(received):
                 return False
             now_ns = clock()
-            send(request)  # first: the other end works while this one counts
+            is_last = budget is not None and not budget.take_whole(response_bytes)
+            if not is_last:
+                send(request)  # first: the other end works while this one counts
             words[latency_at + bucket_of(now_ns - began_ns)] += 1
             words[bytes_at] += response_bytes
+            if is_last:
+                return True
             began_ns = now_ns
         self._sent_at_ns.append(began_ns)
         return True
@@ -137,6 +153,9 @@ class RrRequester(ReceivingSession):
         return bool(count)
 
     def _request_more(self, number: int, now_ns: int) -> None:
+        budget = self._budget
+        if budget is not None:
+            number = sum(budget.take_whole(self._response_bytes) for _ in range(number))
         for _ in range(number):
             self._sent_at_ns.append(now_ns)
         was_unsent = self._unsent

@@ -28,6 +28,7 @@ from ..model.errors import explain_os_error
 from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
 from ..model.socket_info import TCP_COUNTERS
+from .byte_budget import ByteBudget
 from .socket_io import Poller, SocketThread
 from .sockets import set_pacing
 
@@ -98,12 +99,16 @@ class WorkerResources:
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """A session's slot in the counters. `on_lost(why)` is called once if the session ends unexpectedly."""
+    """A session's slot in the counters. `on_lost(why)` is called once if the session ends unexpectedly.
+
+    `budget` limits what the session starts: the bytes of a stream's sender, the responses of a requester.
+    """
 
     counters: SharedCounters
     slot: int
     generation: int
     on_lost: Callable[[str], None]
+    budget: ByteBudget | None = None
 
 
 _Role = Literal["sender", "receiver"]
@@ -134,6 +139,7 @@ class Session(ABC):
         self.generation = context.generation
         self.last_received_ns = 0  # time of the last received segment, from the kernel
         self._on_lost = context.on_lost
+        self._budget = context.budget
         self._closed = False
         self._is_alone = False
         self._socket_thread: SocketThread | None = None
@@ -163,6 +169,8 @@ class Session(ABC):
         self.refresh()  # before stop(), whose FIN counts as one acknowledged byte
         if self._socket_thread is not None:
             self._socket_thread.stop()
+        if self._budget is not None:
+            self._budget.settle(self._words[self._bytes_at])
         self._words[self._base + CounterField.OPEN_GENERATION] = 0
         self._loop.remove_reader(self._sock)
         self._loop.remove_writer(self._sock)

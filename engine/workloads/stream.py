@@ -37,18 +37,28 @@ class StreamSender(SendingSession):
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         super().__init__(sock, context)
         payload = resources.payload
+        self._payload = payload
+        self._is_waiting = False  # for other sessions to give bytes of the budget back
         self._send: Callable[[], int] = partial(sock.sendmsg, payload.pieces)
         if payload.fd >= 0:
             self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
 
+    def refresh(self) -> None:
+        """Store the counters, and continue where the budget has bytes again."""
+        super().refresh()
+        if self._is_waiting and not self._closed:
+            self._resume()
+
     def _start_io(self) -> None:
         if self._is_alone:
-            self._socket_thread = SocketThread(self._sock, self._send_in_thread, self._resume, self._lose)
+            body = self._send_in_thread if self._budget is None else self._send_budget_in_thread
+            self._socket_thread = SocketThread(self._sock, body, self._resume, self._lose)
         else:
             self._resume()
 
     def _resume(self) -> None:
-        self._loop.add_writer(self._sock, self._send_once)
+        self._is_waiting = False
+        self._loop.add_writer(self._sock, self._send_once if self._budget is None else self._send_budget_once)
 
     def _send_in_thread(self) -> bool:
         while self._is_alone:
@@ -60,6 +70,37 @@ class StreamSender(SendingSession):
             self._handed_over += self._send()
         except OSError as error:
             self._handle_error(error)
+
+    def _send_budget_in_thread(self) -> bool:
+        while self._is_alone and self._send_budget():
+            pass
+        return True
+
+    def _send_budget_once(self) -> None:
+        try:
+            if not self._send_budget():
+                self._is_waiting = True
+                self._loop.remove_writer(self._sock)
+        except OSError as error:
+            self._handle_error(error)
+
+    def _send_budget(self) -> bool:
+        """Send a block, or as much of it as the budget allows; return False where that is nothing."""
+        budget, payload, sent = self._budget, self._payload, 0
+        count = 0 if budget is None else budget.take(payload.size_bytes)
+        if budget is None or not count:
+            return False
+        try:
+            if count == payload.size_bytes:
+                sent = self._send()
+            elif payload.fd >= 0:
+                sent = os.sendfile(self._fd, payload.fd, 0, count)
+            else:
+                sent = self._sock.send(memoryview(payload.block)[:count])
+        finally:
+            budget.give_back(count - sent)
+        self._handed_over += sent
+        return True
 
 
 class StreamReceiver(ReceivingSession):
