@@ -2,15 +2,18 @@
 
 Usage: .venv/bin/python tests/stress/footprint.py [--minutes 10]
 
-Prints the memory of an idle endpoint, the time from the start of a run to its first byte, the rate of 128 sessions
-against one, and the memory of both ends after a minute and at the end of a long run (skipped with --minutes 0).
+Prints the time from the start of the app to its first frame, the memory of an idle endpoint, the time from the
+start of a run to its first byte, the rate of 128 sessions against one, and the memory of both ends after a minute
+and at the end of a long run (skipped with --minutes 0).
 """
 
 import argparse
 import asyncio
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,12 +23,25 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from processes import resident_mib, running
+from terminal import open_app
 from tools import LINKGAUGE
 
 _PORT = 5897
 _PEER = f"127.0.0.1:{_PORT}"
 _TARGET_MEMORY_MIB = 40
 _TARGET_START_MS = 300
+_TARGET_FRAME_MS = 800
+_ROUNDS = 7
+# What Textual takes by itself: the frame of an app with one word.
+_TEXTUAL_ALONE = """
+from textual.app import App
+from textual.widgets import Label
+class Alone(App):
+    BINDINGS = [("q", "quit", "quit")]
+    def compose(self):
+        yield Label("quit")
+Alone().run()
+"""
 
 # Direction in: received bytes are counted as they are read, sent bytes once an interval.
 _FIRST_BYTE = """
@@ -73,6 +89,26 @@ def _first_bytes_ms() -> tuple[float, float]:
     return cold, warm
 
 
+def _first_frame_ms(*program: str) -> float:
+    """Return the time from the start of an app to the frame that shows the word quit."""
+    began = time.monotonic()
+    with open_app(program=program) as terminal:
+        return (terminal.until(lambda text: "quit" in text.lower()) - began) * 1e3
+
+
+def _first_frames() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"LINKGAUGE_DATA_DIR": folder, "LINKGAUGE_CONFIG_DIR": folder}
+        rounds = [
+            (_first_frame_ms("-m", "linkgauge"), _first_frame_ms("-c", _TEXTUAL_ALONE)) for _ in range(_ROUNDS)
+        ]
+    whole, alone = zip(*rounds, strict=True)
+    print(
+        f"the app, from its start to its first frame: {median(whole):.0f} ms (target {_TARGET_FRAME_MS}; worst "
+        f"{max(whole):.0f}; {median(alone):.0f} of Textual alone)"
+    )
+
+
 def _many_sessions() -> None:
     rates: dict[str, list[float]] = {"1": [], "128": []}
     costs: dict[str, list[float]] = {"1": [], "128": []}
@@ -105,9 +141,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What linkgauge itself costs.")
     parser.add_argument("--minutes", type=float, default=10)
     options = parser.parse_args()
+    _first_frames()
     with _endpoint() as pid:
         print(f"endpoint, idle: {resident_mib(pid):.1f} MiB (target {_TARGET_MEMORY_MIB})")
-        times_ms = zip(*(_first_bytes_ms() for _ in range(7)), strict=True)
+        times_ms = zip(*(_first_bytes_ms() for _ in range(_ROUNDS)), strict=True)
         for what, times in zip(("a command", "an app at rest"), times_ms, strict=True):
             text = f"{median(times):.0f} ms (target {_TARGET_START_MS}; worst {max(times):.0f})"
             print(f"{what}, from asking to the first byte: {text}")

@@ -8,7 +8,7 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -85,13 +85,18 @@ class Terminal:
 
 
 @contextmanager
-def open_app(*arguments: str, size: tuple[int, int] = (120, 40)) -> Generator[Terminal]:
-    """Yield the app in a terminal; quit it by its keys, and wait for its end."""
+def open_app(
+    *arguments: str, size: tuple[int, int] = (120, 40), program: Sequence[str] = ("-m", "linkgauge")
+) -> Generator[Terminal]:
+    """Yield the app in a terminal; quit it by its keys, and wait for its end.
+
+    `program` is what Python runs: another app than linkgauge, to compare with.
+    """
     pid, master = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
         os.environ.setdefault("LANG", "C.UTF-8")
-        os.execv(sys.executable, [sys.executable, "-m", "linkgauge", *arguments])
+        os.execv(sys.executable, [sys.executable, *program, *arguments])
     try:
         fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         terminal = Terminal(pid, master, size)
