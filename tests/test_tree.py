@@ -28,7 +28,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
 
 # Test modules that test several modules together.
 OF_SEVERAL_MODULES: dict[str, str] = {
-    "tests/engine/near/test_protocol_compatibility": "a conversation of an earlier version, through near, protocol and far",
+    "tests/engine/near/test_protocol_compatibility": "an end of version 1 of the protocol, in either role",
     "tests/engine/results/test_run_log_compatibility": "a run log of an earlier version, through run_log, meter and json_document",
     "tests/engine/workloads/test_transactions": "every transactional workload between two real ends",
     "tests/presets/test_source_tables": "the shipped presets against the project's copies of the documents' tables",

@@ -12,6 +12,7 @@ from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, expla
 from ..model.limits import Limits, TokenBucket
 from ..model.peer import unmap_ip_address
 from ..model.plan import End
+from ..protocol.auth import RunSecret
 from ..protocol.messages import Message, Ping, Pong
 from ..protocol.state_machine import ControlStateMachine
 
@@ -25,8 +26,7 @@ class ControlConnection(asyncio.Protocol):
     """One end of a control connection. Pings are answered here; all other messages are for `receive`.
 
     `initial_bytes` were read from the socket before it became this connection; `channel_binding` is the fingerprint
-    of the far end's certificate, where there is one. `shared_secret` is set by the handshake, where both ends have
-    a key. Call `aclose` at the end.
+    of the far end's certificate, where there is one. Call `aclose` at the end.
     """
 
     def __init__(self, end: End, initial_bytes: bytes = b"", channel_binding: bytes = b"") -> None:
@@ -38,10 +38,9 @@ class ControlConnection(asyncio.Protocol):
         self._deliver: Callable[[Message | LinkgaugeError], None] = self._inbox.put_nowait
         self._closed = asyncio.get_running_loop().create_future()
         self._is_choked = False
-        self._bucket: TokenBucket | None = None
-        self._most_messages_s = 0
-        self.last_received_ns = time.monotonic_ns()
-        self.shared_secret = b""
+        self._shared_secret = b""
+        self._arrival_ns = time.monotonic_ns()  # of the latest bytes, whoever sent them
+        self.last_received_ns = self._arrival_ns
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send the machine's first bytes."""
@@ -55,13 +54,13 @@ class ControlConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the machine, answer pings, and deliver all other messages."""
-        self.last_received_ns = time.monotonic_ns()
+        self._arrival_ns = time.monotonic_ns()
         self._machine.receive_data(data)
-        for message in self._machine.messages_received():
-            if self._bucket is not None and not self._bucket.take(self.last_received_ns):
-                text, most = "too many messages in a second", self._most_messages_s
-                self._machine.fail(LimitReached(text, "messages_s", most))
-                break
+        messages = self._machine.messages_received()
+        # Between two ends with a key, bytes that prove nothing are no sign of life: anybody can send them.
+        if messages or not self._machine.requires_codes:
+            self.last_received_ns = self._arrival_ns
+        for message in messages:
             if isinstance(message, Ping):
                 if not self._is_choked:  # a peer that does not read gets no queue of answers
                     self.try_send(Pong(message.serial))
@@ -75,9 +74,25 @@ class ControlConnection(asyncio.Protocol):
 
     def apply_limits(self, limits: Limits) -> None:
         """Enforce an endpoint's limits of message length and rate on the other end."""
-        self._machine.set_max_message_bytes(limits.message_bytes)
-        self._most_messages_s = limits.messages_s
-        self._bucket = TokenBucket(limits.messages_s, self.last_received_ns)
+        bucket = TokenBucket(limits.messages_s, self._arrival_ns)
+
+        def charge() -> None:
+            if not bucket.take(self._arrival_ns):
+                raise LimitReached("too many messages in a second", "messages_s", limits.messages_s)
+
+        self._machine.apply_limits(limits.message_bytes, charge)
+
+    def authenticate_messages(self, shared_secret: bytes) -> None:
+        """Prove the origin of every message after the handshake's proofs, at both ends, with their shared secret.
+
+        The near end calls it before it sends its proof, the far end once it has checked that proof.
+        """
+        self._shared_secret = shared_secret
+        self._machine.authenticate_frames(shared_secret)
+
+    def derive_run_secret(self, nonce: bytes) -> RunSecret:
+        """Return the secret of the run that `Open` asked for, with the far end's nonce for it."""
+        return RunSecret(self._shared_secret, nonce, self._machine.open_frame)
 
     def pause_writing(self) -> None:
         """Stop answering pings: the other end does not read."""

@@ -6,17 +6,17 @@ import logging
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from ..host.description import describe_host
 from ..host.event_loop import read_exactly
-from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
+from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, PeerVersionMismatch, RemoteProtocolError
 from ..model.host_info import HostInfo
 from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey, is_loopback_address
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.framing import encode_frame
-from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
+from ..protocol.messages import Challenge, Hello, Introduction, Message, Proof, Refuse, Welcome
 from ..protocol.peer_validation import replace_impossible_names
 from ..protocol.preamble import (
     CONTROL_KIND,
@@ -25,6 +25,7 @@ from ..protocol.preamble import (
     PROTOCOL_VERSION,
     DataHello,
     decode_preamble,
+    describe_version_mismatch,
     encode_preamble,
 )
 from .connection import ControlConnection
@@ -37,11 +38,17 @@ _REFUSE_DEADLINE_S: Final = 0.3  # refusals are made one by one: others wait beh
 async def refuse(sock: socket.socket, why: str) -> None:
     """Send a client the reason of its refusal; close once the client has read it, or after a deadline."""
     _log.debug("refused: %s", why)
+    with sock:
+        await _send_last(sock, encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
+
+
+async def _send_last(sock: socket.socket, data: bytes) -> None:
+    """Send the last bytes of a connection; return once the client has closed, or after a deadline."""
     loop = asyncio.get_running_loop()
-    with sock, contextlib.suppress(OSError):
-        sock.setblocking(False)
+    sock.setblocking(False)
+    with contextlib.suppress(OSError):  # the deadline's error as well
         async with asyncio.timeout(_REFUSE_DEADLINE_S):
-            await loop.sock_sendall(sock, encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
+            await loop.sock_sendall(sock, data)
             sock.shutdown(socket.SHUT_WR)
             while await loop.sock_recv(sock, 4_096):  # a close with unread bytes would reset the connection
                 pass
@@ -51,7 +58,8 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
     """Return a connection's preamble, and the header of a data connection.
 
     Not one byte more is read: what follows may be payload, and belongs to a worker. Raises RemoteProtocolError for
-    a client that does not speak this protocol, and for one that closes before its header is whole.
+    a client that does not speak this protocol, and for one that closes before its header is whole, and
+    PeerVersionMismatch for one of another version, which has then received the version of this end.
     """
     sock.setblocking(False)
     try:
@@ -61,8 +69,8 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
             raise RemoteProtocolError("not a linkgauge client")
         version, kind = preamble
         if version != PROTOCOL_VERSION:
-            await asyncio.get_running_loop().sock_sendall(sock, encode_preamble(CONTROL_KIND))
-            raise RemoteProtocolError(f"the client has protocol {version}, this endpoint {PROTOCOL_VERSION}")
+            await _send_last(sock, encode_preamble(CONTROL_KIND))
+            raise PeerVersionMismatch(describe_version_mismatch(version))
         if kind == CONTROL_KIND:
             return opening, None
         return opening, DataHello.unpack(await read_exactly(sock, DATA_HELLO_BYTES))
@@ -70,8 +78,7 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
         raise RemoteProtocolError("the client closed before it sent anything") from error
 
 
-_log = logging.getLogger(__name__)
-
+M = TypeVar("M", bound=Message)
 KEY_VARIABLE: Final = "LINKGAUGE_KEY"
 _GIVE_KEY: Final = f"set {KEY_VARIABLE} to the key that the endpoint printed, or give --key-file FILE"
 _NO_DOWNGRADE: Final = (
@@ -94,7 +101,7 @@ class HandshakeResult:
 
 
 async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeResult:
-    """Near: exchange introductions with the far end, and proofs of the key where either has one.
+    """Near: exchange proofs of the key with the far end, where either has one, and then introductions.
 
     Raises PeerKeyRequired for a missing or wrong key, PeerUntrusted where the far end does not prove its own,
     PeerRefused where it declines, and any error of `link.receive`.
@@ -102,39 +109,42 @@ async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeRes
     access = peer.access or NO_ACCESS
     near = await describe_host(link.local_address, link.peer_address)
     key = access.key
-    # An end with a key introduces itself only to an end that has proved it.
-    hello = Hello(near) if key is None else Hello(None, secrets.token_hex(NONCE_BYTES))
-    link.try_send(hello)  # where the conversation has failed already, `receive` raises
+    # Where the conversation has failed already, `receive` raises.
+    link.try_send(Hello("" if key is None else secrets.token_hex(NONCE_BYTES)))
     message = await link.receive()
     if isinstance(message, Challenge):
-        return HandshakeResult(near, (await _prove(link, peer, key, near)).facts)
-    welcome = _require_welcome(message, peer)
-    if key is not None and not access.may_be_open and not _is_this_host(link):
-        raise PeerUntrusted(f"{peer} cannot be trusted: {_NO_DOWNGRADE}")
-    return HandshakeResult(near, welcome.facts)
+        await _prove(link, peer, key)
+    else:
+        _require(Welcome, message, peer)
+        if key is not None and not access.may_be_open and not _is_this_host(link):
+            raise PeerUntrusted(f"{peer} cannot be trusted: {_NO_DOWNGRADE}")
+    far = _require(Introduction, await link.receive(), peer).facts
+    link.try_send(Introduction(near))
+    return HandshakeResult(near, replace_impossible_names(far))
 
 
-async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None, near: HostInfo) -> Welcome:
+async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None) -> None:
     if key is None:
         raise PeerKeyRequired(f"{peer} asks for a key: {_GIVE_KEY}")
     conversation = AuthContext(link.transcript, link.channel_binding)
-    link.try_send(Proof(key.prove(NEAR_ROLE, conversation).hex(), near))
-    welcome = _require_welcome(await link.receive(), peer)
+    link.authenticate_messages(key.derive_shared_secret(conversation))
+    link.try_send(Proof(key.prove(NEAR_ROLE, conversation).hex()))
+    welcome = _require(Welcome, await link.receive(), peer)
     if not constant_time_equal(key.prove(FAR_ROLE, conversation), bytes.fromhex(welcome.proof)):
         raise PeerUntrusted(
             f"{peer} cannot be trusted: it accepted your key but does not have it; check which host answers there"
         )
-    link.shared_secret = key.derive_shared_secret(conversation)
-    return welcome
 
 
-def _require_welcome(message: Message, peer: Peer) -> Welcome:
+def _require(kind: type[M], message: Message, peer: Peer) -> M:
+    """Return the message if it is of this kind; raise PeerRefused or PeerKeyRequired for a refusal."""
     if isinstance(message, Refuse):
         if message.about == "key":
             raise PeerKeyRequired(f"{peer} rejected your key: {_GIVE_KEY}")
         raise PeerRefused(f"{peer} declines: {message.text}")
-    assert isinstance(message, Welcome)  # noqa: S101 - the table allows nothing else
-    return replace(message, facts=replace_impossible_names(message.facts))
+    if not isinstance(message, kind):
+        raise RemoteProtocolError(f"it sent {type(message).__name__} in place of {kind.__name__}")
+    return message
 
 
 def _is_this_host(link: ControlConnection) -> bool:
@@ -144,29 +154,37 @@ def _is_this_host(link: ControlConnection) -> bool:
 
 async def handshake_as_far(
     link: ControlConnection, key: SharedKey | None, on_authenticated: Callable[[], None]
-) -> HostInfo:
-    """Far: check the near end's key, introduce this host to it, and return that introduction.
+) -> HandshakeResult:
+    """Far: check the near end's key, then exchange introductions with it.
 
-    Calls `on_authenticated` before the introduction. Raises RemoteProtocolError for a wrong key, after a refusal
+    Calls `on_authenticated` before the introductions. Raises RemoteProtocolError for a wrong key, after a refusal
     was sent, and any error of `link.receive` and `on_authenticated`.
     """
-    hello = await link.receive()
-    assert isinstance(hello, Hello)  # noqa: S101 - the table allows nothing else
-    if key is None:
-        on_authenticated()
-        facts = await describe_host(link.local_address, link.peer_address)
-        link.try_send(Welcome(facts))  # a client that broke a rule meanwhile hears of it later
-        return facts
+    hello = await _receive(link, Hello)
+    welcome = Welcome() if key is None else await _check_proof(link, key, hello)
+    on_authenticated()
+    far = await describe_host(link.local_address, link.peer_address)
+    link.try_send(welcome)  # a client that broke a rule meanwhile hears of it later
+    link.try_send(Introduction(far))
+    near = (await _receive(link, Introduction)).facts
+    return HandshakeResult(replace_impossible_names(near), far)
+
+
+async def _check_proof(link: ControlConnection, key: SharedKey, hello: Hello) -> Welcome:
+    """Challenge the near end and check its proof; return the answer with this end's own proof."""
     link.try_send(Challenge(secrets.token_hex(NONCE_BYTES)))
     conversation = AuthContext(link.transcript, link.channel_binding)
-    proof = await link.receive()
-    assert isinstance(proof, Proof)  # noqa: S101 - the table allows nothing else
+    proof = await _receive(link, Proof)
     if not hello.nonce or not constant_time_equal(key.prove(NEAR_ROLE, conversation), bytes.fromhex(proof.proof)):
         _log.debug("refused %s: wrong key", link.peer_address)
         link.try_send(Refuse("this endpoint has another key", "key"))
         raise RemoteProtocolError("wrong key")
-    link.shared_secret = key.derive_shared_secret(conversation)
-    on_authenticated()
-    facts = await describe_host(link.local_address, link.peer_address)
-    link.try_send(Welcome(facts, key.prove(FAR_ROLE, conversation).hex()))
-    return facts
+    link.authenticate_messages(key.derive_shared_secret(conversation))
+    return Welcome(key.prove(FAR_ROLE, conversation).hex())
+
+
+async def _receive(link: ControlConnection, kind: type[M]) -> M:
+    message = await link.receive()
+    if not isinstance(message, kind):
+        raise RemoteProtocolError(f"the client sent {type(message).__name__} in place of {kind.__name__}")
+    return message

@@ -31,7 +31,7 @@ from ..model.limits import Limits
 from ..model.peer import SharedKey, unmap_ip_address
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
-from ..protocol.auth import TOKEN_BYTES, RunSecret, TicketCheck
+from ..protocol.auth import TOKEN_BYTES, TicketCheck
 from ..protocol.messages import (
     Begun,
     Change,
@@ -94,14 +94,14 @@ async def serve_client(
             if address is not None:
                 admission.check_address(address)
             async with _deadline(limits.handshake_s, "handshake_s"):
-                host_info = await handshake_as_far(control, key, admit)
-            clients[0].hostname = host_info.hostname
-            log(LogEntry("client", "connected", client=address, hostname=host_info.hostname))
+                ends = await handshake_as_far(control, key, admit)
+            clients[0].hostname = ends.near.hostname
+            log(LogEntry("client", "connected", client=address, hostname=ends.near.hostname))
             async with _deadline(limits.idle_s, "idle_s"):
                 message = await control.receive()
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
-                await _serve_run(control, message.plan, host_info.nic, admission.limits, registry, log, clients[0])
+                await _serve_run(control, message.plan, ends.far.nic, admission.limits, registry, log, clients[0])
         except RequestDeclined as error:
             limit = error.limit if isinstance(error, LimitReached) else None
             control.try_send(Refuse(str(error), "limit" if limit else "other"))
@@ -183,7 +183,7 @@ class FarRun:
         self.rate_bit_s = 0  # over the last ping interval
         self._limits = limits or Limits()
         self.nonce = secrets.token_bytes(TOKEN_BYTES)
-        self._tickets = TicketCheck(RunSecret(control.shared_secret, self.nonce))
+        self._tickets = TicketCheck(control.derive_run_secret(self.nonce))
         self._control = control
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()

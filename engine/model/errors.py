@@ -15,6 +15,7 @@ LinkgaugeError
 │   ├── PeerRefused          the endpoint declines, with its reason
 │   │   └── PeerKeyRequired  it asks for a key that this end does not have
 │   ├── PeerUntrusted        it did not prove that it is the endpoint that was meant
+│   ├── ConnectionTampered   the control connection was changed between the two ends
 │   └── ConnectionClosed     the control connection ended
 ├── ProtocolError            a broken rule of the control protocol
 │   ├── LocalProtocolError   by this end: a bug of ours
@@ -143,6 +144,10 @@ class PeerKeyRequired(PeerRefused):
 
 class PeerUntrusted(PeerError):
     """The far end did not prove that it is the endpoint that was meant."""
+
+
+class ConnectionTampered(PeerError):
+    """A message between two ends with a key was changed, added, removed or moved on its way."""
 
 
 class ConnectionClosed(PeerError):

@@ -18,6 +18,7 @@ from ..far.loopback import embedded_endpoint
 from ..host.event_loop import call_in_thread
 from ..model.errors import (
     ConnectionClosed,
+    ConnectionTampered,
     PeerError,
     PeerNotLinkgauge,
     PeerUnreachable,
@@ -120,9 +121,9 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
     except PeerNotLinkgauge as error:
         raise PeerNotLinkgauge(f"{peer} is not a linkgauge endpoint: {error}; check the port") from error
     except PeerVersionMismatch as error:
-        raise PeerVersionMismatch(
-            f"{peer} cannot be used: {error}; install the same version on both hosts"
-        ) from error
+        raise PeerVersionMismatch(f"{peer} cannot be used: {error}") from error
+    except ConnectionTampered as error:
+        raise ConnectionTampered(f"{peer} cannot be used: {error}") from error
     except RemoteProtocolError as error:
         raise PeerNotLinkgauge(
             f"{peer} cannot be understood: {error}; install the same version on both hosts"

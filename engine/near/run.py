@@ -25,7 +25,14 @@ from ..control.keepalive import (
 )
 from ..host.cpu import assign_core_affinity, check_cores
 from ..metering.sampler import Sampler
-from ..model.errors import ConnectionClosed, LinkgaugeError, PeerError, PeerRefused, RemoteProtocolError
+from ..model.errors import (
+    ConnectionClosed,
+    ConnectionTampered,
+    LinkgaugeError,
+    PeerError,
+    PeerRefused,
+    RemoteProtocolError,
+)
 from ..model.events import Ended, EndText, Event, Expectation, Opened, Reason, RunEnd, Started, Warned, WarningText
 from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
@@ -205,6 +212,8 @@ class Run:
                 await self._await_message(Begun)
         except ConnectionClosed as error:
             raise PeerError(f"{self._peer} closed the connection before the test began: {error}") from error
+        except ConnectionTampered as error:
+            raise ConnectionTampered(f"{self._peer} cannot be used: {error}") from error
         except RemoteProtocolError as error:
             raise PeerError(
                 f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
@@ -304,6 +313,8 @@ class Run:
             self._is_unreadable = True
             if isinstance(error, ConnectionClosed):
                 self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
+            elif isinstance(error, ConnectionTampered):
+                self.stop(Reason.FAILED, str(error))
             else:
                 self.stop(Reason.FAILED, EndText.FAR_NOT_UNDERSTOOD.format(error=error))
             self._finished.set()

@@ -56,7 +56,7 @@ class NearSessions:
 
         `token` is the nonce of the far end's Ready, in hexadecimal.
         """
-        self._secret = RunSecret(self._control.shared_secret, bytes.fromhex(token))
+        self._secret = self._control.derive_run_secret(bytes.fromhex(token))
         self._all_open = asyncio.get_running_loop().create_future()
         self._waiting = set(self._planned_keys())
         async with self._order:

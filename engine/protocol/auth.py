@@ -1,4 +1,4 @@
-"""Authentication: proofs of the shared key by both ends, and tokens that open one data connection each.
+"""Authentication: proofs of the shared key by both ends, codes of later messages, tokens of data connections.
 
 Pure: bytes in, bytes out; randomness is an argument. Both ends hold the same key and never send it. Each sends a
 nonce, and the other proves the key over both nonces and every byte exchanged so far (the transcript). A proof is
@@ -10,9 +10,15 @@ therefore valid for one conversation, one role and one version of the protocol o
     far   Welcome   HMAC(key, "far", transcript, binding)
 
 `binding` is the fingerprint of the certificate where TLS carries the conversation: a relay between the ends has
-another certificate. The near end proves first, so an endpoint reveals nothing to try keys on. The secret of a run
-is derived from the same key and transcript and never crosses the wire; each data connection shows a token derived
-from it.
+another certificate. The near end proves first, so an endpoint reveals nothing to try keys on.
+
+A shared secret is derived from the same key and transcript, and never crosses the wire. Every later frame carries
+a code made with it (FrameCodes), so that nobody between the ends can add, change, remove or move a message. The
+secret of a run is derived from it as well, and from the frame of `Open`: data connections open only where both ends
+have the same plan. Each data connection shows a token derived from the run's secret.
+
+Two ends without a key have an empty shared secret and no codes: whoever reads their connection can compute the
+tokens.
 """
 
 import hashlib
@@ -32,6 +38,7 @@ TICKET_BYTES: Final = _SERIAL.size + TOKEN_BYTES
 _BLOCK_TOKENS: Final = 64  # a block takes about 40 µs to make
 NEAR_ROLE: Final = b"near"
 FAR_ROLE: Final = b"far"
+CODE_BYTES: Final = 16
 
 
 def constant_time_equal(expected: bytes, received: bytes) -> bool:
@@ -39,16 +46,37 @@ def constant_time_equal(expected: bytes, received: bytes) -> bool:
     return hmac.compare_digest(expected, received)
 
 
+class FrameCodes:
+    """The codes of the frames that one end sends: of the first, of the second, and so on.
+
+    A code depends on the frame's number, which both ends count and neither sends. After a frame that was changed,
+    added, removed or moved, no code is right.
+    """
+
+    __slots__ = ("_count", "_key")
+
+    def __init__(self, shared_secret: bytes, role: bytes) -> None:
+        """Begin with the first frame; `role` is its sender's."""
+        self._key = mac(shared_secret, b"frames", role)
+        self._count = 0
+
+    def next_code(self, frame: bytes) -> bytes:
+        """Return the code of the next frame, its length included."""
+        code = hmac.digest(self._key, _SERIAL.pack(self._count) + frame, "sha256")
+        self._count += 1
+        return code[:CODE_BYTES]
+
+
 class RunSecret:
-    """The secret of a run: derived from the ends' shared secret and the far end's nonce for this run.
+    """The secret of a run: derived from the ends' shared secret, the far end's nonce and the frame of `Open`.
 
     `run_tag` names the run that a connection belongs to, and is public.
     """
 
     __slots__ = ("_secret", "run_tag")
 
-    def __init__(self, shared_secret: bytes, run_nonce: bytes) -> None:
-        self._secret = mac(shared_secret, b"run", run_nonce)
+    def __init__(self, shared_secret: bytes, run_nonce: bytes, open_frame: bytes) -> None:
+        self._secret = mac(shared_secret, b"run", run_nonce, open_frame)
         self.run_tag = mac(self._secret, b"name")[:TOKEN_BYTES]
 
     def session_secret(self, direction: str, session: int, generation: int) -> bytes:

@@ -1,6 +1,7 @@
 """Frames of a control connection: a length, and a message as JSON, compressed where it is a sample.
 
-Pure. A frame is a length of four bytes, big-endian, and a body. Samples are compressed because they travel on the
+Pure. A frame is a length of four bytes, big-endian, and a body. Between two ends with a key a code follows each
+frame after the proofs (auth.py); the length does not count it. Samples are compressed because they travel on the
 very link that is measured: one of five sessions is 1.2 kB of JSON, and four a second were 0.4 % of a 10 Mb/s link.
 Each message is compressed by itself, against a dictionary of the words of such messages: no state is kept, and a
 lost connection loses nothing.
@@ -9,12 +10,13 @@ lost connection loses nothing.
 import json
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from ..model.errors import LimitReached, LinkgaugeError, RemoteProtocolError
+from ..model.errors import ConnectionTampered, LimitReached, LinkgaugeError, RemoteProtocolError
 from ..model.plan import End
 from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
+from .auth import CODE_BYTES, FrameCodes, constant_time_equal
 from .messages import MESSAGES_BY_SENDER, Message, Report
 
 _LENGTH: Final = struct.Struct(">I")
@@ -70,17 +72,23 @@ def decode_body(body: bytes, sender: End) -> Message:
 
 
 class FrameReader:
-    """Cuts a byte stream into the bodies of its frames. A length over the limit is refused, not buffered."""
+    """Cuts a byte stream into the bodies of its frames. A length over the limit is refused, not buffered.
+
+    `codes` are those of the frames from now on, None where they have none. `charge` is called for each whole frame
+    before anything is done with it, and raises LimitReached for one too many.
+    """
 
     def __init__(self, sender: End) -> None:
         self.max_frame_bytes = MAX_FRAME_BYTES[sender]
+        self.codes: FrameCodes | None = None
+        self.charge: Callable[[], None] | None = None
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the bodies that are complete with this data; raise LimitReached at a length over the limit.
+        """Yield the bodies that are complete with this data, each before the next one is looked at.
 
-        The result must be iterated to its end. Bodies before a length over the limit are yielded, however the
-        stream was cut.
+        The result must be iterated to its end. Raises LimitReached at a length over the limit, ConnectionTampered
+        at a wrong code, and the error of `charge`, each after the bodies before it, however the bytes were cut.
         """
         self._buffer += data
         while len(self._buffer) >= _LENGTH.size:
@@ -89,11 +97,18 @@ class FrameReader:
                 text = f"a message of {length} bytes is over the limit of {self.max_frame_bytes}"
                 raise LimitReached(text, "message_bytes", self.max_frame_bytes)
             whole = _LENGTH.size + length
-            if len(self._buffer) < whole:
+            end = whole if self.codes is None else whole + CODE_BYTES
+            if len(self._buffer) < end:
                 break
-            body = bytes(self._buffer[_LENGTH.size : whole])
-            del self._buffer[:whole]
-            yield body
+            if self.charge is not None:
+                self.charge()
+            frame = bytes(self._buffer[:whole])
+            if self.codes is not None:
+                code = bytes(self._buffer[whole:end])
+                if not constant_time_equal(self.codes.next_code(frame), code):
+                    raise ConnectionTampered("the control connection was changed on its way")
+            del self._buffer[:end]
+            yield frame[_LENGTH.size :]
 
 
 def compress(body: bytes) -> bytes:

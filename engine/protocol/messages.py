@@ -28,9 +28,8 @@ def _check_hexadecimal(where: str, text: str, count: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Near: the introduction. A near end with a key sends a nonce now, and `facts` with its proof."""
+    """Near: the beginning, with a nonce where this end has a key."""
 
-    facts: HostInfo | None
     nonce: str = ""
 
     def __post_init__(self) -> None:
@@ -52,10 +51,9 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Near: the proof of the key, and the introduction."""
+    """Near: the proof of the key."""
 
     proof: str
-    facts: HostInfo
 
     def __post_init__(self) -> None:
         """Raise DecodeError for an invalid proof."""
@@ -64,15 +62,21 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Far: the introduction, with a proof after a challenge. The near end may now send `Open`."""
+    """Far: admitted, with a proof after a challenge."""
 
-    facts: HostInfo
     proof: str = ""
 
     def __post_init__(self) -> None:
         """Raise DecodeError for an invalid proof."""
         if self.proof:
             _check_hexadecimal("Welcome.proof", self.proof, _PROOF_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """Either end: its host, once the other end has proved the key. After both the near end may send `Open`."""
+
+    facts: HostInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +236,16 @@ class Pong:
     serial: int
 
 
-NearMessage = Hello | Proof | Open | Start | Change | Stop | Ping | Pong
+NearMessage = Hello | Proof | Introduction | Open | Start | Change | Stop | Ping | Pong
 _News = SessionOpened | SessionClosed | Begun | Report | Notice
-FarMessage = Challenge | Welcome | Refuse | Ready | _News | Finish | Ping | Pong
+FarMessage = Challenge | Welcome | Introduction | Refuse | Ready | _News | Finish | Ping | Pong
 Message = NearMessage | FarMessage
 MESSAGES_BY_SENDER: Final[dict[End, tuple[type[Message], ...]]] = {
-    End.NEAR: (Hello, Proof, Open, Start, Change, Stop, Ping, Pong),
+    End.NEAR: (Hello, Proof, Introduction, Open, Start, Change, Stop, Ping, Pong),
     End.FAR: (
         Challenge,
         Welcome,
+        Introduction,
         Refuse,
         Ready,
         SessionOpened,

@@ -12,7 +12,7 @@ from ..model.errors import RemoteProtocolError
 from ..model.plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction
 from .auth import TOKEN_BYTES
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 MAGIC: Final = b"linkgauge"
 CONTROL_KIND: Final = b"C"
 DATA_KIND: Final = b"D"
@@ -36,6 +36,14 @@ def decode_preamble(data: bytes) -> tuple[int, bytes] | None:
     if magic != MAGIC or end != b"\n" or kind not in {CONTROL_KIND, DATA_KIND}:
         return None
     return version, kind
+
+
+def describe_version_mismatch(version: int) -> str:
+    """Return the error's text for another end of this version: both versions, and the remedy."""
+    return (
+        f"it speaks protocol {version}, this linkgauge speaks {PROTOCOL_VERSION}; "
+        "install the same version on both hosts"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ state's row therefore also lists messages that the other end may have sent befor
 The machine never raises because of a peer's bytes: it records the error, and ignores all further bytes.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
 from ..model.errors import (
+    ConnectionTampered,
     LimitReached,
     LinkgaugeError,
     LocalProtocolError,
@@ -22,6 +24,7 @@ from ..model.errors import (
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
 from ..model.serialization import make_printable
+from .auth import FAR_ROLE, NEAR_ROLE, FrameCodes
 from .framing import PEER_NAMES, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
     Begun,
@@ -29,6 +32,7 @@ from .messages import (
     Change,
     Finish,
     Hello,
+    Introduction,
     Message,
     Notice,
     Open,
@@ -44,7 +48,15 @@ from .messages import (
     Stop,
     Welcome,
 )
-from .preamble import CONTROL_KIND, MAGIC, PREAMBLE_BYTES, PROTOCOL_VERSION, decode_preamble, encode_preamble
+from .preamble import (
+    CONTROL_KIND,
+    MAGIC,
+    PREAMBLE_BYTES,
+    PROTOCOL_VERSION,
+    decode_preamble,
+    describe_version_mismatch,
+    encode_preamble,
+)
 
 
 class ControlState(StrEnum):
@@ -54,6 +66,8 @@ class ControlState(StrEnum):
     WELCOME = "welcome"
     CHALLENGED = "challenged"
     PROVING = "proving"
+    FAR_INTRODUCTION = "far introduction"
+    NEAR_INTRODUCTION = "near introduction"
     IDLE = "idle"
     OPENING = "opening"
     READY = "ready"
@@ -79,11 +93,16 @@ TRANSITIONS: Final[dict[ControlState, _Row]] = {
     ControlState.HELLO: {(N, Hello): ControlState.WELCOME, (F, Refuse): ControlState.OVER},
     ControlState.WELCOME: {
         (F, Challenge): ControlState.CHALLENGED,
-        (F, Welcome): ControlState.IDLE,
+        (F, Welcome): ControlState.FAR_INTRODUCTION,
         (F, Refuse): ControlState.OVER,
     },
     ControlState.CHALLENGED: {(N, Proof): ControlState.PROVING, (F, Refuse): ControlState.OVER},
-    ControlState.PROVING: {(F, Welcome): ControlState.IDLE, (F, Refuse): ControlState.OVER},
+    ControlState.PROVING: {(F, Welcome): ControlState.FAR_INTRODUCTION, (F, Refuse): ControlState.OVER},
+    ControlState.FAR_INTRODUCTION: {
+        (F, Introduction): ControlState.NEAR_INTRODUCTION,
+        (F, Refuse): ControlState.OVER,
+    },
+    ControlState.NEAR_INTRODUCTION: {(N, Introduction): ControlState.IDLE, (F, Refuse): ControlState.OVER},
     ControlState.IDLE: {
         (N, Open): ControlState.OPENING,
         (F, Refuse): ControlState.OVER,
@@ -118,9 +137,12 @@ TRANSITIONS: Final[dict[ControlState, _Row]] = {
         **_stay(ControlState.STOPPING, *_TALK, *_NEWS, (F, Ready), (F, Begun), (F, Report)),
     },
     ControlState.OVER: _stay(
-        ControlState.OVER, *_TALK, (N, Hello), (N, Proof), (N, Open), (N, Start), (N, Change), (N, Stop)
+        ControlState.OVER,
+        *_TALK,
+        *((N, kind) for kind in (Hello, Proof, Introduction, Open, Start, Change, Stop)),
     ),
 }
+_ROLES: Final = {End.NEAR: NEAR_ROLE, End.FAR: FAR_ROLE}
 
 
 class ControlStateMachine:
@@ -140,6 +162,9 @@ class ControlStateMachine:
         self._received: list[Message] = []
         self._to_send = bytearray()
         self._introduced = False
+        self._shared_secret = b""
+        self._codes_to_send: FrameCodes | None = None
+        self.open_frame = b""  # of the message `Open`, without a code
         # The near end speaks first; the far end answers with its own preamble once it has seen that one.
         if end is End.NEAR:
             self._introduce()
@@ -155,7 +180,28 @@ class ControlStateMachine:
         self._introduce()
         frame = encode_frame(message)
         self._to_send += frame
+        if self._codes_to_send is not None:
+            self._to_send += self._codes_to_send.next_code(frame)
+        elif self._shared_secret and isinstance(message, Proof | Welcome):
+            self._codes_to_send = FrameCodes(self._shared_secret, _ROLES[self.end])
         self._note(type(message), frame)
+
+    def authenticate_frames(self, shared_secret: bytes) -> None:
+        """Give every frame after the proofs a code, and require one.
+
+        The near end calls it before it sends its proof, the far end once it has checked that proof.
+        """
+        self._shared_secret = shared_secret
+        if self.end is End.FAR:
+            self._require_codes()
+
+    def _require_codes(self) -> None:
+        self._frames.codes = FrameCodes(self._shared_secret, _ROLES[self.end.other])
+
+    @property
+    def requires_codes(self) -> bool:
+        """Whether every message that is received from now on is proved to come from the other end."""
+        return self._frames.codes is not None
 
     @property
     def transcript(self) -> bytes:
@@ -170,6 +216,8 @@ class ControlStateMachine:
     def _note(self, kind: type[Message], frame: bytes) -> None:
         if kind in {Hello, Challenge}:
             self._transcript += frame
+        elif kind is Open:
+            self.open_frame = frame
 
     def may_send(self, kind: type[Message]) -> bool:
         """Return whether a message of this kind is allowed now."""
@@ -199,7 +247,7 @@ class ControlStateMachine:
                     message = decode_body(body, self.end.other)
                     self._receive_message(message)
                     self._note(type(message), add_length_prefix(body))
-        except LimitReached as error:
+        except (LimitReached, ConnectionTampered) as error:
             self.fail(error)
         except LinkgaugeError as error:
             self.error = error
@@ -208,15 +256,21 @@ class ControlStateMachine:
         """End the conversation with this error, and send it to the other end where that is allowed."""
         if self.error is not None:
             return
-        for last in (Refuse(str(error), "limit"), Finish(RunEnd(Reason.FAILED, str(error)))):
+        about = "limit" if isinstance(error, LimitReached) else "other"
+        end = RunEnd(Reason.FAILED, str(error))
+        for last in (Refuse(str(error), about), Finish(end), Stop(end)):
             if self.may_send(type(last)):
                 self.send(last)
                 break
         self.error = error
 
-    def set_max_message_bytes(self, longest_bytes: int) -> None:
-        """Refuse longer messages of the other end from now on."""
+    def apply_limits(self, longest_bytes: int, charge: Callable[[], None]) -> None:
+        """Refuse longer messages of the other end from now on, and those for which `charge` raises LimitReached.
+
+        `charge` is called for each message before it is decoded.
+        """
         self._frames.max_frame_bytes = longest_bytes
+        self._frames.charge = charge
 
     def receive_eof(self) -> None:
         """Take in the end of the peer's bytes: an error where its preamble was not complete."""
@@ -240,7 +294,7 @@ class ControlStateMachine:
         self._introduce()
         version, kind = preamble
         if version != PROTOCOL_VERSION:
-            raise PeerVersionMismatch(f"it speaks protocol {version}, this linkgauge speaks {PROTOCOL_VERSION}")
+            raise PeerVersionMismatch(describe_version_mismatch(version))
         if kind != CONTROL_KIND:
             raise PeerNotLinkgauge("it answered with the greeting of a data connection")
         self._greeted = True
@@ -254,6 +308,8 @@ class ControlStateMachine:
             raise RemoteProtocolError(f"the {PEER_NAMES[self.end.other]} sent {name} in state {self.state}")
         self.state = state
         self._received.append(message)
+        if self._shared_secret and isinstance(message, Welcome):
+            self._require_codes()
 
 
 def _first_line(data: bytes | bytearray) -> str:

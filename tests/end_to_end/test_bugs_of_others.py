@@ -30,7 +30,7 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.auth import RunSecret, TicketCheck, Tickets
 from linkgauge.engine.protocol.framing import encode_frame
-from linkgauge.engine.protocol.messages import Begun, Hello, Open, Ready
+from linkgauge.engine.protocol.messages import Begun, Hello, Introduction, Open, Ready
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_ACCEPTED,
@@ -50,7 +50,8 @@ pytestmark = pytest.mark.loop("uvloop")
 
 DEADLINE_S = 30.0
 HOST = HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop", NicInfo("eth0", "device", "x", 10**9, "full", 1_500))
-HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
+HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello())
+INTRODUCTION = encode_frame(Introduction(HOST))
 SHORT = Plan(Settings(window_bytes=65_536), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\nroot# \u202e[bold red]=1+1|"
 
@@ -136,7 +137,7 @@ async def test_every_secret_is_compared_in_constant_time(monkeypatch: pytest.Mon
     Where that says yes, a wrong key and a wrong token open an endpoint; where it says no, the right ones do not.
     """
     right, wrong = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
-    secret = RunSecret(b"shared", b"nonce")
+    secret = RunSecret(b"shared", b"nonce", b"plan")
     token = Tickets(secret.session_secret("out", 1, 0)).token(0)
     ticket = Tickets(b"session").issue()
     monkeypatch.setattr("linkgauge.engine.protocol.auth.hmac.compare_digest", lambda _expected, _received: verdict)
@@ -156,7 +157,7 @@ async def test_every_secret_is_compared_in_constant_time(monkeypatch: pytest.Mon
 async def test_a_value_of_the_wrong_type_ends_its_own_conversation_only(far: Far) -> None:
     """Every field of what a client says first, as every other kind of JSON value."""
     spoilt = []
-    for message in (Hello(HOST), Open(Plan())):
+    for message in (Hello("ab" * 32), Introduction(HOST), Open(Plan())):
         whole = json.dumps(encode_tagged(message))
         for path in paths_of(json.loads(whole)):
             for wrong in (None, True, -1, 2**70, "x", [], {}, [[1]], {"type": 1}):
@@ -166,15 +167,15 @@ async def test_a_value_of_the_wrong_type_ends_its_own_conversation_only(far: Far
                     place = place[key]
                 if type(place[path[-1]]) is not type(wrong) and wrong is not None:
                     place[path[-1]] = wrong
-                    spoilt.append((isinstance(message, Open), json.dumps(tree).encode()))
+                    spoilt.append((type(message), json.dumps(tree).encode()))
     assert len(spoilt) > 200
-    for is_after_greeting, body in spoilt[::3]:
+    for kind, body in spoilt[::3]:
         with far.connect() as sock:
             framed = struct.pack(">I", len(body)) + body
-            sock.sendall(HELLO if is_after_greeting else encode_preamble(CONTROL_KIND))
-            if is_after_greeting:
-                await asyncio.to_thread(sock.recv, 65_536)
-            sock.sendall(framed)
+            sock.sendall(encode_preamble(CONTROL_KIND) if kind is Hello else HELLO)
+            if kind is not Hello:
+                await asyncio.to_thread(hear, sock, b'"event_loop"', b"")
+            sock.sendall(INTRODUCTION + framed if kind is Open else framed)
             sock.shutdown(socket.SHUT_WR)
             assert b"Ready" not in await asyncio.to_thread(read_to_end, sock)
     assert (await query_host_info(far.peer)).cores
@@ -191,7 +192,7 @@ def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 async def test_nothing_overflows_during_authentication(far: Far) -> None:
     """Nonces and proofs of any length are refused as such, and read into nothing of a fixed size."""
     for nonce in ("0" * 63, "0" * 66, "ab" * 2_000, "\x00" * 64, "zz" * 32):
-        body = json.dumps({"type": "Hello", "facts": None, "nonce": nonce}).encode()
+        body = json.dumps({"type": "Hello", "nonce": nonce}).encode()
         with far.connect() as sock:
             sock.sendall(encode_preamble(CONTROL_KIND) + struct.pack(">I", len(body)) + body)
             assert b"Welcome" not in await asyncio.to_thread(read_to_end, sock)
@@ -269,8 +270,9 @@ def evil_far_end(listener: socket.socket) -> None:
             read_to_end(control)
             break
         control = sock
-        said = hear(control, b'"event_loop"', said)
-        control.sendall(encode_preamble(CONTROL_KIND) + frame({"type": "Welcome", "facts": evil}))
+        said = hear(control, b'"Hello"', said)
+        greeting = encode_preamble(CONTROL_KIND) + frame({"type": "Welcome"})
+        control.sendall(greeting + frame({"type": "Introduction", "facts": evil}))
         hear(control, b'"Open"', b"")
         control.sendall(encode_frame(Ready("ab" * 16)))
     for sock in socks:

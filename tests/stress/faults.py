@@ -21,7 +21,6 @@ from typing import Any
 from endpoint_under_test import EndpointUnderTest
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
-from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload, all_workloads
@@ -33,7 +32,7 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, D
 from processes import process_tree, worker_pids
 
 DEADLINE_S = 300.0  # generous: the machine may be busy, and the endpoint has its own, shorter deadlines
-_HELLO = encode_frame(Hello(HostInfo("soak", "Linux", 2, "linkgauge", "uvloop")))
+_HELLO = encode_frame(Hello())
 _CLIENT = """
 import asyncio, sys
 from linkgauge.engine.model.peer import Access, SharedKey

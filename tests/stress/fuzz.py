@@ -36,6 +36,7 @@ from linkgauge.engine.protocol.messages import (
     Change,
     Finish,
     Hello,
+    Introduction,
     Message,
     Notice,
     Open,
@@ -71,11 +72,24 @@ _GRANTED: Final = SocketInfo(End.FAR, Direction.OUT, 1, "cubic", None, 1_448, Tr
 
 SAYINGS: Final[dict[End, tuple[Message, ...]]] = {
     End.NEAR: (
-        *(Hello(_HOST), Open(Plan(Settings(Direction.DUPLEX, 5, 65_536), Workload.RR, burst=4)), Start()),
-        *(Proof("cd" * 32, _HOST), Change(Settings(Direction.IN), 1, 1), Stop(_END), Ping(1), Pong(2)),
+        *(
+            Hello(),
+            Introduction(_HOST),
+            Open(Plan(Settings(Direction.DUPLEX, 5, 65_536), Workload.RR, burst=4)),
+            Start(),
+        ),
+        *(Proof("cd" * 32), Change(Settings(Direction.IN), 1, 1), Stop(_END), Ping(1), Pong(2)),
     ),
     End.FAR: (
-        *(Welcome(_HOST), Refuse("busy"), Ready("ab" * 16), SessionOpened(_GRANTED), Begun(), Report(_SAMPLE)),
+        *(
+            Welcome(),
+            Introduction(_HOST),
+            Refuse("busy"),
+            Ready("ab" * 16),
+            SessionOpened(_GRANTED),
+            Begun(),
+            Report(_SAMPLE),
+        ),
         *(
             Challenge("ef" * 32),
             SessionClosed(Direction.OUT, 1, 0, "closed"),

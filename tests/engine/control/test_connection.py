@@ -15,7 +15,6 @@ from linkgauge.engine.model.errors import (
     RemoteProtocolError,
 )
 from linkgauge.engine.model.events import Reason, RunEnd
-from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
@@ -24,7 +23,6 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from linkgauge.engine.protocol.state_machine import ControlState
 
 T = TypeVar("T")
-HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 STOP = Stop(RunEnd(Reason.STOPPED, "enough"))
 RESET = struct.pack("ii", 1, 0)
 
@@ -111,10 +109,10 @@ async def test_each_end_receives_the_messages_of_the_other(
 ) -> None:
     """A greeting goes through both ways, over one connection."""
     near, far = ends
-    near.send(Hello(HOST))
-    assert await soon(far.receive()) == Hello(HOST)
-    far.send(Welcome(HOST))
-    assert await soon(near.receive()) == Welcome(HOST)
+    near.send(Hello())
+    assert await soon(far.receive()) == Hello()
+    far.send(Welcome())
+    assert await soon(near.receive()) == Welcome()
     assert near.peer_address[0] == far.peer_address[0] == "127.0.0.1"
     assert near.family == socket.AF_INET
 
@@ -168,9 +166,9 @@ async def test_bytes_that_were_read_before_are_part_of_the_conversation() -> Non
     """The endpoint reads a preamble to find out what a connection is; the link goes on from there."""
     raw, sock = tcp_pair()
     with raw:
-        link = await link_on(sock, End.FAR, encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))[:9])
-        await Raw(raw).say(encode_frame(Hello(HOST))[9:])
-        assert await soon(link.receive()) == Hello(HOST)
+        link = await link_on(sock, End.FAR, encode_preamble(CONTROL_KIND) + encode_frame(Hello())[:9])
+        await Raw(raw).say(encode_frame(Hello())[9:])
+        assert await soon(link.receive()) == Hello()
         await link.aclose()
 
 
@@ -179,9 +177,9 @@ async def test_a_peer_that_closes_ends_the_link_for_everyone_who_asks(
 ) -> None:
     """What it said before is heard first; then each receive says that it closed."""
     near, far = ends
-    near.send(Hello(HOST))
+    near.send(Hello())
     near.close()
-    assert await soon(far.receive()) == Hello(HOST)
+    assert await soon(far.receive()) == Hello()
     for _ in range(2):
         with pytest.raises(ConnectionClosed, match="it closed the connection"):
             await soon(far.receive())
@@ -227,8 +225,8 @@ async def test_a_message_out_of_turn_is_not_sent(ends: tuple[ControlConnection, 
     assert not far.try_send(Begun())
     with pytest.raises(LocalProtocolError):
         far.send(Begun())
-    near.send(Hello(HOST))
-    assert await soon(far.receive()) == Hello(HOST)
+    near.send(Hello())
+    assert await soon(far.receive()) == Hello()
 
 
 async def test_closing_does_not_wait_for_a_peer_that_does_not_read(

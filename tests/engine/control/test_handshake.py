@@ -11,7 +11,13 @@ import pytest
 from linkgauge.engine.control.handshake import read_connection_header, refuse
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerUntrusted, RemoteProtocolError
+from linkgauge.engine.model.errors import (
+    PeerKeyRequired,
+    PeerNotLinkgauge,
+    PeerUntrusted,
+    PeerVersionMismatch,
+    RemoteProtocolError,
+)
 from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Access, AuthContext, Peer, SharedKey
@@ -21,7 +27,7 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.auth import RunSecret, Tickets
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
-from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Ready, Refuse, Welcome
+from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Proof, Ready, Refuse, Welcome
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_ACCEPTED,
@@ -107,10 +113,10 @@ async def test_a_client_without_the_key_learns_nothing_and_is_stopped() -> None:
     """A plan in place of a proof, or a proof of nothing: the connection ends, and says why to the log."""
     said: list[str] = []
     async with Endpoint(listen("127.0.0.1", 0), said.append, key=KEY) as endpoint:
-        for rest in (b"", b'{"type":"Start"}', encode_frame(Proof("00" * 32, HOST))[4:]):
+        for rest in (b"", b'{"type":"Start"}', encode_frame(Proof("00" * 32))[4:]):
             reader, writer = await asyncio.open_connection(*endpoint.address)
             try:
-                writer.write(encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST, "")))
+                writer.write(encode_preamble(CONTROL_KIND) + encode_frame(Hello()))
                 await soon(reader.readuntil(b"Challenge"))
                 writer.write(len(rest).to_bytes(4, "big") + rest)
                 assert b"Welcome" not in await soon(reader.read())
@@ -136,20 +142,19 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
 @pytest.mark.parametrize(
     ("last", "problem"),
     [
-        (encode_frame(Welcome(HOST)), PeerUntrusted),
-        (encode_frame(Welcome(HOST, "00" * 32)), PeerUntrusted),
-        (encode_frame(Welcome(HOST, "00" * 32)).replace(b"00000000", b"0000000g"), PeerNotLinkgauge),
+        (encode_frame(Welcome()), PeerUntrusted),
+        (encode_frame(Welcome("00" * 32)), PeerUntrusted),
+        (encode_frame(Welcome("00" * 32)).replace(b"00000000", b"0000000g"), PeerNotLinkgauge),
         (encode_frame(Challenge("ab" * 32)), PeerNotLinkgauge),
     ],
     ids=["no proof", "wrong proof", "no hexadecimal", "asks again"],
 )
 async def test_a_far_end_that_accepts_any_key_is_detected(last: bytes, problem: type[Exception]) -> None:
-    """It has to prove the key as well; until then it has not heard who this is."""
+    """It has to prove the key as well; until then it does not learn the name of this host."""
     async with impostor(encode_frame(Challenge("ab" * 32)), last) as (peer, heard):
         with pytest.raises(problem):
             await soon(query_host_info(peer.with_key(KEY)))
-    assert isinstance(heard[0], Hello)
-    assert heard[0].facts is None
+    assert [type(message) for message in heard] == [Hello, Proof]
 
 
 async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
@@ -162,7 +167,7 @@ async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
         body = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
         proof = decode_body(body, End.NEAR)
         assert isinstance(proof, Proof)
-        writer.write(encode_frame(Welcome(HOST, proof.proof)))
+        writer.write(encode_frame(Welcome(proof.proof)))
         await reader.read()
         writer.close()
 
@@ -177,7 +182,7 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
     """What was seen on the wire opens nothing: not the same again, and no other session."""
     secrets: list[Any] = []
     monkeypatch.setattr(
-        "linkgauge.engine.near.session_set.RunSecret",
+        "linkgauge.engine.control.connection.RunSecret",
         lambda *told: secrets.append(RunSecret(*told)) or secrets[-1],
     )
     loop = asyncio.get_running_loop()
@@ -193,7 +198,8 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
                 return b""
 
     async with asyncio.timeout(20), open_run(Plan(duration_ns=None), keyed.with_key(KEY)):
-        (secret,) = secrets
+        secret = secrets[0]  # both ends derive the same
+        assert {each.run_tag for each in secrets} == {secret.run_tag}
         used = Tickets(secret.session_secret("out", 1, 0)).token(0)
         fresh = Tickets(secret.session_secret("in", 2, 0)).token(0)
         assert await try_to_open(DataHello(secret.run_tag, used, Direction.OUT, 1, 0, None)) == b""
@@ -205,8 +211,8 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
 
 def test_run_tokens_do_not_depend_on_the_messages_of_the_far_end() -> None:
     """Who reads the control connection cannot open a data connection: the key is part of its secret."""
-    without_key = RunSecret(b"", bytes.fromhex(Ready("ab" * 16).token))
-    with_key = RunSecret(KEY.derive_shared_secret(AuthContext(b"talk")), bytes.fromhex("ab" * 16))
+    without_key = RunSecret(b"", bytes.fromhex(Ready("ab" * 16).token), b"")
+    with_key = RunSecret(KEY.derive_shared_secret(AuthContext(b"talk")), bytes.fromhex("ab" * 16), b"")
     assert without_key.run_tag != with_key.run_tag
 
 
@@ -248,7 +254,8 @@ async def test_a_client_of_another_version_gets_ours_and_is_refused(
     other[9] = PROTOCOL_VERSION + 1
     client.sendall(other)
     with pytest.raises(
-        RemoteProtocolError, match=f"protocol {PROTOCOL_VERSION + 1}, this endpoint {PROTOCOL_VERSION}"
+        PeerVersionMismatch,
+        match=f"speaks protocol {PROTOCOL_VERSION + 1}, this linkgauge speaks {PROTOCOL_VERSION}; install",
     ):
         await read_connection_header(accepted)
     assert client.recv(100) == encode_preamble(CONTROL_KIND)
@@ -291,7 +298,10 @@ async def test_a_refused_client_reads_the_reason(sockets: tuple[socket.socket, s
 async def test_an_impossible_name_of_a_far_interface_gets_no_further(name: str) -> None:
     """It would be pasted into a shell as part of a remedy."""
     nic = NicInfo(name, "device", "ixgbe; id", qdisc="fq; id")
-    async with impostor(encode_frame(Welcome(replace(HOST, nic=nic)))) as (peer, _heard):
+    async with impostor(encode_frame(Welcome()) + encode_frame(Introduction(replace(HOST, nic=nic)))) as (
+        peer,
+        _heard,
+    ):
         far = await soon(query_host_info(peer))
     assert far.nic is not None
     assert not {far.nic.name, far.nic.kind, far.nic.qdisc} & {nic.name, nic.kind, nic.qdisc}

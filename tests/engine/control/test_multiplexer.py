@@ -13,7 +13,7 @@ from linkgauge.engine.far.run import serve_client
 from linkgauge.engine.model.errors import ConnectionClosed
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.protocol.messages import Hello, Ping, Welcome
+from linkgauge.engine.protocol.messages import Hello, Introduction, Ping, Welcome
 
 FACTS = HostInfo("web-07", "Linux", 8, "linkgauge", "asyncio")
 EXTRA = {"sockname": ("192.0.2.1", 1), "peername": ("192.0.2.2", 22), "data_address": ("192.0.2.2", 4_000)}
@@ -67,8 +67,10 @@ async def test_connections_at_once_are_greeted_each_and_closed_each() -> None:
     async with connected() as pair:
         links = [pair.dial(), pair.dial()]
         for link in links:
-            link.send(Hello(FACTS))
+            link.send(Hello())
             assert isinstance(await link.receive(), Welcome)
+            assert isinstance(await link.receive(), Introduction)
+            link.send(Introduction(FACTS))
         await links[0].aclose()
         await until(lambda: len(pair.serving) == 1)
         heard = links[1].last_received_ns
@@ -85,8 +87,9 @@ async def test_the_end_of_the_streams_is_the_end_of_every_connection_with_a_reas
     """Who waits for a message is told why none will come."""
     async with connected() as pair:
         link = pair.dial()
-        link.send(Hello(FACTS))
+        link.send(Hello())
         assert isinstance(await link.receive(), Welcome)
+        assert isinstance(await link.receive(), Introduction)
         pair.far.close()
         with pytest.raises(ConnectionClosed, match="ssh ended: killed"):
             await link.receive()

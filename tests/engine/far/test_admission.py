@@ -19,7 +19,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.framing import encode_frame
-from linkgauge.engine.protocol.messages import Hello, Ping
+from linkgauge.engine.protocol.messages import Hello, Introduction, Ping
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 # Run on the loop that endpoints have: what is refused does not depend on it.
@@ -27,7 +27,8 @@ pytestmark = pytest.mark.loop("uvloop")
 
 T = TypeVar("T")
 HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
-GREETING = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HOST))
+GREETING = encode_preamble(CONTROL_KIND) + encode_frame(Hello())
+INTRODUCTION = encode_frame(Introduction(HOST))
 
 
 async def soon(awaitable: Awaitable[T]) -> T:
@@ -41,12 +42,14 @@ def peer_of(endpoint: Endpoint) -> Peer:
     return Peer(*endpoint.address)
 
 
-async def told(endpoint: Endpoint, data: bytes) -> bytes:
-    """Return all that an endpoint answers to some bytes, until it closes."""
+async def told(endpoint: Endpoint, data: bytes, then: bytes = b"") -> bytes:
+    """Return all that an endpoint answers to some bytes, and to others after its introduction, until it closes."""
     reader, writer = await asyncio.open_connection(*endpoint.address)
     try:
         writer.write(data)
-        return await soon(reader.read())
+        heard = await soon(reader.readuntil(b"Introduction")) if then else b""
+        writer.write(then)
+        return heard + await soon(reader.read())
     finally:
         writer.close()
         await writer.wait_closed()
@@ -148,7 +151,9 @@ async def test_a_run_without_an_end_is_ended_at_the_longest_allowed_duration(
 async def test_a_missed_deadline_is_reported_by_name(endpoint: Endpoint) -> None:
     """To who says nothing after the preamble, and to who was let in and asks for nothing."""
     endpoint.admission.limits = Limits(handshake_s=1, idle_s=1)
-    silent, idle = await asyncio.gather(told(endpoint, encode_preamble(CONTROL_KIND)), told(endpoint, GREETING))
+    silent, idle = await asyncio.gather(
+        told(endpoint, encode_preamble(CONTROL_KIND)), told(endpoint, GREETING, INTRODUCTION)
+    )
     assert b'"Refuse"' in silent
     assert b"limit handshake_s is 1" in silent
     assert b'"Welcome"' in idle
@@ -163,8 +168,8 @@ async def test_too_long_or_too_many_messages_are_refused_by_the_name_of_the_limi
     reader, writer = await asyncio.open_connection(*endpoint.address)
     try:
         writer.write(GREETING)
-        await soon(reader.readuntil(b"Welcome"))
-        writer.write(encode_frame(Ping(1)) * 40)
+        await soon(reader.readuntil(b"Introduction"))
+        writer.write(INTRODUCTION + encode_frame(Ping(1)) * 40)
         assert b"limit messages_s is 10" in await soon(reader.read())
     finally:
         writer.close()

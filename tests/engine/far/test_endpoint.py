@@ -163,7 +163,7 @@ async def test_a_far_end_of_another_version_is_named_as_such() -> None:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            with pytest.raises(PeerVersionMismatch, match="speaks protocol 7, this linkgauge speaks 1"):
+            with pytest.raises(PeerVersionMismatch, match="speaks protocol 7, this linkgauge speaks 2"):
                 await query_host_info(Peer("127.0.0.1", port))
 
 

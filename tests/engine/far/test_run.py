@@ -25,7 +25,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Setting
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
-from linkgauge.engine.protocol.messages import Hello, Open, Start, Stop
+from linkgauge.engine.protocol.messages import Hello, Introduction, Open, Start, Stop
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 
 from ..child_processes import fork_servers_of, workers_of
@@ -52,7 +52,8 @@ print(len(held), "held", flush=True)
 sys.stdin.readline()
 print(sum(sock.recv(1) == b"" for sock in held), "closed there", flush=True)
 """
-HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop")))
+HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello())
+INTRODUCTION = encode_frame(Introduction(HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop")))
 
 
 class Far:
@@ -185,7 +186,7 @@ def ask_for_run(sock: socket.socket) -> None:
     """Greet, ask for a run of half a minute, and wait until it is ready."""
     sock.sendall(HELLO)
     assert b"Welcome" in hear(sock, b"event_loop")
-    sock.sendall(encode_frame(Open(plan_of(30))))
+    sock.sendall(INTRODUCTION + encode_frame(Open(plan_of(30))))
     assert b"Ready" in hear(sock, b"Ready")
 
 
@@ -204,9 +205,11 @@ NONSENSE: dict[str, bytes] = {
     "a packed bomb": encode_preamble(CONTROL_KIND) + frame(b"z" + zlib.compress(bytes(10**7))),
     "a number for an object": encode_preamble(CONTROL_KIND) + frame(b"1"),
     "a list for a type": encode_preamble(CONTROL_KIND) + frame(b'{"type":["Hello"]}'),
-    "a number for facts": encode_preamble(CONTROL_KIND) + with_type("Hello", facts=5),
-    "text for cores": encode_preamble(CONTROL_KIND)
-    + with_type("Hello", facts=dict.fromkeys(("hostname", "system", "software", "event_loop", "cores"), "x")),
+    "a number for a nonce": encode_preamble(CONTROL_KIND) + with_type("Hello", nonce=5),
+    "facts before a greeting": encode_preamble(CONTROL_KIND)
+    + with_type(
+        "Introduction", facts=dict.fromkeys(("hostname", "system", "software", "event_loop", "cores"), "x")
+    ),
     "the far end's word": encode_preamble(CONTROL_KIND) + with_type("Begun"),
     "a run before a greeting": encode_preamble(CONTROL_KIND) + encode_frame(Open(Plan())),
     "a greeting twice": HELLO + HELLO[12:],
@@ -325,6 +328,7 @@ async def greeted(far: Far) -> socket.socket | None:
     sock.sendall(HELLO)
     said = await asyncio.to_thread(hear, sock, b"event_loop", b"ulimit -n")
     if b"Welcome" in said:
+        sock.sendall(INTRODUCTION)
         return sock
     assert b"ulimit -n" in said
     sock.close()

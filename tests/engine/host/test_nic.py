@@ -28,7 +28,7 @@ from linkgauge.engine.model.plan import End
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.near.connect import connect, query_ends, query_host_info
 from linkgauge.engine.protocol.framing import decode_body, encode_frame
-from linkgauge.engine.protocol.messages import Welcome
+from linkgauge.engine.protocol.messages import Introduction
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="interfaces are read on Linux only"),
@@ -223,9 +223,9 @@ async def test_an_endpoint_of_both_families_tells_the_interface_of_either(host: 
 def test_interfaces_cross_the_wire_and_absurd_values_are_refused() -> None:
     """What a peer says of its interface is held to what can be."""
     nic = NicInfo("eth0", "device", "ixgbe", 10_000_000_000, "full", 1500, tso=True, lro=False)
-    welcome = Welcome(HostInfo("a", "Linux", 2, "linkgauge", "uvloop", nic))
-    body = encode_frame(welcome)[4:]
-    assert decode_body(body, End.FAR) == welcome
+    introduction = Introduction(HostInfo("a", "Linux", 2, "linkgauge", "uvloop", nic))
+    body = encode_frame(introduction)[4:]
+    assert decode_body(body, End.FAR) == introduction
     for good, bad in [(b'"mtu_bytes":1500', b'"mtu_bytes":-5'), (b'"full"', b'"both"'), (b'"device"', b'"magic"')]:
         assert good in body
         with pytest.raises(Exception, match="cannot be read"):

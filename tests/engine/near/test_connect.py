@@ -23,7 +23,7 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.protocol.framing import encode_frame
-from linkgauge.engine.protocol.messages import Begun, Ping, Refuse, Welcome
+from linkgauge.engine.protocol.messages import Begun, Introduction, Ping, Refuse, Welcome
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, encode_preamble
 
 T = TypeVar("T")
@@ -241,13 +241,13 @@ async def test_a_name_without_any_address_is_an_unreachable_peer(monkeypatch: py
         await soon(query_host_info(Peer("nobody")))
 
 
-@pytest.mark.parametrize("version", [0, 2, 255])
+@pytest.mark.parametrize("version", [0, 1, 255])
 async def test_an_endpoint_of_another_version_is_named_with_both_versions(version: int) -> None:
     """The remedy is the same version on both hosts."""
     greeting = GREETING[:9] + bytes([version]) + GREETING[10:]
     async with server(greeting) as peer:
         with pytest.raises(
-            PeerVersionMismatch, match=f"speaks protocol {version}, this linkgauge speaks 1; install"
+            PeerVersionMismatch, match=f"speaks protocol {version}, this linkgauge speaks 2; install"
         ):
             await soon(query_host_info(peer))
 
@@ -266,7 +266,7 @@ async def test_an_endpoint_that_declines_gives_its_reason() -> None:
         GREETING + b"\x00\x00\x00\x02{}",
         GREETING + encode_frame(Begun()),
         GREETING + encode_frame(Ping(1)),
-        GREETING + encode_frame(Welcome(HOST)).replace(b'"cores":2', b'"cores":"'),
+        GREETING + encode_frame(Welcome()) + encode_frame(Introduction(HOST)).replace(b'"cores":2', b'"cores":"'),
     ],
     ids=["huge", "no message", "wrong state", "ping before welcome", "wrong type"],
 )

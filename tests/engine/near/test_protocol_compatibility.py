@@ -1,189 +1,119 @@
-"""Both ends still understand an earlier version that speaks the same protocol, and are understood by it.
+"""An end of version 1 of the protocol, in either role: both versions and the remedy, never a broken frame.
 
-`data/earlier_version_conversation.json` holds the bytes of one run between two ends of that version, without a key:
-65536-byte windows, duplex, one session, then two. `control` lists preambles and frames with their sender. `data`
-holds the first bytes of each data connection, from the near and from the far end.
+`data/version_1_openings.json` holds the first bytes that ends of version 1 sent, recorded from their code: those of
+a control connection from either end, and those of a data connection.
 """
 
 import asyncio
 import json
+import socket
+import ssl
 import struct
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
+import trustme
+from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
-from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
-from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.near.run import Run
-from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, decompress
-from linkgauge.engine.protocol.preamble import DATA_HELLO_BYTES, PREAMBLE_BYTES
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.errors import PeerVersionMismatch
+from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.near.connect import query_host_info
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, encode_preamble
 
-RECORDED = json.loads(
-    (Path(__file__).parent / "data/earlier_version_conversation.json").read_text(encoding="ascii")
-)
-CONTROL: list[tuple[str, bytes]] = [(sender, bytes.fromhex(text)) for sender, text in RECORDED["control"]]
-DATA: dict[bytes, bytes] = {bytes.fromhex(near): bytes.fromhex(far) for near, far in RECORDED["data"]}
-LENGTH = struct.Struct(">I")
-DEADLINE_S = 20.0
-ANSWERS = {
-    "Hello": ["Welcome"],
-    "Open": ["Ready", "SessionOpened", "SessionOpened"],
-    "Start": ["Begun", "Report", "Report"],
-    "Change": ["SessionOpened", "SessionOpened"],
-    "Stop": ["Finish"],
+OPENINGS: dict[str, bytes] = {
+    name: bytes.fromhex(text)
+    for name, text in json.loads(
+        (Path(__file__).parent / "data/version_1_openings.json").read_text(encoding="ascii")
+    ).items()
 }
-Hear = Callable[[asyncio.StreamReader, str], Awaitable[None]]
-
-
-def body_of(frame: bytes, sender: End) -> dict[str, Any]:
-    """Return the JSON object in a frame."""
-    return json.loads(decompress(frame[LENGTH.size :], MAX_FRAME_BYTES[sender]))
-
-
-def fields_of(value: object, path: str = "") -> set[str]:
-    """Return the paths of all keys in a JSON value; the items of a list share one path."""
-    if isinstance(value, list):
-        return set().union(*(fields_of(item, path) for item in value))
-    if isinstance(value, dict):
-        own = {f"{path}.{key}" for key in value}
-        return own.union(*(fields_of(item, f"{path}.{key}") for key, item in value.items()))
-    return set()
-
-
-def bodies_of(sender: End) -> list[dict[str, Any]]:
-    """Return the recorded messages of one end."""
-    frames = [frame for end, frame in CONTROL if end == sender and len(frame) > PREAMBLE_BYTES]
-    return [body_of(frame, sender) for frame in frames]
-
-
-def known_fields(sender: End) -> dict[str, set[str]]:
-    """Return the fields that each message of the earlier version's end has."""
-    known: dict[str, set[str]] = {}
-    for body in bodies_of(sender):
-        known.setdefault(body["type"], set()).update(fields_of(body))
-    return known
-
-
-async def read_frame(reader: asyncio.StreamReader, sender: End) -> dict[str, Any]:
-    """Return the next message but pings, whose fields must all be known to the earlier version.
-
-    That version refuses a message with a field that it does not know.
-    """
-    while True:
-        size = await reader.readexactly(LENGTH.size)
-        body = body_of(size + await reader.readexactly(*LENGTH.unpack(size)), sender)
-        if body["type"] not in {"Ping", "Pong"}:
-            assert fields_of(body) <= known_fields(sender)[body["type"]], body
-            return body
+KEY = SharedKey("a-key-of-this-test")
+DEADLINE_S = 20.0
+REMEDY = "it speaks protocol 1, this linkgauge speaks 2; install the same version on both hosts"
+RESET = struct.pack("ii", 1, 0)
 
 
 @asynccontextmanager
-async def earlier_far_end() -> AsyncGenerator[tuple[Peer, list[bytes]]]:
-    """Serve the recorded far end once; give its address and the openings of its data connections."""
-    openings: list[bytes] = []
-    failures: list[BaseException] = []
+async def far_end_of_version_1(host: str, resets: bool) -> AsyncIterator[Peer]:
+    """Give an endpoint that answers another version as version 1 did: with its preamble, and the end."""
 
-    async def replay_control(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for sender, recorded in CONTROL[1:]:  # after the near end's preamble
-            if sender == End.FAR:
-                writer.write(recorded)
-            else:
-                body = await read_frame(reader, End.NEAR)
-                assert body["type"] == body_of(recorded, End.NEAR)["type"]
-        await writer.drain()
-        await reader.read()
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(PREAMBLE_BYTES)
+        writer.write(OPENINGS["far_control"])
+        if resets:  # it closed while the near end's first message was unread
+            await writer.drain()
+            sock: socket.socket = writer.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        writer.close()
 
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            preamble = await reader.readexactly(PREAMBLE_BYTES)
-            if preamble == CONTROL[0][1]:
-                await replay_control(reader, writer)
-            else:
-                openings.append(preamble + await reader.readexactly(DATA_HELLO_BYTES))
-                writer.write(DATA[openings[-1]])
-                while await reader.read(1 << 20):
-                    pass
-        except (AssertionError, KeyError, asyncio.IncompleteReadError) as error:
-            failures.append(error)
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    async with server:
-        yield Peer("127.0.0.1", server.sockets[0].getsockname()[1]), openings
-    assert not failures
+    async with await asyncio.start_server(answer, host, 0) as server:
+        yield Peer(*server.sockets[0].getsockname()[:2])
 
 
-async def test_an_earlier_far_end_serves_a_run_of_todays_near_end(record: Any) -> None:
-    """The run completes with the earlier end's samples, and opens the very data connections that are recorded."""
-    plan = Plan(Settings(Direction.DUPLEX, 1, 65_536), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
-
-    def add_session(run: Run, event: Event) -> None:
-        if isinstance(event, Sampled) and event.sample.end is End.FAR and run.settings.sessions == 1:
-            run.change(run.settings.with_changes(sessions=2))
-
-    async with earlier_far_end() as (peer, openings):
-        recorded = await record(plan, peer, add_session)
-    assert recorded.end.reason is Reason.COMPLETED
-    assert set(openings) == set(DATA)
-    reports = [body for body in bodies_of(End.FAR) if body["type"] == "Report"]
-    far_samples = [event.sample for event in recorded.samples if event.sample.end is End.FAR]
-    assert [sample.elapsed_ns for sample in far_samples] == [each["sample"]["elapsed_ns"] for each in reports]
-    opened = [event.facts for event in recorded.events if isinstance(event, Opened) and event.facts.end is End.FAR]
-    assert {(facts.direction, facts.session) for facts in opened} == {
-        (direction, session) for direction in (Direction.OUT, Direction.IN) for session in (1, 2)
-    }
-
-
-async def replay_near_end(address: tuple[str, int], hear: Hear) -> None:
-    """Say what the recorded near end said, each message once the answers to the one before have come."""
-    openings, writers = iter(DATA), list[asyncio.StreamWriter]()
-
-    async def open_data() -> None:
-        for opening in (next(openings), next(openings)):
-            data_reader, data_writer = await asyncio.open_connection(*address)
-            writers.append(data_writer)
-            data_writer.write(opening)
-            assert await data_reader.readexactly(1) == DATA[opening]
-
-    reader, writer = await asyncio.open_connection(*address)
-    writers.append(writer)
-    writer.write(CONTROL[0][1])
-    assert await reader.readexactly(PREAMBLE_BYTES) == CONTROL[0][1]
-    for sender, recorded in CONTROL[1:]:
-        if sender == End.NEAR:
-            writer.write(recorded)
-            kind = body_of(recorded, End.NEAR)["type"]
-            if kind == "Change":
-                await open_data()
-            for answer in ANSWERS[kind]:
-                await hear(reader, answer)
-                if answer == "Ready":
-                    await open_data()
-    for each in writers:
-        each.close()
-
-
-async def test_todays_far_end_serves_a_run_of_an_earlier_near_end(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("resets", [False, True], ids=["closes", "resets"])
+@pytest.mark.parametrize("access", [None, Access(KEY)], ids=["open", "key"])
+async def test_a_far_end_of_version_1_is_named_with_both_versions(
+    host: str, resets: bool, access: Access | None
 ) -> None:
-    """It takes the recorded messages and tokens, and says nothing that the earlier near end would refuse."""
-    token = next(body["token"] for body in bodies_of(End.FAR) if body["type"] == "Ready")
-    monkeypatch.setattr("linkgauge.engine.far.run.secrets.token_bytes", lambda _size: bytes.fromhex(token))
-    types: set[str] = set()
+    """The error says what to do, for a question as for a run."""
+    async with asyncio.timeout(DEADLINE_S), far_end_of_version_1(host, resets) as peer:
+        asked = Peer(peer.host, peer.port, access)
+        with pytest.raises(PeerVersionMismatch, match=REMEDY) as raised:
+            await query_host_info(asked)
+        assert str(raised.value).startswith(f"{peer} cannot be used: ")
+        with pytest.raises(PeerVersionMismatch, match=REMEDY):
+            async with open_run(Plan(duration_ns=SECOND_NS), asked):
+                pass
 
-    async def hear(reader: asyncio.StreamReader, kind: str) -> None:
-        latest = ""
-        while latest != kind:
-            latest = (await read_frame(reader, End.FAR))["type"]
-            types.add(latest)
 
-    async with asyncio.timeout(DEADLINE_S):
-        await replay_near_end(endpoint.address, hear)
-    assert types == {"Welcome", "Ready", "SessionOpened", "Begun", "Report", "Finish"}
+@pytest.mark.parametrize("opening", ["near_control", "near_data"])
+@pytest.mark.parametrize("key", [None, KEY], ids=["open", "key"])
+async def test_a_near_end_of_version_1_gets_the_version_of_this_end_and_nothing_else(
+    opening: str, key: SharedKey | None
+) -> None:
+    """It takes the preamble for another version, and says so; the connection ends in order, so that it arrives."""
+    entries: list[str] = []
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        Endpoint(listen("127.0.0.1", 0), entries.append, key=key) as endpoint,
+    ):
+        reader, writer = await asyncio.open_connection(*endpoint.address)
+        writer.write(OPENINGS[opening])
+        assert await reader.read() == encode_preamble(CONTROL_KIND)
+        writer.close()
+        await writer.wait_closed()
+        while not entries:  # noqa: ASYNC110 - the log has no event
+            await asyncio.sleep(0.01)
+        assert entries == [f"127.0.0.1: rejected: {REMEDY}"]
+        assert (await query_host_info(Peer(*endpoint.address, Access(key)))).cores
+
+
+async def test_a_near_end_of_version_1_with_tls_gets_the_version_as_well(tmp_path: Path) -> None:
+    """Within TLS the preamble is read by the conversation itself."""
+    entries: list[str] = []
+    issued = trustme.CA().issue_cert("db-02")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(key)
+    certificate = Certificate.load(cert, key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    listener = listen("127.0.0.1", 0)
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        Endpoint(listener, entries.append, key=KEY, certificate=certificate) as endpoint,
+    ):
+        reader, writer = await asyncio.open_connection(*endpoint.address, ssl=context)
+        writer.write(OPENINGS["near_control"])
+        assert await reader.read() == encode_preamble(CONTROL_KIND)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        while not entries:  # noqa: ASYNC110 - the log has no event
+            await asyncio.sleep(0.01)
+        assert entries == [f"127.0.0.1: rejected: {REMEDY}"]

@@ -9,6 +9,7 @@ from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Settings
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.near.session_set import NearSessions, SessionFailure
+from linkgauge.engine.protocol.auth import RunSecret
 from linkgauge.engine.workloads.session import CLOSED_BY_PEER
 
 TOKEN = "00" * 16
@@ -23,7 +24,9 @@ class SessionRecorder:
         self._is_silent = is_silent
         pool = SimpleNamespace(send_command=self._open, apply_change=self.changes.append)
         control = SimpleNamespace(
-            shared_secret=b"secret", data_address=("127.0.0.1", 5820), try_send=lambda _change: True
+            derive_run_secret=lambda nonce: RunSecret(b"secret", nonce, b"plan"),
+            data_address=("127.0.0.1", 5820),
+            try_send=lambda _change: True,
         )
         self.sessions = NearSessions(pool, control, settings, has_probe=has_probe)
 

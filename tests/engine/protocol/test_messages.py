@@ -42,6 +42,7 @@ from linkgauge.engine.protocol.messages import (
     Change,
     Finish,
     Hello,
+    Introduction,
     Message,
     Notice,
     Open,
@@ -111,8 +112,9 @@ def samples(draw: st.DrawFn) -> Sample:
 TOKENS = st.binary(min_size=16, max_size=16)
 NONCES = st.binary(min_size=32, max_size=32).map(bytes.hex)
 NEAR_MESSAGES = st.one_of(
-    st.builds(Hello, st.none() | HOSTS, st.just("") | NONCES),
-    st.builds(Proof, NONCES, HOSTS),
+    st.builds(Hello, st.just("") | NONCES),
+    st.builds(Proof, NONCES),
+    st.builds(Introduction, HOSTS),
     st.builds(Open, PLANS),
     st.just(Start()),
     st.builds(Change, SETTINGS, COUNTS, COUNTS),
@@ -121,7 +123,8 @@ NEAR_MESSAGES = st.one_of(
 )
 FAR_MESSAGES = st.one_of(
     st.builds(Challenge, NONCES),
-    st.builds(Welcome, HOSTS, st.just("") | NONCES),
+    st.builds(Welcome, st.just("") | NONCES),
+    st.builds(Introduction, HOSTS),
     st.builds(Refuse, TEXTS, st.sampled_from(["key", "limit", "other"])),
     st.builds(Ready, st.binary(min_size=16, max_size=16).map(bytes.hex)),
     st.builds(SessionOpened, SOCKETS),
@@ -302,8 +305,10 @@ def test_whatever_text_is_sent_can_be_read_by_the_other_end() -> None:
     """A worker's last words may be long, and a host's name may be no valid text: both still arrive."""
     words = Finish(RunEnd(Reason.WORKER_LOST, "x" * 10_000))
     assert decode_body(body_of(words), End.FAR) == Finish(RunEnd(Reason.WORKER_LOST, "x" * 4096))
-    hello = Hello(HostInfo("caf\udce9", "Linux", 1, "linkgauge", "uvloop"))
-    assert decode_body(body_of(hello), End.NEAR) == Hello(HostInfo("caf\ufffd", "Linux", 1, "linkgauge", "uvloop"))
+    written, read = (
+        Introduction(HostInfo(name, "Linux", 1, "linkgauge", "uvloop")) for name in ("caf\udce9", "caf\ufffd")
+    )
+    assert decode_body(body_of(written), End.NEAR) == read
 
 
 @pytest.mark.parametrize("sender", End)

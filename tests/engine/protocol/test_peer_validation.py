@@ -29,6 +29,7 @@ from linkgauge.engine.protocol.messages import (
     Begun,
     Finish,
     Hello,
+    Introduction,
     Open,
     Ready,
     Report,
@@ -65,7 +66,7 @@ class Liar:
 
     def __init__(self, script: Script, facts: bytes | None = None) -> None:
         self._script = script
-        self._welcome = facts
+        self._introduction = facts
         self._stopped = asyncio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -88,11 +89,13 @@ class Liar:
         while said:
             machine.receive_data(said)
             for message in machine.messages_received():
-                answer = {Hello: Welcome(HOST), Open: Ready("ab" * 16), Start: Begun()}.get(type(message))
-                if isinstance(message, Hello) and self._welcome is not None:
-                    writer.write(machine.data_to_send() + self._welcome)
-                elif answer is not None:
+                answer = {Hello: Welcome(), Open: Ready("ab" * 16), Start: Begun()}.get(type(message))
+                if answer is not None:
                     machine.send(answer)
+                    if isinstance(message, Hello) and self._introduction is not None:
+                        writer.write(machine.data_to_send() + self._introduction)
+                    elif isinstance(message, Hello):
+                        machine.send(Introduction(HOST))
                 elif isinstance(message, Stop) and machine.may_send(Finish):
                     machine.send(Finish(message.end))
                 writer.write(machine.data_to_send())
@@ -186,12 +189,12 @@ async def test_a_far_end_that_counts_almost_nothing_is_distinguished_from_a_plau
 @pytest.mark.parametrize(
     "facts",
     [
-        b'{"type":"Welcome","facts":{"hostname":"x","system":"x","cores":-1,"software":"x","event_loop":"x"}}',
-        b'{"type":"Welcome","type":"Welcome","facts":null}',
+        b'{"type":"Introduction","facts":{"hostname":"x","system":"x","cores":-1,"software":"x","event_loop":"x"}}',
+        b'{"type":"Introduction","type":"Welcome","facts":null}',
         b"[" * 100_000,
-        b'{"type":"Welcome","facts":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001,
-        b'{"type":"Welcome","facts":' + b"9" * 100_000 + b"}",
-        b'{"type":"Welcome","facts":Infinity}',
+        b'{"type":"Introduction","facts":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001,
+        b'{"type":"Introduction","facts":' + b"9" * 100_000 + b"}",
+        b'{"type":"Introduction","facts":Infinity}',
         b"\xff\xfe{\x00}\x00",
         b"\xef\xbb\xbf{}",
         b"z" + b"\0" * 50,
@@ -245,7 +248,7 @@ NUMBERS = {
     "SessionOpened": _full(
         SessionOpened(SocketInfo(End.FAR, Direction.OUT, 1, "cubic", 65_536, 1_448, True, True, True))
     ),
-    "Welcome": _full(Welcome(replace(HOST, nic=NicInfo("eth0", "device", "x", 10**9, "full", 1_500)))),
+    "Introduction": _full(Introduction(replace(HOST, nic=NicInfo("eth0", "device", "x", 10**9, "full", 1_500)))),
 }
 PLACES = [(name, path) for name, value in NUMBERS.items() for path in _numbers(value)]
 
@@ -276,7 +279,7 @@ EVIL = "\x1b]0;owned\x07\x9b2J\r\n\t\u202e\u2028\ud800\x00[red]=1+1"
         {"type": "Finish", "end": {"reason": "stopped", "detail": EVIL}},
         {"type": "SessionClosed", "direction": "in", "session": 1, "generation": 0, "why": EVIL},
         {
-            "type": "Welcome",
+            "type": "Introduction",
             "facts": {
                 **dict.fromkeys(("hostname", "system", "software", "event_loop"), EVIL),
                 "cores": 1,
