@@ -3,7 +3,8 @@
 Pure: nothing is resolved or connected here, and randomness is an argument. A socket that serves both families
 writes an IPv4 address as IPv6 (`::ffff:192.0.2.1`, RFC 4291, section 2.5.5.2), and a link-local address carries its
 interface (`fe80::1%eth0`, RFC 4007). Rules about addresses (networks, loopback, family) apply to the address
-without either. How the key is proved on a connection is described in protocol/auth.py.
+without either. A host has many spellings, so keys and lists of peers compare `Peer.identity`. How the key is proved
+on a connection is described in protocol/auth.py.
 """
 
 import hmac
@@ -98,6 +99,9 @@ _ALLOWED: Final = "give ssh://[user@]host[:port]"
 # ssh would take a name with a leading dash for an option. The other characters occur in no name of a user or host.
 _USER: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,254}")
 _HOST: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,252}")
+_IPV4_PART: Final = re.compile(r"0x[0-9a-f]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9}", re.ASCII)
+_IPV4_PARTS: Final = 4
+_BYTE: Final = 255
 _IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.]{1,15})?", re.ASCII)
 
 
@@ -174,6 +178,11 @@ class Peer:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
+    def identity(self) -> tuple[str, int, SshSettings | None]:
+        """The value to compare with another peer's: equal for two spellings of one host."""
+        return (canonical_host(self.host) if self.ssh is None else self.host), self.port, self.ssh
+
+    @property
     def is_loopback(self) -> bool:
         """Whether it is the run's own embedded endpoint."""
         return self.host == "loopback" and self.ssh is None
@@ -223,6 +232,38 @@ def parse_ip_address(text: str) -> IpAddress:
     address = ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
+
+
+def canonical_host(host: str) -> str:
+    """Return the one spelling of a host name or IP address, as the resolver reads it.
+
+    Names are in lower case, in IDNA's ASCII, and without the dot at their end. Addresses are in their shortest
+    form, IPv4 as IPv4 and with four decimal numbers; a zone stays as it is.
+    """
+    text, percent, zone = host.partition("%")
+    if not text.isascii():
+        try:
+            text = text.encode("idna").decode("ascii")
+        except UnicodeError:
+            return host  # it has no address: the resolver refuses it
+    text = text.lower().removesuffix(".")
+    try:
+        text = str(parse_ip_address(text))
+    except ValueError:
+        text = _parse_short_ipv4(text) or text
+    return f"{text}{percent}{zone}"
+
+
+def _parse_short_ipv4(text: str) -> str | None:
+    """Return an IPv4 address that is written with fewer, octal or hexadecimal numbers (inet_aton(3))."""
+    parts = text.split(".")
+    if len(parts) > _IPV4_PARTS or not all(_IPV4_PART.fullmatch(part) for part in parts):
+        return None
+    *first, last = (int(part, 16 if part[1:2] == "x" else 8 if part[0] == "0" else 10) for part in parts)
+    shift = 8 * (_IPV4_PARTS - len(first))
+    if any(number > _BYTE for number in first) or last >> shift:
+        return None
+    return str(IPv4Address(int.from_bytes(bytes(first), "big") << shift | last))
 
 
 def unmap_ip_address(text: str) -> str:

@@ -2,7 +2,9 @@
 
 A key never comes from the command line, which other users can read. The keys file is `keys` in the configuration
 directory, which only its owner may read. Each of its lines is `PEER KEY` or `PEER KEY FINGERPRINT`; `*` stands for
-any peer, `#` begins a comment. `remember_access` writes such a line.
+any peer, a word with `#` begins a comment. `remember_access` writes such a line. A line is for one host, however it
+is spelled, and one port. A file with a wrong line is refused as a whole: a key that is passed over in silence would
+let an impostor of that peer in.
 """
 
 import logging
@@ -11,18 +13,23 @@ import re
 import shlex
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
 from ...engine.host.files import write_atomically
-from ...engine.model.errors import InvalidKeyError, PlanError
+from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error
 from ...engine.model.peer import Access, Peer, SharedKey
+from ...engine.model.shell_commands import shell_command
 from .storage import config_dir
 
 _log = logging.getLogger(__name__)
-_MAX_FILE_BYTES: Final = 64 * 1024
+_KIB: Final = 1_024
+_MAX_KEY_FILE_BYTES: Final = 64 * _KIB
+_MAX_KEYS_FILE_BYTES: Final = 1_024 * _KIB  # ten thousand peers
+_COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 _ANY_PEER: Final = "*"
 _FINGERPRINT: Final = re.compile(r"(?:SHA256[:=])?((?:[0-9a-f]{2}:?){31}[0-9a-f]{2})", re.ASCII | re.IGNORECASE)
 # systemd gives a service its secrets in a directory that only the service can read. The access list that does this
@@ -67,7 +74,7 @@ def key_from_environment(environment: Mapping[str, str]) -> SharedKey | None:
 
 def read_key_file(path: Path) -> SharedKey:
     """Return the key that is the only content of a file. Raises InvalidKeyError, also if others can read it."""
-    text = _read_secret(path).strip()
+    text = _read_secret(path, _MAX_KEY_FILE_BYTES, "put the key in it and nothing else").strip()
     try:
         return SharedKey(text)
     except InvalidKeyError as error:
@@ -131,12 +138,14 @@ def remember_access(peer: Peer) -> Path:
     if access is None or access.key is None:
         raise InvalidKeyError(f"there is no key of {peer} to save")
     path = config_dir() / "keys"
-    lines = _read_secret(path).splitlines() if path.exists() else []
-    kept = [line for line in lines if not _is_line_of(line, peer)]
+    kept = [line.text for line in _read_lines(path) if line.peer is None or line.peer.identity != peer.identity]
     pin = "" if access.fingerprint is None else f" {format_fingerprint(access.fingerprint)}"
+    line = f"{peer} {access.key.reveal()}{pin}"
+    if _COMMENT.search(line):
+        raise InvalidKeyError(f"the key of {peer} cannot be saved: # at its beginning would make it a comment")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, "\n".join([*kept, f"{peer} {access.key.reveal()}{pin}"]) + "\n", mode=_FILE_MODE)
+        write_atomically(path, "\n".join([*kept, line]) + "\n", mode=_FILE_MODE)
     except OSError as error:
         raise InvalidKeyError(f"the key cannot be saved in {path}: {error.strerror or 'write error'}") from error
     _log.debug("saved the key of %s in %s", peer, path)
@@ -191,54 +200,75 @@ def _read_options(words: Sequence[str], text: str) -> tuple[dict[str, str], list
     return options, names
 
 
-def _is_line_of(line: str, peer: Peer) -> bool:
-    words = line.partition("#")[0].split()
-    try:
-        return bool(words) and words[0] != _ANY_PEER and Peer.parse(words[0]) == peer
-    except PlanError:
-        return False
+@dataclass(frozen=True, slots=True)
+class _KeyLine:
+    """A line of the keys file. One without a key is empty or a comment; one with a key and no peer is for any."""
+
+    text: str
+    peer: Peer | None = None
+    key: str | None = None
+    fingerprint: bytes | None = None
 
 
 def _read_keys_file(peer: Peer) -> tuple[SharedKey | None, bytes | None]:
     """Return key and fingerprint of a peer from the keys file. A line that names the peer wins over `*`."""
     path = config_dir() / "keys"
-    if not path.exists():
-        return None, None
-    for_any: tuple[SharedKey | None, bytes | None] = (None, None)
-    for number, line in enumerate(_read_secret(path).splitlines(), 1):
-        words = line.partition("#")[0].split()
+    lines = [line for line in _read_lines(path) if line.key is not None]
+    of_peer = [line for line in lines if line.peer is not None and line.peer.identity == peer.identity]
+    of_any = [line for line in lines if line.peer is None]
+    for line in (*of_peer[:1], *of_any[-1:]):
+        if line.key is not None:
+            _log.debug("key of %s from a line of %s", peer, path)
+            return SharedKey(line.key), line.fingerprint
+    return None, None
+
+
+def _read_lines(path: Path) -> list[_KeyLine]:
+    """Return all lines of the keys file, none without a file. Raises InvalidKeyError for a wrong one."""
+    if not os.path.lexists(path):
+        return []
+    lines: list[_KeyLine] = []
+    text = _read_secret(path, _MAX_KEYS_FILE_BYTES, "remove the lines of peers that you do not test any more")
+    for number, line in enumerate(text.splitlines(), 1):
         try:
-            line_peer, key, pinned = _read_line(words) if words else (None, None, None)
+            lines.append(_parse_line(line))
         except (InvalidKeyError, PlanError) as error:
-            raise InvalidKeyError(f"{path}, line {number}: {error}") from error
-        if line_peer == peer:
-            _log.debug("key of %s from %s, line %d", peer, path, number)
-            return key, pinned
-        if words[:1] == [_ANY_PEER]:
-            for_any = key, pinned
-    return for_any
+            raise InvalidKeyError(f"{path}, line {number}: {error}; correct or remove the line") from error
+    return lines
 
 
-def _read_line(words: list[str]) -> tuple[Peer | None, SharedKey, bytes | None]:
+def _parse_line(text: str) -> _KeyLine:
+    words = _COMMENT.sub("", text).split()
+    if not words:
+        return _KeyLine(text)
     if not 2 <= len(words) <= 3:
         raise InvalidKeyError("a line is PEER KEY, or PEER KEY FINGERPRINT")
     peer = None if words[0] == _ANY_PEER else Peer.parse(words[0])
-    return peer, SharedKey(words[1]), read_fingerprint(words[2]) if len(words) > 2 else None
+    key = SharedKey(words[1]).reveal()
+    return _KeyLine(text, peer, key, read_fingerprint(words[2]) if len(words) > 2 else None)
 
 
-def _read_secret(path: Path) -> str:
+def _read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
+    """Return the text of a file that only its owner may read; raise InvalidKeyError, which ends with the remedy."""
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & 0o077 and not _is_systemd_credential(path):
                 raise InvalidKeyError(
-                    f"{path} can be read by others than its owner (mode {mode:03o}): chmod 600 {path}"
+                    f"{path} can be read by others than its owner (mode {mode:03o}): "
+                    + shell_command("chmod", 600, str(path))
                 )
-            return file.read(_MAX_FILE_BYTES).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidKeyError(f"{path} is not text: put the key in it and nothing else") from error
+            data = file.read(limit_bytes + 1)
     except OSError as error:
-        raise InvalidKeyError(f"the key file {path} cannot be read: {error.strerror}") from error
+        raise InvalidKeyError(f"the key file {path} cannot be read: {explain_os_error(error)}") from error
+    if len(data) > limit_bytes:
+        line = data.count(b"\n") + 1
+        raise InvalidKeyError(f"{path} is longer than {limit_bytes // _KIB} KiB, from line {line} on: {remedy}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidKeyError(f"{path}, line {line}, is not text: {remedy}") from error
 
 
 def _is_systemd_credential(path: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 from ...engine.lab.link_spec import LAB_NETWORK
 from ...engine.model.errors import PlanError
-from ...engine.model.peer import Peer, unmap_ip_address
+from ...engine.model.peer import Peer, canonical_host
 from ...engine.results.run_log import RunRecord
 from ..text import numbers
 
@@ -45,12 +45,15 @@ def known_peers(rows: Iterable[RunRecord], ssh_config: str) -> list[KnownPeer]:
 
 def recent_peers(rows: Iterable[RunRecord]) -> list[KnownPeer]:
     """Return each remote peer of the log once, with its newest run. `rows` must have the newest first."""
-    peers: dict[str, KnownPeer] = {}
+    peers: dict[tuple[object, ...], KnownPeer] = {}
     for row in rows:
         text = numbers.sanitize(row.peer)
-        if text not in peers and _is_peer(text) and _may_answer(Peer.parse(text)):
+        if not _is_peer(text):
+            continue
+        peer = Peer.parse(text)
+        if peer.identity not in peers and _may_answer(peer):
             verdict = f", {numbers.verdict(row.verdict)}" if row.verdict else ""
-            peers[text] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
+            peers[peer.identity] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
     return list(peers.values())[:_MAX_PEERS]
 
 
@@ -82,10 +85,11 @@ def _split(text: str) -> Sequence[str]:
 
 def _may_answer(peer: Peer) -> bool:
     """Return whether a peer can outlive its run: this machine's own addresses and those of a lab do not."""
-    if peer.is_loopback or peer.host.lower() == "localhost":
+    host = canonical_host(peer.host)
+    if peer.is_loopback or host == "localhost":
         return False
     try:
-        address = ip_address(unmap_ip_address(peer.host))
+        address = ip_address(host)
     except ValueError:
         return True
     return not address.is_loopback and (address.version != 4 or address not in LAB_NETWORK)

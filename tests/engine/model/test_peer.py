@@ -1,5 +1,7 @@
 """Peers: addresses in text, `ssh://…` without options of ssh in it, IP addresses, and keys."""
 
+import socket
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from linkgauge.engine.model.peer import (
     Peer,
     SharedKey,
     SshSettings,
+    canonical_host,
     check_port,
     is_loopback_address,
     parse_ip_address,
@@ -111,6 +114,50 @@ def test_a_peer_as_text_is_the_same_peer(host: str, port: int) -> None:
     peer = Peer(host, port)
     assert Peer.parse(str(peer)) == peer
     assert peer.is_loopback == (host == "loopback")
+
+
+@pytest.mark.parametrize(
+    ("spelling", "host"),
+    [
+        ("DB-02", "db-02"),
+        ("db-02.", "db-02"),
+        ("Db-02.Example.COM.", "db-02.example.com"),
+        ("B\u00dcRO.example", "xn--bro-hoa.example"),
+        ("xn--BRO-hoa.example", "xn--bro-hoa.example"),
+        ("2001:DB8:0:0::0001", "2001:db8::1"),
+        ("2001:db8::0.0.0.1", "2001:db8::1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::FFFF:C000:0201", "192.0.2.1"),
+        ("fe80:0::1%eth0", "fe80::1%eth0"),
+        ("fe80::1%ETH0", "fe80::1%ETH0"),
+        ("\uff11\uff19\uff12.0.2.1", "192.0.2.1"),
+        ("192.0.513", "192.0.2.1"),
+        ("0300.0.2.0x1", "192.0.2.1"),
+        ("3221225985", "192.0.2.1"),
+        ("0xC0000201", "192.0.2.1"),
+        ("256.1", "256.1"),
+        ("1.2.3.4.5", "1.2.3.4.5"),
+        ("x" * 70 + "\u00fc", "x" * 70 + "\u00fc"),
+    ],
+)
+def test_every_spelling_of_a_host_is_the_same_peer(spelling: str, host: str) -> None:
+    """The resolver leads them to one host, so they have one key; another port is another peer."""
+    assert canonical_host(spelling) == host
+    assert canonical_host(host) == host
+    assert Peer(spelling).identity == Peer(host).identity != Peer(host, 1).identity
+
+
+@pytest.mark.parametrize("spelling", ["127.1", "0x7f000001", "0177.0.0.01", "::1", "0:0::1", "2130706433"])
+def test_an_address_is_read_as_the_resolver_reads_it(spelling: str) -> None:
+    """Or a key would be looked up for another address than the one that is connected to."""
+    resolved = socket.getaddrinfo(spelling, 1, type=socket.SOCK_STREAM)[0][4][0]
+    assert canonical_host(spelling) == resolved
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_the_one_spelling_of_a_host_is_its_own(text: str) -> None:
+    """Whatever a person typed."""
+    assert canonical_host(canonical_host(text)) == canonical_host(text)
 
 
 def test_the_loopback_peer_needs_no_address() -> None:

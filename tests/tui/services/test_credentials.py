@@ -68,11 +68,11 @@ def test_a_key_file_without_a_key_in_it_is_refused(tmp_path: Path, text: str, wo
     """What was in it is not repeated."""
     with pytest.raises(InvalidKeyError, match=words):
         read_key_file(write(tmp_path / "key", text))
-    with pytest.raises(InvalidKeyError, match=r"cannot be read: No such file"):
+    with pytest.raises(InvalidKeyError, match=r"cannot be read: no such file"):
         read_key_file(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe" * 20)
     (tmp_path / "bytes").chmod(0o600)
-    with pytest.raises(InvalidKeyError, match="is not text"):
+    with pytest.raises(InvalidKeyError, match="line 1, is not text"):
         read_key_file(tmp_path / "bytes")
 
 
@@ -128,6 +128,74 @@ def test_a_wrong_line_of_the_keys_file_is_named(config: Path, line: str) -> None
     path = write(config / "keys", f"* any-peers-own-key-1\n{line}\n")
     with pytest.raises(InvalidKeyError, match=rf"{path}, line 2: "):
         with_access(DB)
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed"),
+    [
+        ("db-02", "DB-02"),
+        ("db-02", "db-02."),
+        ("DB-02.:5820", "db-02"),
+        ("2001:db8::1", "2001:DB8:0::1"),
+        ("[2001:db8:0:0::1]:5820", "2001:db8::1"),
+        ("192.0.2.1", "::ffff:192.0.2.1"),
+        ("fe80::1%eth0", "fe80:0::1%eth0"),
+        ("b\u00fcro.example", "xn--bro-hoa.example"),
+        ("192.0.2.1", "192.0.513"),
+    ],
+)
+def test_another_spelling_of_a_host_has_the_same_key(config: Path, stored: str, typed: str) -> None:
+    """Without it, an impostor that asks for no key would be accepted."""
+    write(config / "keys", f"{stored} key-of-this-host-alone {SHA}\n")
+    peer = with_access(Peer.parse(typed))
+    assert key_of(peer) == "key-of-this-host-alone"
+    assert peer.access is not None
+    assert peer.access.fingerprint == bytes.fromhex(SHA)
+    assert is_remembered(peer)
+    remember_access(Peer.parse(typed).with_key(SharedKey(KEY)))
+    assert len((config / "keys").read_text(encoding="utf-8").splitlines()) == 1
+    assert key_of(with_access(Peer.parse(stored))) == KEY
+    assert key_of(with_access(Peer(Peer.parse(typed).host, 5_999))) is None
+
+
+def test_a_keys_file_that_is_too_long_is_refused_and_not_cut(config: Path) -> None:
+    """The line of a peer may be behind the cut. One of a thousand peers is not too long."""
+    lines = "".join(f"host-{number} key-of-host-{number:06}\n" for number in range(3_000))
+    path = write(config / "keys", f"{lines}db-02 key-of-db-02-itself\n")
+    assert path.stat().st_size > 64 * 1_024
+    assert key_of(with_access(DB)) == "key-of-db-02-itself"
+    write(path, "# a comment\n" * 100_000)
+    with pytest.raises(InvalidKeyError, match=r"longer than 1024 KiB, from line 87382 on: remove the lines"):
+        with_access(DB)
+    with pytest.raises(InvalidKeyError, match=r"longer than 64 KiB.*nothing else"):
+        read_key_file(path)
+
+
+@pytest.mark.parametrize("line", [b"db-03 short", b"db-03", b"\xff\xfe", b"db-03 key\x00with\x00zeros-in-it", b"?"])
+def test_a_keys_file_that_is_damaged_behind_the_peers_line_is_refused(config: Path, line: bytes) -> None:
+    """Nobody knows what it said, and of which peer."""
+    path = config / "keys"
+    path.write_bytes(b"db-02 key-of-db-02-itself\n\n" + line + b"\n")
+    path.chmod(0o600)
+    with pytest.raises(InvalidKeyError, match=rf"{path}, line 3\b"):
+        with_access(DB)
+    with pytest.raises(InvalidKeyError, match=rf"{path}, line 3\b"):
+        remember_access(DB.with_key(SharedKey(KEY)))
+    path.unlink()
+    path.symlink_to(config / "gone")
+    with pytest.raises(InvalidKeyError, match="no such file"):
+        with_access(DB)
+
+
+def test_a_key_with_a_number_sign_and_a_file_with_a_byte_order_mark_are_read_whole(config: Path) -> None:
+    """What stands behind the sign was cut off as a comment."""
+    write(config / "keys", "\ufeffdb-02 a-key-with-one#in-its-middle # a comment\n")
+    assert key_of(with_access(DB)) == "a-key-with-one#in-its-middle"
+    peer = Peer("db-03").with_key(SharedKey("another#key-of-this-test"))
+    remember_access(peer)
+    assert is_remembered(peer)
+    with pytest.raises(InvalidKeyError, match="cannot be saved"):
+        remember_access(Peer("db-03").with_key(SharedKey("#begins-like-a-comment")))
 
 
 def test_the_keys_file_needs_the_same_permissions(config: Path) -> None:

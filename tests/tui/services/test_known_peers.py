@@ -38,6 +38,12 @@ def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
     ]
 
 
+def test_a_peer_that_is_spelled_in_several_ways_is_offered_once() -> None:
+    """As its newest run was started."""
+    rows = [row("DB-02."), row("db-02:5820"), row("[2001:db8:0::1]:5820"), row("[2001:db8::1]:5820"), row("127.1")]
+    assert [peer.text for peer in recent_peers(rows)] == ["DB-02.", "[2001:db8:0::1]:5820"]
+
+
 def test_peers_from_the_ssh_configuration_come_last_and_are_not_probed() -> None:
     """To ask it, something would have to be started there; a host that a run was made with is there already."""
     found = known_peers([row("ssh://web-07"), row("db-03")], CONFIG)
