@@ -1,15 +1,22 @@
 """The debug log: the `linkgauge` logger written to stderr or to a file, as LINKGAUGE_LOG says. Off by default.
 
-Every process of a test sets it up for itself: the variable reaches processes that are started from here.
+Every process of a test sets it up for itself: the variable reaches processes that are started from here. Where the
+log goes to a pipe or a terminal, a thread writes it, so that a reader that has stopped holds nothing up.
 """
 
 import logging
 import os
+import stat
+import sys
 from collections.abc import MutableMapping
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 LOG_VARIABLE: Final = "LINKGAUGE_LOG"
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+_FLUSH_S: Final = 0.5
 _FORMAT: Final = "%(asctime)s.%(msecs)03d [%(process)d] %(name)s: %(message)s"
 
 
@@ -26,9 +33,7 @@ def configure_debug_log(environment: MutableMapping[str, str] = os.environ, *, h
     level = _LEVELS.get(target.lower())
     if level is not None and not has_stderr:
         return
-    handler = (
-        logging.FileHandler(target, encoding="utf-8", delay=True) if level is None else logging.StreamHandler()
-    )
+    handler = _BackgroundHandler() if level is not None else _file_handler(target)
     handler.setFormatter(logging.Formatter(_FORMAT, "%H:%M:%S"))
     _replace_handlers(handler)
     _logger().setLevel(logging.DEBUG if level is None else level)
@@ -44,6 +49,68 @@ def disable_stderr_log(environment: MutableMapping[str, str] = os.environ) -> bo
     del environment[LOG_VARIABLE]
     _replace_handlers()
     return True
+
+
+def keep_warnings_in_background() -> None:
+    """Have a thread write the warnings of libraries to stderr, such as those about connections that break."""
+    logging.lastResort = _BackgroundHandler(logging.WARNING)
+
+
+def flush_debug_log() -> None:
+    """Write what waits, for a moment at most. A process that ends without its exit handlers calls this."""
+    for handler in _logger().handlers:
+        handler.flush()
+
+
+class _QuietFileHandler(logging.FileHandler):
+    """A log in a file. A full disk loses lines and causes no others."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Ignore a line that cannot be written."""
+
+
+class _BackgroundHandler(logging.Handler):
+    """A log on stderr, or in a named pipe or a device, which a thread opens and writes. Full, it loses lines."""
+
+    def __init__(self, level: int = logging.NOTSET, path: str | None = None) -> None:
+        super().__init__(level)
+        # Where the log is off, as in most workers, this is not needed.
+        from .background_writer import BackgroundWriter, stream_writer
+
+        self._find_writer = stream_writer
+        own = None if path is None else BackgroundWriter(path, partial(os.open, path, _APPEND))
+        self._own = None if own is None else (own.OWN_FD, own)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue a line."""
+        try:
+            line = self.format(record) + "\n"
+            target = self._own or self._find_writer(sys.stderr)
+            if target is None:
+                sys.stderr.write(line)
+            else:
+                target[1].offer(target[0], line.encode("utf-8", "backslashreplace"), _lost_lines)
+        except Exception:  # noqa: BLE001 - a log must not break what it describes
+            return
+
+    def flush(self) -> None:
+        """Wait for a moment until the lines are written."""
+        target = self._own or self._find_writer(sys.stderr)
+        if target is not None:
+            target[1].flush(_FLUSH_S)
+
+
+def _file_handler(path: str) -> logging.Handler:
+    """Return the handler of a file: opening a named pipe waits for its reader."""
+    try:
+        is_file = stat.S_ISREG(Path(path).stat().st_mode)
+    except OSError:
+        is_file = True  # made with the first message
+    return _QuietFileHandler(path, encoding="utf-8", delay=True) if is_file else _BackgroundHandler(path=path)
+
+
+def _lost_lines(count: int) -> str:
+    return f"{count} lines lost: the log was not read\n"
 
 
 def _logger() -> logging.Logger:

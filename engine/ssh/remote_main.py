@@ -27,7 +27,7 @@ from ..control.keepalive import (
 from ..control.multiplexer import Mux, MuxChannel
 from ..far.endpoint import Endpoint
 from ..far.listener import listen
-from ..host.debug_log import configure_debug_log
+from ..host.debug_log import configure_debug_log, keep_warnings_in_background
 from ..host.event_loop import run
 from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
@@ -69,6 +69,7 @@ def main() -> None:
     """Serve the near end at the other end of standard input and output."""
     signal.alarm(_REQUEST_DEADLINE_S)
     configure_debug_log(has_stderr=False)
+    keep_warnings_in_background()
     streams = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final, NoReturn
 
-from ..host.debug_log import configure_debug_log
+from ..host.debug_log import configure_debug_log, flush_debug_log
 from ..host.event_loop import loop_factory
 from ..model.errors import DecodeError
 from ..model.serialization import decode
@@ -152,6 +152,7 @@ class ForkServer:
         finally:
             with contextlib.suppress(OSError, ValueError):
                 sys.stderr.flush()
+            flush_debug_log()
             os._exit(status)  # the exit handlers are the server's
 
     def _reap(self) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
-from ...engine.far.status import LogEntry, LogSink
+from ...engine.far.status import LogEntry, LogSink, LogValue
 from ...engine.host.debug_log import configure_debug_log
 from ...engine.host.event_loop import run
 from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError
@@ -34,10 +34,11 @@ from .output import (
     emit_json,
     emit_json_line,
     emit_line,
+    finish_output,
+    log_stderr_line,
     prepare_streams,
     print_stderr,
-    print_stderr_json,
-    print_stderr_line,
+    write_in_background,
 )
 from .termination import handle_signals
 
@@ -261,23 +262,42 @@ def _announce(config: EndpointConfig, address: tuple[str, int], setup: EndpointS
 
 def _print_log(line: str) -> None:
     """Write a log line for a person to stderr, with the local time."""
-    now = datetime.now().astimezone()
-    print_stderr_line(f"{now:%Y-%m-%d %H:%M:%S} {numbers.sanitize(log_text(line))}")
+    log_stderr_line(f"{_local_time()} {numbers.sanitize(log_text(line))}", _lost_lines)
+
+
+def _lost_lines(count: int) -> str:
+    return f"{_local_time()} {numbers.quantity(count, 'line')} lost: the log was not read"
+
+
+def _local_time() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _json_log(line: str) -> None:
     """Write a log line to stderr as one JSON object, with the time."""
     event, facts = (line.event, line.fields) if isinstance(line, LogEntry) else ("said", {"text": line})
+    log_stderr_line(_json_entry(event, facts), _lost_json_lines)
+
+
+def _lost_json_lines(count: int) -> str:
+    return _json_entry("lines_lost", {"lines": count})
+
+
+def _json_entry(event: str, facts: Mapping[str, LogValue]) -> str:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    print_stderr_json(
-        {"time": now, "event": event, **{key: value for key, value in facts.items() if value is not None}}
-    )
+    known = {key: value for key, value in facts.items() if value is not None}
+    return json.dumps({"time": now, "event": event, **known}, ensure_ascii=False, allow_nan=False)
 
 
 def main() -> int:
     """Serve with the configuration in the first argument; return the exit status."""
     prepare_streams()
     configure_debug_log()
+    write_in_background()
+    return finish_output(_serve_and_explain(), must_deliver=False)
+
+
+def _serve_and_explain() -> int:
     try:
         return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
     except LinkgaugeError as error:

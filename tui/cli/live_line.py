@@ -2,7 +2,7 @@
 
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
@@ -11,7 +11,7 @@ from ...engine.model.samples import Sample
 from ...engine.results.accumulators import host_percent, latency_counts
 from ...engine.results.meter import Interval, Meter
 from ..text import numbers
-from .output import stderr_console
+from .output import BackgroundStream, stderr_console
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,7 +53,7 @@ class LiveLine:
 
     def show(self, interval: Interval, meter: Meter | None = None) -> None:
         """Draw an interval, with the mean so far and its margin of error from the meter."""
-        if self._live is not None:
+        if self._live is not None and self._is_terminal_ready():
             self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
 
     def print_above(self, text: str) -> None:
@@ -64,6 +64,10 @@ class LiveLine:
             print_stderr(text)
         else:
             self._live.console.print(f"{PROGRAM}: {text}", soft_wrap=True)
+
+    def _is_terminal_ready(self) -> bool:
+        """Return whether the terminal has the last frame. A stopped one gets the newest frame once it continues."""
+        return self._live is not None and cast("BackgroundStream", self._live.console.file).is_idle
 
     @staticmethod
     def _text(text: str) -> "RenderableType":

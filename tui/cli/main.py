@@ -22,7 +22,7 @@ from .commands.lab import lab
 from .commands.run import check, run
 from .commands.sweep import sweep
 from .completion import COMPLETION_VARIABLE, complete
-from .output import PROGRAM, discard_stdout, emit_line, prepare_streams, print_stderr
+from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .typer_extension import AppGroup, add_command
 from .usage_errors import plan_error_text, typer_error_text
 
@@ -89,6 +89,11 @@ app.add_typer(runs.app, name="runs")
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run the command line with these arguments, without the program's name; return the exit status."""
     prepare_streams()
+    return finish_output(_carry_out(arguments))
+
+
+def _carry_out(arguments: Sequence[str]) -> int:
+    """Carry out the command, and print the error that ends it; return the exit status."""
     command = typer.main.get_command(app)
     try:
         if COMPLETION_VARIABLE in os.environ:
@@ -107,6 +112,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
         discard_stdout()
         return 0
     except OSError as error:
+        discard_stdout()  # it may be full: the interpreter would write what is left once more, and fail again
         print_stderr(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         return 3
     return status if isinstance(status, int) else 0

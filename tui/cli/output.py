@@ -1,21 +1,33 @@
 """Output of the commands: data to stdout, messages to stderr.
 
 A closed pipe (`linkgauge presets list | head -1`) is not an error, and a test continues without its reader.
+A command that measures or serves calls `write_in_background`: threads write from then on, so that a reader that has
+stopped disturbs no test. At the end, `finish_output` waits for the readers, and no longer once a signal has come.
 """
 
 import contextlib
 import json
 import os
 import shutil
+import signal
 import sys
-from typing import TYPE_CHECKING, Any, Final
+import threading
+import time
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
-from ...engine.model.errors import UsageError
+from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
+from ...engine.model.errors import UsageError, explain_os_error
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 PROGRAM: Final = "linkgauge"
+_MESSAGE_WAIT_S: Final = 2.0  # for a reader of stderr that is no terminal
+_SIGNAL_WAIT_S: Final = 1.0  # for any reader, since the first signal
+_LAST_WAIT_S: Final = 0.3  # for any reader, if ending the test took longer than that
+_FLUSH_S: Final = 0.2
+_INCOMPLETE: Final = 3
 
 
 def prepare_streams() -> None:
@@ -37,8 +49,165 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
+class _Background:
+    """The output of a command that measures or serves: written by threads, and waited for at the end."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.signal_number: int | None = None
+        self.signal_time = 0.0
+
+    def put(self, stream: TextIO, text: str) -> bool:
+        """Queue text for a stream; return False where it is to be written at once."""
+        target = stream_writer(stream) if self.is_on else None
+        if target is not None:
+            target[1].put(target[0], _encode(stream, text))
+        return target is not None
+
+
+_background: Final = _Background()
+
+
+def write_in_background() -> None:
+    """Have threads write to stdout and stderr from now on, for a command that measures or serves."""
+    from ...engine.host.debug_log import keep_warnings_in_background
+
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    _background.is_on, _background.signal_number = True, None
+    keep_warnings_in_background()
+
+
+def note_signal(number: int) -> None:
+    """Note that a signal ends the command: `finish_output` then waits only a moment."""
+    if _background.signal_number is None:
+        _background.signal_number, _background.signal_time = number, time.monotonic()
+
+
+def finish_output(status: int, *, must_deliver: bool = True) -> int:
+    """Wait for the readers of what threads write; return the exit status. Without threads return `status`.
+
+    A result waits until its reader has it or a signal comes. Messages on stderr wait for a person at a terminal,
+    and a moment for anything else. A result that could not be written is an error.
+
+    Args:
+        status: the exit status of the command.
+        must_deliver: False for a command without results, whose status stays what it is.
+    """
+    if not _background.is_on:
+        return status
+    with _noted_signals():
+        _wait_for_readers()
+        undelivered = any(writer.has_results for writer in all_writers() if writer is not _message_writer())
+        status = max(status, _report_failures())
+        _wait_for_readers()
+    _background.is_on = False
+    if undelivered and must_deliver and _background.signal_number is not None:
+        return 128 + _background.signal_number
+    return status
+
+
+@contextlib.contextmanager
+def _noted_signals() -> Generator[None]:
+    """Note the signals that end a command, instead of ending at once. Only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda received, _frame: note_signal(received)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _message_writer() -> BackgroundWriter | None:
+    """Return the writer of stderr if nobody at a terminal reads it, and no result goes there."""
+    target = None if sys.stderr.isatty() else stream_writer(sys.stderr)
+    results = stream_writer(sys.stdout)
+    return None if target is None or (results is not None and results[1] is target[1]) else target[1]
+
+
+def _wait_for_readers() -> None:
+    """Wait until all is written. Without results, or after a signal, only for a moment."""
+    started = time.monotonic()
+    messages = _message_writer()
+    while True:
+        now = time.monotonic()
+        if _background.signal_number is not None and now > max(
+            _background.signal_time + _SIGNAL_WAIT_S, started + _LAST_WAIT_S
+        ):
+            return
+        is_early = now - started < _MESSAGE_WAIT_S
+        waiting = [
+            writer
+            for writer in all_writers()
+            if not writer.is_idle and (is_early or (writer.has_results and writer is not messages))
+        ]
+        if not waiting:
+            return
+        waiting[0].flush(_FLUSH_S)
+
+
+def _report_failures() -> int:
+    """Print why a result could not be written; return the exit status that follows from it."""
+    status = 0
+    messages = stream_writer(sys.stderr)
+    for writer in all_writers():
+        error = writer.error
+        if error is None or writer.is_reported or not writer.had_results or (messages and writer is messages[1]):
+            continue
+        writer.is_reported = True
+        if isinstance(error, BrokenPipeError):
+            print_stderr(f"{writer.name}: its reader closed it before it had everything")
+        else:
+            print_stderr(f"cannot write to {writer.name}: {explain_os_error(error)}")
+            status = _INCOMPLETE
+    return status
+
+
+def _encode(stream: TextIO, text: str) -> bytes:
+    return text.encode(stream.encoding or "utf-8", stream.errors or "replace")
+
+
+class BackgroundStream:
+    """A stream of text for Rich, written like all other output of the command."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.encoding = stream.encoding
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the reader has everything, so that another frame makes sense."""
+        target = stream_writer(self._stream)
+        return target is None or target[1].is_idle
+
+    def write(self, text: str) -> int:
+        """Queue text."""
+        if not _background.put(self._stream, text):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what was written at once."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Return whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor of the stream."""
+        return self._stream.fileno()
+
+
 def emit(text: str) -> None:
     """Write data to stdout, at once."""
+    if _background.put(sys.stdout, text):
+        return
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -101,23 +270,24 @@ def discard_stdout() -> None:
 
 def print_stderr(text: str) -> None:
     """Print a message for a person on stderr."""
+    _write_stderr(f"{PROGRAM}: {text}\n")
+
+
+def _write_stderr(text: str) -> None:
+    if _background.put(sys.stderr, text):
+        return
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"{PROGRAM}: {text}\n")
+        sys.stderr.write(text)
         sys.stderr.flush()
 
 
-def print_stderr_line(text: str) -> None:
-    """Write a line of a log to stderr, without the program's name."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
-
-
-def print_stderr_json(document: Any) -> None:
-    """Print a message for a program on stderr: one JSON document on one line."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
-        sys.stderr.flush()
+def log_stderr_line(text: str, loss_text: LossText) -> None:
+    """Write a line of a log to stderr; `loss_text` reports lines that were dropped because too many waited."""
+    target = stream_writer(sys.stderr)
+    if target is None:
+        _write_stderr(text + "\n")
+    else:
+        target[1].offer(target[0], _encode(sys.stderr, text + "\n"), lambda lost: loss_text(lost) + "\n")
 
 
 def keep_log_off_screen() -> None:
@@ -132,4 +302,5 @@ def stderr_console() -> "Console":
     """Return the Rich console of stderr."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    stream = cast("TextIO", BackgroundStream(sys.stderr))
+    return Console(file=stream, stderr=True, highlight=False, markup=False, emoji=False)

@@ -24,7 +24,7 @@ from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.run_session import Outcome, RunSession, open_run_session
 from ..services.storage import open_run_log
 from .live_line import LiveLine
-from .output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr
+from .output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from .preset_option import check_link_options, choose_preset
 from .render.summary import summary_parts
 from .termination import (
@@ -65,6 +65,7 @@ class TestJob:
 
 def run_test(test: TestJob) -> int:
     """Run a test and print its result; return the exit status."""
+    write_in_background()
     log = open_run_log(print_stderr)
     printed: list[str] = []
     try:

@@ -27,7 +27,15 @@ from ..services.sweeps import load_results, missing_points, run_points, save_swe
 from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
 from .live_line import LiveLine
-from .output import PROGRAM, check_json_options, emit_json, emit_json_line, emit_rich, print_stderr
+from .output import (
+    PROGRAM,
+    check_json_options,
+    emit_json,
+    emit_json_line,
+    emit_rich,
+    print_stderr,
+    write_in_background,
+)
 from .preset_option import PresetChoice, choose_preset
 from .termination import INCOMPLETE, PASS, RunStopper, handle_signals, signal_exit_status
 
@@ -52,6 +60,7 @@ class SweepJob:
 
 def run_sweep(job: SweepJob) -> int:
     """Run the missing points of a sweep and print the whole result; return the exit status."""
+    write_in_background()
     log = open_run_log(print_stderr)
     progress = _Progress(job.sweep)
     try:

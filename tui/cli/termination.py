@@ -23,6 +23,7 @@ from ...engine.model.errors import (
 from ...engine.model.events import Reason
 from ...engine.results.summary import Summary
 from ...presets.verdict import Verdict
+from .output import note_signal
 
 PASS: Final = 0
 SHORT: Final = 1
@@ -39,6 +40,7 @@ def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[Non
 
     def deliver(number: signal.Signals) -> None:
         _log.debug("received %s", number.name)
+        note_signal(number)
         receive(number)
 
     for number in _SIGNALS:

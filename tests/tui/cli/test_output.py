@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from linkgauge.tui.cli.output import emit_json, emit_json_line, emit_rich, print_stderr, print_stderr_json
+from linkgauge.tui.cli.output import emit_json, emit_json_line, emit_rich, log_stderr_line, print_stderr
 from rich.table import Table
 
 
@@ -34,7 +34,7 @@ def test_tables_have_neither_styles_nor_trailing_blanks_without_a_terminal(
 def test_messages_leave_stdout_to_the_data(capsys: pytest.CaptureFixture[str]) -> None:
     """With the program's name for people, and as JSON for programs."""
     print_stderr("nobody answers")
-    print_stderr_json({"event": "refused"})
+    log_stderr_line('{"event": "refused"}', str)
     written = capsys.readouterr()
     assert written.out == ""
     assert written.err.splitlines() == ["linkgauge: nobody answers", '{"event": "refused"}']

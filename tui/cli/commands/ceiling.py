@@ -6,7 +6,7 @@ import typer
 
 from ...text import parsing
 from ..options import JsonOption
-from ..output import PROGRAM, emit_json, emit_rich, print_stderr
+from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_background
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -50,6 +50,7 @@ def _measure(seconds: float) -> "Ceiling":
     def print_rate(rate: "CeilingRate") -> None:
         print_stderr(f"{rate.mode}, {numbers.sessions(rate.sessions)}: {numbers.rate(rate.bit_s)}")
 
+    write_in_background()
     return run(measure_ceiling(seconds, print_rate))
 
 
