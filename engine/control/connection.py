@@ -198,6 +198,11 @@ class ControlConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """Close at once: nothing more is sent, and TLS does not wait for the other end's close_notify."""
+        if self._transport is not None:
+            self._transport.abort()
+
     async def aclose(self, deadline_s: float = 1.0) -> None:
         """Close and wait; abort the connection where the peer does not read the queue in time."""
         self.close()
@@ -205,8 +210,7 @@ class ControlConnection(asyncio.Protocol):
             async with asyncio.timeout(deadline_s):
                 await asyncio.shield(self._closed)
                 return
-        if self._transport is not None:
-            self._transport.abort()
+        self.abort()
 
     def _flush(self) -> None:
         if self._transport is None:

@@ -93,7 +93,7 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
     except (ssl.SSLError, ConnectionError) as error:
         raise PeerNotLinkgauge(
             f"{peer} does not use TLS; start its endpoint with --tls-cert and --tls-key, or leave out "
-            "--tls-fingerprint"
+            "--tls-fingerprint; an endpoint that does not serve this host's address answers so as well"
         ) from error
     certificate = link.certificate
     actual = b"" if certificate is None else hashlib.sha256(certificate).digest()

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from itertools import count
 
 from ..host.cpu import check_cores, shares_cores
-from ..model.errors import LimitReached, PlanError, RequestDeclined
+from ..model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
 from ..model.limits import Limits, is_in_networks
+from ..model.peer import client_network
 from ..model.plan import SECOND_NS, Direction, Plan, Settings, connects_back
 from ..model.workload import Workload
 from .status import ClientStatus, RunStatus
@@ -35,7 +36,7 @@ class AdmittedClient:
 
 
 class Admission:
-    """Counts the clients of an endpoint, in all and for each address, and refuses those over a limit.
+    """Counts the clients of an endpoint, in all and by `client_network`, and refuses those over a limit.
 
     `limits` may be replaced at any time. New limits apply to later clients and runs.
     """
@@ -43,7 +44,7 @@ class Admission:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._close_reason: str | None = None
-        self._address_counts: Counter[str] = Counter()
+        self._network_counts: Counter[str] = Counter()
         self._clients: dict[int, AdmittedClient] = {}
         self._numbers = count(1)
 
@@ -68,11 +69,15 @@ class Admission:
         self._close_reason = reason
 
     def check_address(self, address: str) -> None:
-        """Raise LimitReached if the lists of denied and allowed networks exclude an address."""
+        """Raise AddressRefused if the lists of denied and allowed networks exclude an address."""
         if is_in_networks(address, self.limits.deny):
-            raise LimitReached(f"{address} is denied", "deny", ", ".join(self.limits.deny))
+            raise AddressRefused(address, "deny", self.limits.deny)
         if self.limits.allow and not is_in_networks(address, self.limits.allow):
-            raise LimitReached(f"{address} is not allowed", "allow", ", ".join(self.limits.allow))
+            raise AddressRefused(address, "allow", self.limits.allow)
+
+    def is_known(self, network: str) -> bool:
+        """Return whether a client of a network (`client_network`) is admitted at this moment."""
+        return network in self._network_counts
 
     def _check_open(self) -> None:
         if self._close_reason is not None:
@@ -86,10 +91,11 @@ class Admission:
             raise LimitReached(
                 "the endpoint serves its maximum of clients; try again later", "clients", self.limits.clients
             )
-        if self._address_counts[address] >= self.limits.clients_per_address:
-            text = f"the endpoint serves its maximum of clients from {address}; try again later"
+        network = client_network(address)
+        if self._network_counts[network] >= self.limits.clients_per_address:
+            text = f"the endpoint serves its maximum of clients from {network}; try again later"
             raise LimitReached(text, "clients_per_address", self.limits.clients_per_address)
-        self._address_counts[address] += 1
+        self._network_counts[network] += 1
         number = next(self._numbers)
         client = self._clients[number] = AdmittedClient(number, address, now_ns)
         _log.debug("client %d of %s is admitted; %d clients", number, address or "stdin", len(self._clients))
@@ -97,9 +103,9 @@ class Admission:
             yield client
         finally:
             del self._clients[number]
-            self._address_counts[address] -= 1
-            if not self._address_counts[address]:
-                del self._address_counts[address]
+            self._network_counts[network] -= 1
+            if not self._network_counts[network]:
+                del self._network_counts[network]
             _log.debug("client %d has left; %d clients", number, len(self._clients))
 
     def check_plan(self, plan: Plan, carried_bit_s: int) -> None:

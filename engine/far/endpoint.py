@@ -13,15 +13,16 @@ from typing import Final, Self
 from ..control.connection import ControlConnection
 from ..control.handshake import read_connection_header, refuse
 from ..control.tls import Certificate, is_client_hello
-from ..model.errors import LinkgaugeError, RemoteProtocolError, explain_os_error
+from ..model.errors import AddressRefused, LinkgaugeError, RemoteProtocolError, explain_os_error
 from ..model.events import EndText, Reason
 from ..model.limits import Limits
-from ..model.peer import DEFAULT_PORT, SharedKey, unmap_ip_address
+from ..model.peer import DEFAULT_PORT, SharedKey
 from ..model.plan import End
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from .admission import Admission
-from .listener import listen
+from .listener import format_client, listen
+from .pending import PendingConnection, PendingConnections
 from .run import RunRegistry, serve_client
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
 
@@ -29,6 +30,8 @@ _ACCEPT_PAUSE_S: Final = 0.2
 _OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NO_DESCRIPTOR: Final = "it has too many open files for another connection; raise its limit (ulimit -n)"
 _GIVE_FINGERPRINT: Final = "it requires TLS: give the fingerprint that it prints, with --tls-fingerprint"
+_SPARES: Final = 4
+_MAX_REFUSALS: Final = 64  # at once; each may take as long as a client takes to read the reason
 _SHUTDOWN_DEADLINE_S: Final = 3.0
 _log = logging.getLogger(__name__)
 
@@ -67,9 +70,9 @@ class Endpoint:
         self._accepts_control = accepts_control
         self._registry: RunRegistry = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        # Connections that have not identified themselves and proved the key yet: the oldest first.
-        self._pending: dict[asyncio.Task[None], socket.socket] = {}
-        self._spare: int | None = None  # a descriptor to release when a client is to be refused and none is free
+        self._pending = PendingConnections()
+        self._refusals: set[asyncio.Task[None]] = set()
+        self._spares: list[int] = []  # descriptors to release when clients are to be refused and none is free
         self._accept_task: asyncio.Task[None] | None = None
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
@@ -83,7 +86,7 @@ class Endpoint:
     async def __aenter__(self) -> Self:
         """Start accepting."""
         self._listener.setblocking(False)
-        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._spares = [_open_spare() for _ in range(_SPARES)]
         self._accept_task = asyncio.create_task(self._accept())
         self._fork_server = ForkServerLease()  # now, so that the first client does not wait for it
         _log.debug("endpoint listens on %s port %d", *self.address)
@@ -91,12 +94,11 @@ class Endpoint:
 
     async def __aexit__(self, *_: object) -> None:
         """Stop accepting, end every run and notify its near end, and wait until all resources are released."""
-        assert self._accept_task is not None  # noqa: S101 - entered
         _log.debug("endpoint shuts down: %d runs, %d connections", len(self._registry), len(self._tasks))
-        self._accept_task.cancel()
-        await asyncio.wait([self._accept_task])
+        if self._accept_task is not None:
+            self._accept_task.cancel()
+            await asyncio.wait([self._accept_task])
         self._listener.close()
-        self._release_spare()
         for run in self._registry.values():
             run.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
         if self._tasks:
@@ -105,6 +107,9 @@ class Endpoint:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        for fd in self._spares:
+            os.close(fd)
+        self._spares.clear()
         if self._fork_server is not None:
             await self._fork_server.close()
 
@@ -146,14 +151,20 @@ class Endpoint:
         self._tasks.add(task)
         task.add_done_callback(self._forget)
 
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._registry:
+            self._no_runs.set()
+
     async def _accept(self) -> None:
+        """Accept connections. It waits for none of the other ends: whoever is slow would keep all others out."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 sock, address = await loop.sock_accept(self._listener)
             except OSError as error:
                 # Out of descriptors, or the client has gone already: the next connection may succeed.
-                if error.errno not in _OUT_OF_ROOM or not await self._make_room():
+                if error.errno not in _OUT_OF_ROOM or not await self._release_descriptor():
                     self._log(
                         LogEntry(
                             "not_accepted",
@@ -162,56 +173,75 @@ class Endpoint:
                     )
                     await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            if len(self._pending) >= self.admission.limits.pending:
-                await self._make_room()
-            task = asyncio.create_task(self._serve(sock, unmap_ip_address(str(address[0]))))
-            self._pending[task] = sock
-            self._track(task)
+            client = format_client(address)
+            try:
+                self.admission.check_address(client)
+            except AddressRefused as error:
+                self._log(LogEntry("refused", f"rejected: {error.operator_text}", client=client, limit=error.limit))
+                self._turn_away(sock, str(error))
+                continue
+            self._serve_pending(PendingConnection(sock, client))
+            await asyncio.sleep(0)  # a full backlog never makes sock_accept wait: others would have no turn
 
-    def _mark_identified(self) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._pending.pop(task, None)
+    def _serve_pending(self, connection: PendingConnection) -> None:
+        is_known = self.admission.is_known(connection.network)
+        self._pending.add(connection, self.admission.limits.pending, is_known=is_known)
+        connection.task = asyncio.create_task(self._serve(connection))
 
-    def _forget(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._pending.pop(task, None)
-        if not self._registry:
-            self._no_runs.set()
+        def end(_task: asyncio.Task[None]) -> None:
+            self._pending.discard(connection)
+            connection.task = None  # a cancelled task leads to its frames, and they lead here: a cycle
+            if not connection.is_served:  # the task was cancelled before its start
+                connection.sock.close()
 
-    async def _make_room(self) -> bool:
-        """Drop the oldest pending connection; without one, refuse the next client. Return whether it helped.
+        connection.task.add_done_callback(end)
+        self._track(connection.task)
 
-        A linkgauge client identifies itself at once, so a crowd of silent connections cannot keep it out.
-        """
-        if self._pending:
-            task, sock = next(iter(self._pending.items()))
-            _log.debug("the oldest of %d pending connections is dropped", len(self._pending))
-            task.cancel()
-            await asyncio.wait([task])
-            sock.close()  # a task that is cancelled before its start does not close it
+    def _turn_away(self, sock: socket.socket, why: str, on_end: Callable[[], None] = lambda: None) -> None:
+        """Refuse a connection in the background; where many are being refused, only close it."""
+        if len(self._refusals) >= _MAX_REFUSALS:
+            sock.close()
+            on_end()
+            return
+        task = asyncio.create_task(refuse(sock, why))
+        self._refusals.add(task)
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._refusals.discard(task)
+            sock.close()
+            on_end()
+
+        task.add_done_callback(end)
+        self._track(task)
+
+    async def _release_descriptor(self) -> bool:
+        """Abort a pending connection; without one, refuse the next client. Return whether either was possible."""
+        oldest = self._pending.make_room()
+        if oldest is not None and oldest.task is not None:
+            await asyncio.wait([oldest.task], timeout=_ACCEPT_PAUSE_S)  # its descriptor is free after that
             return True
-        if self._spare is None:
+        if not self._spares:
             return False
-        self._release_spare()
-        with contextlib.suppress(OSError):
-            await refuse(self._listener.accept()[0], _NO_DESCRIPTOR)
+        os.close(self._spares.pop())
         try:
-            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            sock, _address = self._listener.accept()
         except OSError:
-            return False
+            self._renew_spare()
+        else:
+            self._turn_away(sock, _NO_DESCRIPTOR, self._renew_spare)
         return True
 
-    def _release_spare(self) -> None:
-        if self._spare is not None:
-            os.close(self._spare)
-            self._spare = None
+    def _renew_spare(self) -> None:
+        with contextlib.suppress(OSError):
+            self._spares.append(_open_spare())
 
-    async def _serve(self, sock: socket.socket, client: str) -> None:
+    async def _serve(self, connection: PendingConnection) -> None:
         """Read a connection's first bytes, and serve it as a control or as a data connection."""
+        connection.is_served = True
+        sock, client = connection.sock, connection.client
         deadline_s = self.admission.limits.handshake_s
         try:
-            control = await self._identify(sock, client, deadline_s)
+            control = await self._identify(connection, deadline_s)
         except (LinkgaugeError, OSError) as error:
             sock.close()
             timed_out = isinstance(error, TimeoutError)
@@ -223,19 +253,24 @@ class Endpoint:
         except asyncio.CancelledError:
             sock.close()
             raise
-        if control is not None:
-            await serve_client(control, self._registry, self._log, self.key, self.admission, self._mark_identified)
+        if control is None:
+            return
 
-    async def _identify(self, sock: socket.socket, client: str, deadline_s: float) -> ControlConnection | None:
+        def on_admitted() -> None:
+            self._pending.discard(connection)
+
+        await serve_client(control, self._registry, self._log, self.key, self.admission, on_admitted)
+
+    async def _identify(self, connection: PendingConnection, deadline_s: float) -> ControlConnection | None:
         """Return a control connection over the socket; None for any other connection, which is then dealt with."""
+        sock = connection.sock
         sock.setblocking(False)
         async with asyncio.timeout(deadline_s):
             if self._certificate is not None and await is_client_hello(sock):
-                return await self._open_control(sock, b"", self._certificate)
+                return await self._open_control(connection, b"", self._certificate)
             opening, hello = await read_connection_header(sock)
         if hello is not None:
-            self._mark_identified()
-            self.admission.check_address(client)
+            self._pending.discard(connection)
             await self._attach_data(sock, hello)
             return None
         if not self._accepts_control:
@@ -246,7 +281,7 @@ class Endpoint:
         if self._certificate is not None:
             await refuse(sock, _GIVE_FINGERPRINT)
             raise RemoteProtocolError("a client without TLS (--tls-fingerprint)")
-        return await self._open_control(sock, opening)
+        return await self._open_control(connection, opening)
 
     async def _attach_data(self, sock: socket.socket, hello: DataHello) -> None:
         run = self._registry.get(hello.run_tag)
@@ -255,14 +290,20 @@ class Endpoint:
         await run.attach_connection(sock, hello)
 
     async def _open_control(
-        self, sock: socket.socket, opening: bytes, certificate: Certificate | None = None
+        self, connection: PendingConnection, opening: bytes, certificate: Certificate | None = None
     ) -> ControlConnection:
         # With TLS, uvloop returns its own protocol: so the connection is made here.
-        control = ControlConnection(End.FAR, opening, b"" if certificate is None else certificate.fingerprint)
+        connection.control = control = ControlConnection(
+            End.FAR, opening, b"" if certificate is None else certificate.fingerprint
+        )
         control.apply_limits(self.admission.limits)
         context = None if certificate is None else certificate.context
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: control, sock, ssl=context)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: control, connection.sock, ssl=context)
         return control
+
+
+def _open_spare() -> int:
+    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 async def serve_endpoint(

@@ -7,16 +7,17 @@ import socket
 import threading
 from collections.abc import MutableMapping
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 
 from ..host.nic import read_addresses
 from ..model.errors import EndpointError, explain_os_error
-from ..model.peer import IpAddress
+from ..model.peer import IpAddress, unmap_ip_address
 
 _BACKLOG: Final = 1_024
 _ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 _DOCUMENTATION: Final = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # RFC 5737 and 3849
 _RESOLVE_DEADLINE_S: Final = 1.0
+_IPV6_PARTS: Final = 4
 _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
 
 
@@ -96,6 +97,18 @@ def _resolve(name: str) -> set[str]:
     thread.start()
     thread.join(_RESOLVE_DEADLINE_S)
     return set() if thread.is_alive() else found
+
+
+def format_client(address: tuple[Any, ...]) -> str:
+    """Return the host of a client's socket address: IPv4 in its own notation, link-local with its interface."""
+    host = str(address[0])
+    scope = address[3] if len(address) == _IPV6_PARTS else 0
+    if not scope or "%" in host:
+        return unmap_ip_address(host)
+    try:
+        return f"{host}%{socket.if_indextoname(scope)}"
+    except OSError:  # the interface has just gone
+        return f"{host}%{scope}"
 
 
 def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:

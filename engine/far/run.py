@@ -18,6 +18,7 @@ from ..control.handshake import handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.sampler import Sampler
 from ..model.errors import (
+    AddressRefused,
     ConnectionClosed,
     LimitReached,
     LinkgaugeError,
@@ -28,7 +29,7 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.host_info import NicInfo
 from ..model.limits import Limits
-from ..model.peer import SharedKey, unmap_ip_address
+from ..model.peer import SharedKey
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
@@ -52,6 +53,7 @@ from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient, check_connect_back
+from .listener import format_client
 from .status import LogEntry, LogSink, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
@@ -82,7 +84,7 @@ async def serve_client(
     """
     admission = admission or Admission()
     limits = admission.limits
-    address = unmap_ip_address(str(control.peer_address[0])) if control.peer_address else None
+    address = format_client(control.peer_address) if control.peer_address else None
     clients: list[AdmittedClient] = []
     with contextlib.ExitStack() as stack:
 
@@ -102,6 +104,9 @@ async def serve_client(
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
                 await _serve_run(control, message.plan, ends.far.nic, admission.limits, registry, log, clients[0])
+        except AddressRefused as error:
+            control.try_send(Refuse(str(error), "limit"))
+            log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
         except RequestDeclined as error:
             limit = error.limit if isinstance(error, LimitReached) else None
             control.try_send(Refuse(str(error), "limit" if limit else "other"))

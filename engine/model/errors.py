@@ -21,7 +21,8 @@ LinkgaugeError
 │   ├── LocalProtocolError   by this end: a bug of ours
 │   └── RemoteProtocolError  by the other end
 │       └── RequestDeclined  it asks for what an endpoint does not do
-│           └── LimitReached more than a limit allows
+│           ├── LimitReached more than a limit allows
+│           └── AddressRefused its address is excluded
 ├── WorkerError              a worker process did not start, or ended by itself
 ├── EndpointError            the endpoint cannot listen there
 ├── LabError                 a lab could not be built
@@ -179,6 +180,19 @@ class LimitReached(RequestDeclined):
     def __init__(self, text: str, limit: str, value: object) -> None:
         super().__init__(f"{text} (its limit {limit} is {value})")
         self.limit = limit
+
+
+class AddressRefused(RequestDeclined):
+    """A client whose address the operator's lists exclude. It learns neither the lists nor which one it was.
+
+    `operator_text` is for the endpoint's own log.
+    """
+
+    def __init__(self, address: str, limit: str, networks: Sequence[str]) -> None:
+        super().__init__("it does not serve your address")
+        self.limit = limit
+        excluded = "denied" if limit == "deny" else "not allowed"
+        self.operator_text = f"{address} is {excluded} (limit {limit} is {', '.join(networks)})"
 
 
 # This host

@@ -48,9 +48,13 @@ class Limits:
     """Everything that an endpoint limits."""
 
     clients: int = _limit(64, "", 1, 4_096, "clients that are connected at once")
-    clients_per_address: int = _limit(16, "", 1, 4_096, "of these, from one address")
+    clients_per_address: int = _limit(16, "", 1, 4_096, "of these, from one address (IPv6: one /64 network)")
     pending: int = _limit(
-        512, "", 16, 65_536, "connections that have not identified themselves; the oldest are closed"
+        512,
+        "",
+        16,
+        65_536,
+        "connections that have not identified themselves; the oldest make room",
     )
     sessions: int = _limit(MAX_SESSIONS, "", 1, MAX_SESSIONS, "sessions of a run in each direction")
     duration_s: int = _limit(14_400, "s", 1, 86_400, "longest run; a run without an end stops then")

@@ -13,7 +13,7 @@ import secrets
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, Self
 
 from .errors import InvalidKeyError, PlanError
@@ -102,6 +102,7 @@ _HOST: Final = re.compile(r"[^-\s@:/\[\]][^\s@:/\[\]]{0,252}")
 _IPV4_PART: Final = re.compile(r"0x[0-9a-f]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9}", re.ASCII)
 _IPV4_PARTS: Final = 4
 _BYTE: Final = 255
+_CLIENT_PREFIX_BITS: Final = 64  # what a site gives to a link (RFC 4291, section 2.5.4)
 _IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.]{1,15})?", re.ASCII)
 
 
@@ -273,6 +274,21 @@ def unmap_ip_address(text: str) -> str:
     except ValueError:
         return text
     return str(address) if address.version == 4 else text
+
+
+def client_network(text: str) -> str:
+    """Return the network whose addresses count as one client: an IPv4 address, or an IPv6 network of 64 bits.
+
+    A host may take any address in its IPv6 network, so an address says little there. Link-local addresses are told
+    apart by address and interface: every host of a link has the same network. Other text is returned unchanged.
+    """
+    try:
+        address = parse_ip_address(text)
+    except ValueError:
+        return text
+    if address.version == 4:
+        return str(address)
+    return text.lower() if address.is_link_local else str(ip_network((address, _CLIENT_PREFIX_BITS), strict=False))
 
 
 def is_loopback_address(text: str) -> bool:

@@ -1,7 +1,6 @@
 """TLS on the control connection: the certificate that was meant, and nothing else."""
 
 import asyncio
-import hashlib
 import ssl
 from collections.abc import Awaitable
 from pathlib import Path
@@ -14,9 +13,12 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
 from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.near.connect import query_host_info
+
+from ..certificates import CertificateFiles
 
 T = TypeVar("T")
 KEY = SharedKey("a-key-of-this-test")
@@ -28,21 +30,10 @@ async def soon(awaitable: Awaitable[T]) -> T:
         return await awaitable
 
 
-class Files:
-    """A certificate in files, and its fingerprint found another way."""
-
-    def __init__(self, folder: Path, authority: trustme.CA) -> None:
-        issued = authority.issue_cert("db-02")
-        self.cert, self.key = folder / "cert.pem", folder / "key.pem"
-        issued.cert_chain_pems[0].write_to_path(self.cert)
-        issued.private_key_pem.write_to_path(self.key)
-        self.fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(self.cert.read_text())).digest()
-
-
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+def files(tmp_path_factory: pytest.TempPathFactory) -> CertificateFiles:
     """Give a certificate and its key."""
-    return Files(tmp_path_factory.mktemp("tls"), trustme.CA())
+    return CertificateFiles(tmp_path_factory.mktemp("tls"), trustme.CA())
 
 
 def peer_of(endpoint: Endpoint, fingerprint: bytes | None, key: SharedKey | None = KEY) -> Peer:
@@ -50,7 +41,7 @@ def peer_of(endpoint: Endpoint, fingerprint: bytes | None, key: SharedKey | None
     return Peer(*endpoint.address, access=Access(key, fingerprint=fingerprint))
 
 
-async def test_a_run_works_over_tls_with_the_pinned_certificate(files: Files, record: Any) -> None:
+async def test_a_run_works_over_tls_with_the_pinned_certificate(files: CertificateFiles, record: Any) -> None:
     """Control is TLS, data is not, and the key is bound to the certificate."""
     certificate = Certificate.load(files.cert, files.key)
     assert certificate.fingerprint == files.fingerprint
@@ -62,7 +53,7 @@ async def test_a_run_works_over_tls_with_the_pinned_certificate(files: Files, re
     assert any(session.bytes for event in recorded.samples for session in event.sample.sessions)
 
 
-async def test_another_certificate_or_none_is_not_trusted(files: Files, far_end: Peer) -> None:
+async def test_another_certificate_or_none_is_not_trusted(files: CertificateFiles, far_end: Peer) -> None:
     """Each is told with what to do; a near end without TLS is told that the endpoint wants it."""
     certificate = Certificate.load(files.cert, files.key)
     async with Endpoint(listen("127.0.0.1", 0), certificate=certificate) as endpoint:
@@ -77,7 +68,17 @@ async def test_another_certificate_or_none_is_not_trusted(files: Files, far_end:
         await soon(query_host_info(Peer(far_end.host, far_end.port, access=Access(fingerprint=files.fingerprint))))
 
 
-async def test_a_man_in_the_middle_with_another_certificate_is_detected_by_the_key(files: Files) -> None:
+async def test_an_excluded_address_is_turned_away_before_tls(files: CertificateFiles) -> None:
+    """The endpoint reads nothing from it, and its own log says which list it was."""
+    log: list[str] = []
+    certificate, limits = Certificate.load(files.cert, files.key), Limits(deny=("127.0.0.0/8",))
+    async with Endpoint(listen("127.0.0.1", 0), log.append, certificate=certificate, limits=limits) as endpoint:
+        with pytest.raises(PeerNotLinkgauge, match="does not serve this host's address"):
+            await soon(query_host_info(peer_of(endpoint, files.fingerprint)))
+    assert log == ["127.0.0.1: rejected: 127.0.0.1 is denied (limit deny is 127.0.0.0/8)"]
+
+
+async def test_a_man_in_the_middle_with_another_certificate_is_detected_by_the_key(files: CertificateFiles) -> None:
     """They pass all on, both ways, to the real endpoint: what both ends prove has another certificate in it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -103,18 +104,18 @@ async def test_a_man_in_the_middle_with_another_certificate_is_detected_by_the_k
                 await soon(query_host_info(Peer(host, port, access=Access(KEY, fingerprint=between.fingerprint))))
 
 
-def _issue(files: Files) -> tuple[Path, Path]:
+def _issue(files: CertificateFiles) -> tuple[Path, Path]:
     folder = files.cert.parent / "between"
     folder.mkdir(exist_ok=True)
-    other = Files(folder, trustme.CA())
+    other = CertificateFiles(folder, trustme.CA())
     return other.cert, other.key
 
 
-def test_files_that_are_no_certificate_are_named(files: Files, tmp_path: Path) -> None:
+def test_files_that_are_no_certificate_are_named(files: CertificateFiles, tmp_path: Path) -> None:
     """Missing, nonsense, or not belonging together."""
     nonsense = tmp_path / "nonsense.pem"
     nonsense.write_text("nothing of the kind")
-    other = Files(tmp_path, trustme.CA())
+    other = CertificateFiles(tmp_path, trustme.CA())
     for certificate, key in ((tmp_path / "none.pem", files.key), (nonsense, files.key), (other.cert, files.key)):
         with pytest.raises(TlsError, match=f"--tls-cert {certificate} and --tls-key {key} cannot be used: ."):
             Certificate.load(certificate, key)

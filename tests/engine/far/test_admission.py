@@ -110,15 +110,40 @@ async def test_clients_over_a_limit_are_refused_until_one_leaves(endpoint: Endpo
         assert (await query_host_info(peer)).hostname
 
 
-async def test_a_refused_connection_is_reported_as_such(endpoint: Endpoint) -> None:
-    """By the list that says it."""
-    peer = peer_of(endpoint)
-    endpoint.admission.limits = Limits(deny=("127.0.0.0/8",))
-    with pytest.raises(PeerRefused, match=r"declines: 127\.0\.0\.1 is denied .*limit deny is 127"):
-        await soon(query_host_info(peer))
-    endpoint.admission.limits = Limits(allow=("10.0.0.0/8", "::1/128"))
-    with pytest.raises(PeerRefused, match=r"limit allow is 10\.0\.0\.0/8, ::1/128"):
-        await soon(query_host_info(peer))
+@pytest.mark.parametrize(
+    ("limits", "operator_text"),
+    [
+        (Limits(deny=("127.0.0.0/8",)), r"127.0.0.1 is denied (limit deny is 127.0.0.0/8)"),
+        (Limits(allow=("10.0.0.0/8", "::1/128")), "127.0.0.1 is not allowed (limit allow is 10.0.0.0/8, ::1/128)"),
+    ],
+    ids=["deny", "allow"],
+)
+async def test_an_excluded_address_learns_nothing_of_the_lists_and_the_log_has_them(
+    limits: Limits, operator_text: str
+) -> None:
+    """It is turned away before it has said anything, on every kind of connection."""
+    log: list[str] = []
+    async with Endpoint(listen("127.0.0.1", 0), log.append, limits=limits) as endpoint:
+        with pytest.raises(PeerRefused) as caught:
+            await soon(query_host_info(peer_of(endpoint)))
+        host, port = endpoint.address
+        assert str(caught.value) == f"{host}:{port} declines: it does not serve your address"
+        assert b"it does not serve your address" in await told(endpoint, b"")
+        assert {str(line) for line in log} == {f"127.0.0.1: rejected: {operator_text}"}
+        assert endpoint.get_status().pending == 0
+
+
+async def test_excluded_addresses_take_no_pending_connection_and_no_descriptor_for_long(endpoint: Endpoint) -> None:
+    """However many there are: those who may connect are served."""
+    endpoint.admission.limits = Limits(deny=("127.0.0.2/32",), pending=16)
+    silent = [socket.create_connection(endpoint.address, 30, source_address=("127.0.0.2", 0)) for _ in range(300)]
+    try:
+        assert (await soon(query_host_info(peer_of(endpoint)))).hostname
+        while endpoint._tasks:  # noqa: ASYNC110 - only looking tells
+            await asyncio.sleep(0.01)
+    finally:
+        for sock in silent:
+            sock.close()
 
 
 async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: Endpoint) -> None:

@@ -5,7 +5,13 @@ import socket
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
+from linkgauge.engine.far.listener import (
+    format_client,
+    get_inherited_listener,
+    listen,
+    notify_systemd,
+    reachable_hosts,
+)
 from linkgauge.engine.model.errors import EndpointError
 
 
@@ -73,3 +79,13 @@ def test_the_hosts_name_is_printed_only_if_it_resolves_to_an_interface(monkeypat
         if addresses:
             monkeypatch.setattr(socket, "gethostname", lambda: addresses[-1])
             assert reachable_hosts(listener)[0] == addresses[-1]
+
+
+def test_a_clients_address_has_its_own_notation_and_its_interface() -> None:
+    """IPv4 on a socket of both families, and link-local addresses, which are the same on every link."""
+    index, name = socket.if_nameindex()[0]
+    assert format_client(("::ffff:192.0.2.1", 5820, 0, 0)) == "192.0.2.1"
+    assert format_client(("192.0.2.1", 5820)) == "192.0.2.1"
+    assert format_client(("fe80::1", 5820, 0, index)) == f"fe80::1%{name}"
+    assert format_client(("fe80::1%eth9", 5820, 0, index)) == "fe80::1%eth9"
+    assert format_client(("fe80::1", 5820, 0, 2**31 - 1)) == f"fe80::1%{2**31 - 1}"

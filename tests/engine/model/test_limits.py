@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.admission import Admission
-from linkgauge.engine.model.errors import InvalidLimitError, LimitReached, RequestDeclined
+from linkgauge.engine.model.errors import AddressRefused, InvalidLimitError, LimitReached, RequestDeclined
 from linkgauge.engine.model.limits import Limits, TokenBucket, is_in_networks, limit_rules
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 
@@ -85,14 +85,15 @@ def test_an_address_is_within_networks_of_its_own_family(address: str, expected:
 
 
 def test_deny_comes_before_allow_and_an_empty_allow_is_everybody() -> None:
-    """The refusal names the list."""
+    """The log names the list, and the client does not learn it."""
     Admission().check_address("192.0.2.1")
     admission = Admission(Limits(allow=("192.0.2.0/24",), deny=("192.0.2.66/32",)))
     admission.check_address("192.0.2.1")
-    with pytest.raises(LimitReached, match=r"192\.0\.2\.66 is denied .*limit deny"):
-        admission.check_address("192.0.2.66")
-    with pytest.raises(LimitReached, match=r"2001:db8::1 is not allowed .*limit allow"):
-        admission.check_address("2001:db8::1")
+    for address, limit, words in (("192.0.2.66", "deny", "is denied"), ("2001:db8::1", "allow", "is not allowed")):
+        with pytest.raises(AddressRefused, match=r"^it does not serve your address$") as caught:
+            admission.check_address(address)
+        assert caught.value.limit == limit
+        assert caught.value.operator_text.startswith(f"{address} {words} (limit {limit} is 192.0.2.")
 
 
 def test_clients_are_counted_in_all_and_by_address_and_leave_again() -> None:
@@ -108,6 +109,31 @@ def test_clients_are_counted_in_all_and_by_address_and_leave_again() -> None:
     assert admission.client_count == 0
     with admission.admit("a"):
         assert admission.client_count == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("fe80::1%eth0", "fe80::2%eth0", False),
+        ("fe80::1%eth0", "fe80::1%eth1", False),
+        ("fe80::1%eth0", "FE80::1%eth0", True),
+    ],
+)
+def test_clients_of_one_ipv6_network_count_as_one_address(first: str, second: str, is_same: bool) -> None:
+    """A host has all addresses of its network of 64 bits; on a link, each host has one network."""
+    admission = Admission(Limits(clients_per_address=1))
+    with admission.admit(first):
+        if is_same:
+            with pytest.raises(LimitReached, match="clients_per_address is 1"):
+                admission.admit(second).__enter__()
+        else:
+            with admission.admit(second):
+                assert admission.client_count == 2
 
 
 def test_a_run_is_checked_against_limits_of_sessions_duration_and_rate() -> None:

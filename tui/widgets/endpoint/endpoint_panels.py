@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ....engine.model.limits import limit_rules
+from ....engine.model.peer import client_network
 from ....engine.model.plan import SECOND_NS
 from ...rendering.big_digits import align_right, big_digits, largest_font, style_digits
 from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
@@ -212,7 +213,8 @@ def _usage(snapshot: EndpointSnapshot) -> dict[str, str]:
     """Return the present use of each limit by name, if it is known."""
     by_address: dict[str, int] = {}
     for client in snapshot.clients:
-        by_address[client.address] = by_address.get(client.address, 0) + 1
+        network = client_network(client.address)
+        by_address[network] = by_address.get(network, 0) + 1
     runs = [client.run for client in snapshot.clients if client.run is not None]
     rate = (snapshot.received_bit_s or 0) + (snapshot.sent_bit_s or 0)
     return {

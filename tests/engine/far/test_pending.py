@@ -1,0 +1,170 @@
+"""Strangers that connect and say nothing: they neither slow accepting down nor keep anybody out."""
+
+import asyncio
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pytest
+import trustme
+from linkgauge.engine.control.tls import Certificate
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.near.connect import query_host_info
+from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
+
+from ..certificates import CertificateFiles
+
+KEY = SharedKey("a-key-of-this-test")
+PENDING = 16
+DEADLINE_S = 20.0  # with one connection accepted in a second, the crowd below takes twice as long
+CROWD = 60
+CLIENT_HELLO_HEAD: Final = bytes.fromhex("1603010200010001fc0303")
+UNSHARE: Final = shutil.which("unshare")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> CertificateFiles:
+    """Give a certificate and its key."""
+    return CertificateFiles(tmp_path_factory.mktemp("tls"), trustme.CA())
+
+
+@asynccontextmanager
+async def serving(files: CertificateFiles | None, pending: int = PENDING) -> AsyncIterator[tuple[Endpoint, Peer]]:
+    """Give an endpoint that waits long for silent connections, and the peer to reach it."""
+    certificate = None if files is None else Certificate.load(files.cert, files.key)
+    limits = Limits(pending=pending, handshake_s=60)
+    fingerprint = None if files is None else files.fingerprint
+    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate, limits=limits) as endpoint:
+        yield endpoint, Peer(*endpoint.address, access=Access(KEY, fingerprint=fingerprint))
+
+
+def connect_stranger(address: tuple[str, int], kind: str, source: str) -> socket.socket:
+    """Connect from an address, speak as far as `kind` says, and fall silent."""
+    sock = socket.create_connection(address, DEADLINE_S, source_address=(source, 0))
+    if kind == "TLS":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context.wrap_socket(sock)
+    sock.sendall(
+        {"half a client hello": CLIENT_HELLO_HEAD, "preamble": encode_preamble(CONTROL_KIND)}.get(kind, b"")
+    )
+    return sock
+
+
+@pytest.mark.parametrize(
+    ("kind", "has_tls"),
+    [("silent", True), ("half a client hello", True), ("TLS", True), ("silent", False), ("preamble", False)],
+)
+async def test_silent_strangers_of_many_addresses_do_not_slow_accepting(
+    files: CertificateFiles, kind: str, has_tls: bool
+) -> None:
+    """However far they have come: making room for a newer connection waits for no answer of the older one."""
+    strangers: list[socket.socket] = []
+    async with serving(files if has_tls else None) as (endpoint, peer):
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                for number in range(CROWD):
+                    source = f"127.0.2.{number + 1}"
+                    stranger = await asyncio.to_thread(connect_stranger, endpoint.address, kind, source)
+                    strangers.append(stranger)
+                assert (await query_host_info(peer)).hostname
+        finally:
+            for sock in strangers:
+                sock.close()
+
+
+async def test_one_address_has_a_quarter_of_the_pending_connections_and_its_oldest_go_first() -> None:
+    """Those of others stay, and so do its newest."""
+    async with asyncio.timeout(DEADLINE_S), serving(None) as (endpoint, _peer):
+        others = [await asyncio.open_connection(*endpoint.address, local_addr=("127.0.0.3", 0)) for _ in range(3)]
+        crowd = [await asyncio.open_connection(*endpoint.address, local_addr=("127.0.0.2", 0)) for _ in range(40)]
+        share = PENDING // 4
+        for reader, _writer in crowd[:-share]:
+            assert await reader.read() == b""
+        assert endpoint.get_status().pending == len(others) + share
+        assert not any(reader.at_eof() for reader, _writer in [*others, *crowd[-share:]])
+        for _reader, writer in [*others, *crowd]:
+            writer.close()
+
+
+async def test_the_data_connections_of_a_client_may_take_more_than_a_quarter() -> None:
+    """A run of many sessions opens them at once, from one address."""
+    plan = Plan(Settings(Direction.DUPLEX, 32), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
+    async with asyncio.timeout(DEADLINE_S), serving(None) as (endpoint, peer):
+        endpoint.admission.limits = Limits(pending=64)
+        async with open_run(plan, peer) as run:
+            assert not [event async for event in run if type(event).__name__ == "SessionLost"]
+
+
+_MANY_ADDRESSES = """
+import asyncio, socket, sys
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.limits import Limits
+
+async def main():
+    limits = Limits(pending=16, handshake_s=60, clients_per_address=1)
+    async with Endpoint(listen(None, 0), limits=limits) as endpoint:
+        port = endpoint.address[1]
+        loop = asyncio.get_running_loop()
+        socks = []
+        async def connect(source, target):
+            sock = socket.socket(socket.AF_INET6)
+            sock.setblocking(False)
+            sock.bind((source, 0, 0, 0))
+            await loop.sock_connect(sock, (target, port))
+            socks.append(sock)
+        for number in range(1, 13):
+            await connect(f"2001:db8:0:1::{number:x}", "2001:db8:0:1::1")
+        await asyncio.sleep(0.1)
+        print(endpoint.get_status().pending)
+        await connect("2001:db8:0:2::1", "2001:db8:0:1::1")
+        await asyncio.sleep(0.1)
+        print(endpoint.get_status().pending)
+        for sock in socks:
+            sock.close()
+
+run(main())
+"""
+_IN_NAMESPACE = (
+    "ip link set lo up && for n in 1 2 3 4 5 6 7 8 9 a b c; do ip addr add 2001:db8:0:1::$n/128 dev lo nodad; done "
+    '&& ip addr add 2001:db8:0:2::1/128 dev lo nodad && exec "$@"'
+)
+
+
+@pytest.mark.loop("uvloop")
+@pytest.mark.skipif(not UNSHARE or not shutil.which("ip"), reason="needs unshare and iproute2")
+def test_the_addresses_of_one_ipv6_network_share_a_quarter() -> None:
+    """A host has 2**64 of them to take."""
+    done = subprocess.run(
+        [
+            UNSHARE or "unshare",
+            "--net",
+            "sh",
+            "-c",
+            _IN_NAMESPACE,
+            "sh",
+            sys.executable,
+            "-P",
+            "-c",
+            _MANY_ADDRESSES,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    if "unshare" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.stdout.split() == ["4", "5"], done.stderr
