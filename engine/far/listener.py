@@ -37,7 +37,7 @@ def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.soc
         family, _type, _protocol, _name, address = socket.getaddrinfo(
             bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        return socket.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:
         where = f"port {port}" if bind is None else f"{bind} port {port}"
         hint = ""
@@ -59,12 +59,23 @@ def reachable_hosts(listener: socket.socket) -> list[str]:
     """
     host = str(listener.getsockname()[0])
     if host not in _ANY:
-        return [host]
+        return [host + _zone_of(listener)]
     families = (socket.AF_INET,) if listener.family == socket.AF_INET else (socket.AF_INET, socket.AF_INET6)
     addresses = _interface_addresses(families)
     name = socket.gethostname()
     names = _resolve(name)
     return [*([name] if names and names <= set(addresses) else []), *addresses] or [name]
+
+
+def _zone_of(listener: socket.socket) -> str:
+    """Return the interface of a link-local address after `%`, by its name on this host; empty for all others."""
+    scope = listener.getsockname()[3:]
+    if not scope or not scope[0]:
+        return ""
+    try:
+        return f"%{socket.if_indextoname(scope[0])}"
+    except OSError:  # the interface has gone
+        return f"%{scope[0]}"
 
 
 def _interface_addresses(families: tuple[socket.AddressFamily, ...]) -> list[str]:

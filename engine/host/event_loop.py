@@ -70,12 +70,19 @@ async def connect_socket(sock: socket.socket, address: tuple[Any, ...]) -> None:
     failure = sock.connect_ex(address)
     if failure == errno.EINPROGRESS:
         loop = asyncio.get_running_loop()
-        writable = asyncio.Event()
-        loop.add_writer(sock.fileno(), writable.set)
+        writable: asyncio.Future[None] = loop.create_future()
+
+        def ready() -> None:
+            loop.remove_writer(sock)  # here: uvloop uses the descriptor until this turn of the loop ends
+            if not writable.done():
+                writable.set_result(None)
+
+        loop.add_writer(sock, ready)
         try:
-            await writable.wait()
-        finally:
-            loop.remove_writer(sock.fileno())
+            await writable
+        except asyncio.CancelledError:
+            loop.remove_writer(sock)
+            raise
         failure = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if failure:
         raise OSError(failure, os.strerror(failure))

@@ -103,7 +103,9 @@ _IPV4_PART: Final = re.compile(r"0x[0-9a-f]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9}", 
 _IPV4_PARTS: Final = 4
 _BYTE: Final = 255
 _CLIENT_PREFIX_BITS: Final = 64  # what a site gives to a link (RFC 4291, section 2.5.4)
-_IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.]{1,15})?", re.ASCII)
+_IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.@+-]{1,15})?", re.ASCII)
+# The name of an interface, as the kernel allows it, and without the characters that end an address in a peer.
+_ZONE: Final = re.compile(r"[!-$&-.0-9;-Z\\^-~]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,7 @@ class Peer:
         """Raise PlanError for an impossible address."""
         if not self.host or any(c.isspace() or not c.isprintable() for c in self.host) or len(self.host) > 253:
             raise PlanError("peer", repr(self.host), _PEER_FORMS)
+        check_zone("peer", self.host)
         check_port(self.port)
 
     def __str__(self) -> str:
@@ -223,6 +226,32 @@ def check_port(port: int) -> int:
     if not 1 <= port <= 65_535:
         raise PlanError("port", port, "give a number from 1 to 65535")
     return port
+
+
+def check_zone(field: str, host: str) -> None:
+    """Check that a link-local address names its interface, as in `fe80::1%eth0`, and that no other host does.
+
+    Args:
+        field: the name of the value in the error's text.
+        host: a name, or an address of either family.
+
+    Raises:
+        PlanError: the interface is missing, has an impossible name, or belongs to no link-local address.
+    """
+    address, percent, zone = host.partition("%")
+    try:
+        is_link_local = (ip := ip_address(address)).version == 6 and ip.is_link_local
+    except ValueError:
+        is_link_local = False
+    if not percent:
+        if is_link_local:
+            allowed = f"a link-local address needs the interface of this machine that leads there: {host}%eth0"
+            raise PlanError(field, host, allowed)
+    elif not is_link_local:
+        raise PlanError(field, repr(host), "only a link-local IPv6 address (fe80::1%eth0) has an interface after %")
+    elif _ZONE.fullmatch(zone) is None:
+        allowed = "the name of an interface has 1 to 15 characters without spaces, colons and slashes"
+        raise PlanError(field, repr(host), f"{allowed}; write a port as [fe80::1%eth0]:PORT")
 
 
 LOOPBACK: Final = Peer("loopback")

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
 from .errors import PlanError
+from .peer import check_zone
 from .serialization import OMITTED_AT_DEFAULT
 from .workload import Workload, all_workloads
 
@@ -192,6 +193,8 @@ class SocketOptions:
                 raise PlanError(
                     name, repr(text), f"give the {'address' if name == 'source' else 'name'} of an interface"
                 )
+        if self.source is not None:
+            check_zone("source", self.source)
 
 
 @dataclass(frozen=True, slots=True)

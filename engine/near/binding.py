@@ -10,6 +10,7 @@ from ..host.nic import local_addresses
 from ..model.errors import PlanError, explain_os_error
 from ..model.peer import parse_ip_address
 from ..model.plan import Plan, SocketOptions
+from ..workloads.sockets import local_address
 
 
 def check_interface(options: SocketOptions) -> None:
@@ -55,7 +56,7 @@ def _check_device(name: str) -> None:
 def _check_source(source: str) -> None:
     with socket.socket(_family_of(source)) as sock:
         try:
-            sock.bind((source, 0))
+            sock.bind(local_address(source, 0))
         except OSError as error:
             text = f"this machine has no such address; it has {_choice(local_addresses())}"
             raise PlanError("source", source, text) from error
@@ -65,7 +66,7 @@ def _check_port(family: socket.AddressFamily, source: str | None, port: int) -> 
     with socket.socket(family) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind((source or "", port))
+            sock.bind(local_address(source, port) if source else ("", port))
         except OSError as error:
             if error.errno == errno.EACCES:
                 raise PlanError("client port", port, "ports below 1024 need root; give a higher one") from error

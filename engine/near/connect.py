@@ -15,7 +15,7 @@ from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_near
 from ..control.tls import start_tls
 from ..far.loopback import embedded_endpoint
-from ..host.event_loop import call_in_thread
+from ..host.event_loop import call_in_thread, connect_socket
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -147,7 +147,7 @@ async def _connect_socket(peer: Peer) -> ControlConnection:
             # An address that does not answer leaves time for the next one: IPv6 without a route is common.
             deadline_s = None if address == addresses[-1][1] else CONNECT_DEADLINE_S / 2
             async with asyncio.timeout(deadline_s):
-                await loop.sock_connect(sock, address)
+                await connect_socket(sock, address)
             if peer.access is not None and peer.access.fingerprint is not None:
                 return await start_tls(sock, peer, peer.access.fingerprint)
             _transport, control = await loop.create_connection(lambda: ControlConnection(End.NEAR), sock=sock)
@@ -179,6 +179,10 @@ async def _resolve(peer: Peer) -> list[_Address]:
     try:
         return await call_in_thread(look_up, name="resolver")
     except (OSError, UnicodeError) as error:
+        _, _, zone = peer.host.partition("%")
+        if zone:
+            names = ", ".join(name for _, name in socket.if_nameindex())
+            raise PeerUnreachable(f"{peer}: this machine has no interface {zone}; it has {names}") from error
         raise PeerUnreachable(
             f"{peer.host} does not resolve to an address; check the spelling, or give the address"
         ) from error

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..host.event_loop import call_in_thread
+from ..host.event_loop import call_in_thread, connect_socket
 from ..model.errors import PeerUnreachable
 from ..model.events import WarningText
 from ..model.peer import Peer
@@ -78,7 +78,8 @@ async def find_data_path(
             )
         far = addresses[0] if addresses else ()
         return DataPath(data, _source_for(far), far, is_through_ssh=True)
-    if host is not None and (is_proxied(configuration) or not addresses):
+    # The interface of a link-local address has that name on the remote host only.
+    if host is not None and "%" not in host and (is_proxied(configuration) or not addresses):
         addresses += [each for each in await _resolve(host, port) if each not in addresses]
     for address in addresses:
         near = await _try_connection(address, DATA_PATH_DEADLINE_S / len(addresses))
@@ -109,7 +110,7 @@ async def _try_connection(address: AddressPort, within_s: float) -> AddressPort 
     with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
         sock.setblocking(False)
         async with asyncio.timeout(within_s):
-            await loop.sock_connect(sock, address)
+            await connect_socket(sock, address)
             near = sock.getsockname()
             await loop.sock_sendall(sock, encode_preamble(CONTROL_KIND))
             answer = b""

@@ -14,7 +14,7 @@ import stat
 import sys
 import time
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from ..control.connection import ControlConnection
 from ..control.keepalive import (
@@ -33,6 +33,7 @@ from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
 from ..model.plan import SECOND_NS, End
 from ..model.serialization import decode, encode
+from ..workloads.sockets import local_address
 from .bundle import BOOTSTRAP_MARK
 
 MAX_LINE_BYTES: Final = 4_096
@@ -113,6 +114,16 @@ def _came_over() -> tuple[AddressPort | None, AddressPort | None]:
     return (parts[0], int(parts[1])), (parts[2], int(parts[3]))
 
 
+def _with_scope(address: AddressPort | None) -> tuple[Any, ...]:
+    """Return an address as a socket has it: the interface of a link-local one is a number at its end."""
+    if address is None or "%" not in address[0]:
+        return address or ()
+    try:
+        return local_address(*address)
+    except OSError:  # no such interface
+        return address
+
+
 async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_through: bool) -> None:
     stop = asyncio.Event()
     peer, own = _came_over()
@@ -127,7 +138,7 @@ async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_throug
             _end_within(_END_DEADLINE_S)
             stop.set()
 
-        mux = Mux(accept, lost, extra={"peername": peer or (), "sockname": own or ()})
+        mux = Mux(accept, lost, extra={"peername": _with_scope(peer), "sockname": _with_scope(own)})
         await _attach(mux, *streams)
         watching = asyncio.create_task(_watch(mux, endpoint, is_through=is_through))
         await stop.wait()

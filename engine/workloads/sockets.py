@@ -5,8 +5,9 @@ import socket
 import struct
 import sys
 from dataclasses import replace
+from functools import lru_cache
 from socket import SocketType
-from typing import Final
+from typing import Any, Final
 
 from ..host.tcp_info import read_tcp_info
 from ..model.plan import Direction, End, Mode, SocketOptions
@@ -77,8 +78,21 @@ def bind_source(sock: SocketType, options: SocketOptions, port: int | None = Non
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, options.device.encode() + b"\0")
     if port is not None:  # an earlier connection from it may still be in TIME_WAIT
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if options.source is not None or port is not None:
-        sock.bind((options.source or "", port or 0))
+    if options.source is not None:
+        sock.bind(_cached_address(options.source, port or 0))
+    elif port is not None:
+        sock.bind(("", port))
+
+
+def local_address(text: str, port: int) -> tuple[Any, ...]:
+    """Return the socket address of an IP address of this machine; the interface after `%` becomes its scope.
+
+    Raises OSError where this machine has no such interface.
+    """
+    return socket.getaddrinfo(text, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
+
+
+_cached_address = lru_cache(local_address)  # crr binds each connection
 
 
 def _set_dscp(sock: SocketType, dscp: int) -> None:

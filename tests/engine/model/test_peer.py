@@ -18,6 +18,7 @@ from linkgauge.engine.model.peer import (
     parse_ip_address,
     unmap_ip_address,
 )
+from linkgauge.engine.model.plan import SocketOptions
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,10 @@ def test_no_host_and_no_user_begins_with_a_dash(text: str) -> None:
         ("[2001:db8::1]", "2001:db8::1", DEFAULT_PORT),
         ("[2001:db8::1]:99", "2001:db8::1", 99),
         ("fe80::1%eth0", "fe80::1%eth0", DEFAULT_PORT),
+        ("[fe80::1%eth0]", "fe80::1%eth0", DEFAULT_PORT),
+        ("[fe80::1%eth0]:5210", "fe80::1%eth0", 5_210),
+        ("febf::1%br-lan.100+x@y", "febf::1%br-lan.100+x@y", DEFAULT_PORT),
+        ("fe80::1%3", "fe80::1%3", DEFAULT_PORT),
     ],
 )
 def test_a_peer_is_read_as_people_write_it(text: str, host: str, port: int) -> None:
@@ -106,6 +111,36 @@ def test_a_peer_that_cannot_be_is_refused_in_words(text: str) -> None:
     with pytest.raises(PlanError) as caught:
         Peer.parse(text)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("address", ["fe80::1", "FE80::A:1", "febf::1"])
+@pytest.mark.parametrize("form", ["{}", "[{}]", "[{}]:5210", "ssh://[{}]", "ssh://me@[{}]:22"])
+def test_a_link_local_address_needs_an_interface(address: str, form: str) -> None:
+    """The error shows how it is written."""
+    with pytest.raises(PlanError, match=f"{address}%eth0"):
+        Peer.parse(form.format(address))
+    with pytest.raises(PlanError, match=f"invalid; .*{address}%eth0"):
+        SocketOptions(source=address)
+
+
+@pytest.mark.parametrize(
+    "zone", ["", "x" * 16, "a/b", "../a", "a b", "a\tb", "a\x1b", "a:1", "a%b", "a[b", "ä", "a\0"]
+)
+@pytest.mark.parametrize("form", ["fe80::1%{}", "[fe80::1%{}]:5210", "ssh://[fe80::1%{}]"])
+def test_the_name_of_an_interface_is_checked_where_it_is_read(zone: str, form: str) -> None:
+    """No slash, space, colon or control character of it gets any further."""
+    with pytest.raises(PlanError) as caught:
+        Peer.parse(form.format(zone))
+    assert str(caught.value).isprintable()
+    with pytest.raises(PlanError):
+        SocketOptions(source=f"fe80::1%{zone}")
+
+
+@pytest.mark.parametrize("host", ["2001:db8::1%eth0", "192.0.2.1%eth0", "db-02%eth0", "::1%lo", "169.254.0.1%eth0"])
+def test_only_a_link_local_address_has_an_interface(host: str) -> None:
+    """Elsewhere it means nothing."""
+    with pytest.raises(PlanError, match="only a link-local"):
+        Peer.parse(host)
 
 
 @given(st.sampled_from(["db-02", "::1", "fe80::1%eth0", "192.0.2.1", "loopback"]), st.integers(1, 65_535))

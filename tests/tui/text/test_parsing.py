@@ -87,7 +87,8 @@ def test_a_pass_mark_outside_of_0_to_100_is_refused(text: str) -> None:
         ("db-02", Peer("db-02", 5820)),
         ("db-02:99", Peer("db-02", 99)),
         ("[::1]:99", Peer("::1", 99)),
-        ("fe80::1", Peer("fe80::1", 5820)),
+        ("fe80::1%eth0", Peer("fe80::1%eth0", 5820)),
+        ("[fe80::1%br-lan]:99", Peer("fe80::1%br-lan", 99)),
         ("loopback", Peer("loopback")),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import UsageError
-from ....engine.model.peer import DEFAULT_PORT
+from ....engine.model.peer import DEFAULT_PORT, check_zone
 from ...text import parsing
 from ..options import JsonOption
 from ..typer_extension import option
@@ -69,6 +69,8 @@ class EndpointOptions:
             raise UsageError("--key-file and --open exclude each other; give one of them")
         if (self.tls_cert is None) != (self.tls_key is None):
             raise UsageError("--tls-cert and --tls-key need each other; give both")
+        if self.bind is not None:
+            check_zone("--bind", self.bind)
         return EndpointConfig(
             self.bind,
             parsing.listening_port(self.port),

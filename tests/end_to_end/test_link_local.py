@@ -1,0 +1,195 @@
+"""IPv6 link-local addresses: every workload between two hosts that have no other address on their link."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from .conftest import DEADLINE_S
+
+KEY: Final = "k" * 20
+NEAR, FAR = "fe80::1%near0", "fe80::2%near0"  # both as the near host writes them
+PORT: Final = 5210
+# Runs each workload on one event loop, in one process: the processes of its workers are the real ones.
+RUN_EACH: Final = textwrap.dedent("""
+    import asyncio, json, sys
+    from linkgauge.engine.host.event_loop import run
+    from linkgauge.engine.model.events import Ended, Started
+    from linkgauge.engine.model.peer import Peer, SharedKey
+    from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, SocketOptions
+    from linkgauge.engine.model.workload import Workload
+    from linkgauge.engine.near.run import open_run
+
+    async def main(peer, source, key):
+        for workload in (Workload.STREAM, Workload.RR, Workload.CRR, Workload.FETCH):
+            sizes = {"response_bytes": 100_000} if workload is Workload.FETCH else {}
+            plan = Plan(
+                Settings(Direction.DUPLEX), workload, SECOND_NS // 2, SECOND_NS // 10, SECOND_NS // 10,
+                socket=SocketOptions(source=source or None), probe=workload is Workload.STREAM, **sizes,
+            )
+            async with asyncio.timeout(20), open_run(plan, Peer.parse(peer).with_key(SharedKey(key))) as each:
+                events = [event async for event in each]
+            loops = {event.near.event_loop for event in events if isinstance(event, Started)}
+            nics = {event.near.nic.name for event in events if isinstance(event, Started)}
+            print(json.dumps([workload, events[-1].end.reason, *loops, *nics]))
+
+    run(main(*sys.argv[1:]))
+""")
+
+
+class Link:
+    """Two network namespaces with a link between them, whose ends have link-local addresses only."""
+
+    def __init__(self) -> None:
+        self._holders = [self._hold() for _ in range(2)]
+        self.near, self.far = (["nsenter", "-t", str(each.pid), "-n"] for each in self._holders)
+        link = ["ip", "link", "add", "near0", "type", "veth", "peer", "name", "far0"]
+        self._run(self.near, *link, "netns", str(self._holders[1].pid))
+        for within, name, address in ((self.near, "near0", "fe80::1"), (self.far, "far0", "fe80::2")):
+            self._run(within, "ip", "link", "set", name, "addrgenmode", "none")
+            self._run(within, "ip", "link", "set", "lo", "up")
+            self._run(within, "ip", "link", "set", name, "up")
+            self._run(within, "ip", "addr", "add", f"{address}/64", "dev", name, "nodad")
+
+    @staticmethod
+    def _hold() -> "subprocess.Popen[str]":
+        holder = subprocess.Popen(
+            [shutil.which("unshare") or "", "--net", "sh", "-c", "echo up; exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "up\n"
+        return holder
+
+    @staticmethod
+    def _run(within: list[str], *command: str) -> None:
+        subprocess.run([*within, *command], check=True, timeout=DEADLINE_S)
+
+    def close(self) -> None:
+        """End the namespaces."""
+        for holder in self._holders:
+            holder.communicate(timeout=DEADLINE_S)
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    """Give a link."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nsenter", "unshare"))):
+        pytest.skip("network namespaces are made as root, with unshare, nsenter and iproute2")
+    if not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this system has no IPv6")
+    made = Link()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Give an environment with directories of the test's own, a key and the peer's line in the keys file."""
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "keys").write_text(f"[{FAR}]:{PORT} {KEY}\n")
+    (config / "keys").chmod(0o600)
+    folders = {"LINKGAUGE_DATA_DIR": str(tmp_path / "data"), "LINKGAUGE_CONFIG_DIR": str(config)}
+    return {**os.environ, **folders, "PYTHONWARNINGS": "error"}
+
+
+def command(*arguments: str) -> list[str]:
+    """Return the command line of linkgauge."""
+    return [sys.executable, "-P", "-m", "linkgauge", *arguments]
+
+
+def without_uvloop(environment: dict[str, str], folder: Path) -> dict[str, str]:
+    """Return an environment in which uvloop does not import."""
+    (folder / "uvloop.py").write_text("raise ImportError('left out')\n")
+    return {**environment, "PYTHONPATH": f"{folder}:{environment.get('PYTHONPATH', '')}"}
+
+
+@pytest.fixture
+def endpoint(link: Link, environment: dict[str, str]) -> Iterator[str]:
+    """Give the first line of a keyed endpoint that listens on the link's far end."""
+    options = ["endpoint", "--bind", "fe80::2%far0", "--port", str(PORT)]
+    process = subprocess.Popen(
+        [*link.far, *command(*options)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**environment, "LINKGAUGE_KEY": KEY},
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline()
+    process.terminate()
+    process.communicate(timeout=DEADLINE_S)
+
+
+@pytest.mark.parametrize("loop", ["uvloop", pytest.param("asyncio", marks=pytest.mark.every)])
+@pytest.mark.parametrize("source", [NEAR, pytest.param("", marks=pytest.mark.every)])
+def test_every_workload_runs_in_both_directions(
+    link: Link, environment: dict[str, str], endpoint: str, loop: str, source: str, tmp_path: Path
+) -> None:
+    """On each event loop: uvloop's own way to connect loses the interface of an address."""
+    assert endpoint
+    if loop == "asyncio":
+        environment = without_uvloop(environment, tmp_path)
+    script = [sys.executable, "-P", "-c", RUN_EACH, f"[{FAR}]:{PORT}", source, KEY]
+    done = subprocess.run(
+        [*link.near, *script], env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines == [[each, "completed", loop, "near0"] for each in ("stream", "rr", "crr", "fetch")]
+
+
+def test_the_command_line_takes_and_shows_such_addresses(
+    link: Link, environment: dict[str, str], endpoint: str
+) -> None:
+    """The peer with its port, --bind, --source, the keys file and the line to paste at the other host."""
+    assert f"[fe80::2%far0]:{PORT}" in endpoint
+    options = ["--workload", "crr", "--direction", "in", "--seconds", "0.5", "--json", "--source", NEAR]
+    for peer, more, status, text in (
+        (f"[{FAR}]:{PORT}", [], 0, ""),
+        (f"[fe80::2]:{PORT}", [], 2, "needs the interface of this machine"),
+        ("fe80::2%near0:5210", [], 2, "[fe80::1%eth0]:PORT"),
+        (f"[fe80::2%no0]:{PORT}", [], 3, "this machine has no interface no0; it has lo, near0"),
+        (f"[{FAR}]:{PORT}", ["--source", "fe80::1"], 2, "needs the interface of this machine"),
+    ):
+        done = subprocess.run(
+            [*link.near, *command("run", peer, *options, *more)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        assert text in " ".join(done.stderr.split())
+        if not status:
+            assert json.loads(done.stdout)["measured"]["total"]["transactions_s"] > 0
+
+
+@pytest.mark.every
+def test_a_remote_end_that_ssh_starts_is_reached_over_the_link(link: Link, linkgauge: Any, sshd: Any) -> None:
+    """Data goes directly to the address by which ssh got there."""
+    sshd.start(address="[fe80::2%far0]", within=lambda words: [*link.far, *words])
+    peer = f"ssh://[{FAR}]:{sshd.port}"
+    words = ["run", peer, "--workload", "crr", "--direction", "duplex", "--seconds", "1", "--json"]
+    done = subprocess.run(
+        [*link.near, *command(*words)],
+        env=linkgauge.environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["measured"]["total"]["transactions_s"] > 0
+    sshd.wait_until_gone()
