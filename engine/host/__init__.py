@@ -2,5 +2,5 @@
 
 Imports engine/model and engine/protocol; Linux's own interfaces, and None where a system has no such thing. `cpu`,
 `nic` and `tcp_info` read one source each, and `description` combines them. The others are tools: `event_loop`,
-`files`, `process_identity`, `background_writer`, `debug_log`.
+`files`, `saved_files`, `process_identity`, `background_writer`, `debug_log`.
 """

@@ -1,4 +1,4 @@
-"""Files: replaced in one step, in memory, and the engine as one, the first code of a far end without linkgauge.
+"""Files in memory, and the engine as one: the first code of a far end without linkgauge.
 
 The source of this module is sent as it is and run by the Python of that host, so it imports nothing of linkgauge
 until the engine has arrived on standard input. A memory file has no name (memfd_create(2), elsewhere an unlinked
@@ -10,8 +10,6 @@ import importlib
 import os
 import re
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 _ARCHIVE: Final = re.compile(r"/(?:proc/self|dev)/fd/(\d+)")
@@ -87,24 +85,3 @@ class InheritedBundle:
         if self._copy is not None:
             os.close(self._copy)
             self._copy = None
-
-
-def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
-    """Write a text file as a draft in the same directory, and rename the draft over the file.
-
-    A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
-    that a crash leaves no empty file. The file gets `mode`, reduced by the umask. Raises OSError, and leaves no
-    draft, where the file cannot be written.
-    """
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        with open(draft, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise

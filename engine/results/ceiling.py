@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..host.files import write_atomically
+from ..host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ..model.errors import DecodeError, RunLogError, explain_os_error
 from ..model.plan import Mode
 from ..model.serialization import decode, encode
@@ -90,8 +90,8 @@ def save_ceiling(directory: Path, ceiling: Ceiling) -> None:
     path = directory / CEILING_FILE_NAME
     ceilings = {**_read(directory), ceiling.machine.key: encode(ceiling)}
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(ceilings, indent=1) + "\n")
+        create_private_directory(directory)
+        write_atomically(path, json.dumps(ceilings, indent=1) + "\n", mode=PRIVATE_FILE_MODE)
     except OSError as error:
         raise RunLogError(f"the ceiling cannot be saved in {path}: {explain_os_error(error)}") from error
 

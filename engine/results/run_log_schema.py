@@ -1,7 +1,8 @@
 """The run log's SQLite file: its name, its tables, and the explanation of its errors.
 
 Write-ahead logging lets one process write a run while others read; `synchronous = NORMAL` is enough for what
-was committed to survive the death of the process, and does not make the disk wait for each sample.
+was committed to survive the death of the process, and does not make the disk wait for each sample. The log names
+hosts and people's notes about them: its files are the owner's alone.
 """
 
 import contextlib
@@ -10,11 +11,13 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
+from ..host.saved_files import create_private_directory, create_private_file, restrict_to_owner
 from ..model.errors import RunLogError, explain_os_error
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 SCHEMA_VERSION: Final = 1
 _APPLICATION_ID: Final = 0x6C_67_61_75  # "lgau"
+_FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")  # SQLite makes the others with the mode of the first
 _BUSY_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
 
 _TABLES: Final = (
@@ -101,11 +104,14 @@ def prepare_database(path: Path, *, create: bool) -> None:
     """
     if create:
         with translate_errors(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_private_directory(path.parent)
+            create_private_file(path.resolve())
     elif not _exists(path):
         return
     with open_connection(path) as connection:
         _check(path, connection)
+        for suffix in _FILE_SUFFIXES:
+            restrict_to_owner(path.with_name(path.name + suffix))
         if create:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN IMMEDIATE")  # one process creates the tables; a read-only file fails here

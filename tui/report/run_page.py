@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...engine.host.files import write_atomically
+from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, Mode

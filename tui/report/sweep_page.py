@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...engine.host.files import write_atomically
+from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepResult, find_saturation_points

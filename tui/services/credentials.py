@@ -19,7 +19,7 @@ from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
-from ...engine.host.files import write_atomically
+from ...engine.host.saved_files import PRIVATE_FILE_MODE, write_atomically
 from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error
 from ...engine.model.peer import Access, Peer, SharedKey
 from ...engine.model.shell_commands import shell_command
@@ -35,7 +35,6 @@ _FINGERPRINT: Final = re.compile(r"(?:SHA256[:=])?((?:[0-9a-f]{2}:?){31}[0-9a-f]
 # systemd gives a service its secrets in a directory that only the service can read. The access list that does this
 # looks like a permission of the group.
 _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
-_FILE_MODE: Final = 0o600
 _PROGRAM: Final = "linkgauge"
 _PASTED: Final = (
     "give HOST, HOST:PORT, ssh://HOST or loopback, or paste the command that `linkgauge endpoint` printed"
@@ -145,7 +144,7 @@ def remember_access(peer: Peer) -> Path:
         raise InvalidKeyError(f"the key of {peer} cannot be saved: # at its beginning would make it a comment")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, "\n".join([*kept, line]) + "\n", mode=_FILE_MODE)
+        write_atomically(path, "\n".join([*kept, line]) + "\n", mode=PRIVATE_FILE_MODE)
     except OSError as error:
         raise InvalidKeyError(f"the key cannot be saved in {path}: {error.strerror or 'write error'}") from error
     _log.debug("saved the key of %s in %s", peer, path)

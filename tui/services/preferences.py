@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.host.files import write_atomically
+from ...engine.host.saved_files import PRIVATE_FILE_MODE, write_atomically
 from ...engine.model.errors import PlanError, PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_percent
 from ..text.numbers import RateUnit
@@ -34,7 +34,6 @@ THEMES: Final = {
 _log = logging.getLogger(__name__)
 _HEADER: Final = "# Written by the settings of linkgauge's app (key s). You can edit it.\n"
 _MAX_BACKUPS: Final = 100
-_FILE_MODE: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def save_preferences(folder: Path, preferences: Preferences) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         backup = _rename_to_backup(path) if read_preferences(folder).problems else None
-        write_atomically(path, _toml(preferences), mode=_FILE_MODE)
+        write_atomically(path, _toml(preferences), mode=PRIVATE_FILE_MODE)
     except OSError as error:
         raise PreferencesNotSaved(
             f"the settings could not be saved in {path}: {error.strerror or error}"

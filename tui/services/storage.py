@@ -34,6 +34,19 @@ def data_dir() -> Path:
     return user_data_path("linkgauge", appauthor=False)
 
 
+def open_data_dir() -> Path:
+    """Return the directory of the run log. The usual one becomes its owner's alone.
+
+    One that LINKGAUGE_DATA_DIR names may have other things in it, and stays as it is.
+    """
+    from ...engine.host.saved_files import restrict_to_owner
+
+    directory = data_dir()
+    if _from_environment(DATA_DIR_VARIABLE) is None:
+        restrict_to_owner(directory)
+    return directory
+
+
 def config_dir() -> Path:
     """Return the directory of preferences, keys and presets: that of LINKGAUGE_CONFIG_DIR, else the usual one."""
     directory = _from_environment(CONFIG_DIR_VARIABLE)
@@ -59,7 +72,7 @@ def open_run_log(report: Callable[[str], None]) -> "RunLog | None":
     from ...engine.results.run_log import RunLog
 
     try:
-        return RunLog.open(data_dir())
+        return RunLog.open(open_data_dir())
     except (RunLogError, OSError) as error:
         _log.debug("no run log: %s", error)
         why = explain_os_error(error) if isinstance(error, OSError) else str(error)
@@ -72,7 +85,7 @@ def open_run_list() -> "Generator[RunLog]":
     """Open the run log for reading. If there is none, none is created."""
     from ...engine.results.run_log import RunLog
 
-    with RunLog.open(data_dir(), create=False) as log:
+    with RunLog.open(open_data_dir(), create=False) as log:
         yield log
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final, Protocol, TypeVar
 
-from ...engine.host.files import write_atomically
+from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import DecodeError, PlanError, RunLogError, explain_os_error
 from ...engine.model.events import Event
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions

@@ -47,7 +47,7 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
     Raises PlanError for an invalid id, UsageError for an id that is taken or a run that cannot be used, and OSError
     if the file cannot be written.
     """
-    from ...engine.host.files import write_atomically
+    from ...engine.host.saved_files import write_atomically
     from ...engine.model.workload import Workload
     from ...presets.baseline import baseline_toml, check_preset_id
     from .storage import find_run, open_run_list

@@ -92,3 +92,48 @@ def test_a_read_only_directory_is_reported(read_only: Path) -> None:
         RunLog.open(read_only)
     with pytest.raises(RunLogError, match="make it writable, or choose another data directory"):
         RunLog.open(read_only / "missing")
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())}
+
+
+def test_a_new_run_log_is_its_owners_alone(tmp_path: Path) -> None:
+    """With the files that SQLite keeps beside it while a run is written, and the directory."""
+    before = os.umask(0)
+    try:
+        with RunLog.open(tmp_path / "data") as log:
+            log.begin("20261121-014629-7f3a", "", "loopback")
+            assert log.list_runs()
+            modes = _modes(tmp_path / "data")
+    finally:
+        os.umask(before)
+    assert {"runs.sqlite3", "runs.sqlite3-wal", "runs.sqlite3-shm"} <= modes.keys()
+    assert modes.pop("data") == 0o700
+    assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_an_existing_run_log_becomes_its_owners_alone_when_it_is_opened(tmp_path: Path, create: bool) -> None:
+    """Also while another process has it open. The directory may have other things in it."""
+    tmp_path.chmod(0o755)
+    with RunLog.open(tmp_path) as log:
+        log.begin("20261121-014629-7f3a", "", "loopback")
+        assert log.list_runs()
+        for path in tmp_path.iterdir():
+            path.chmod(0o644)
+        RunLog.open(tmp_path, create=create).close()
+        modes = _modes(tmp_path)
+        assert modes.pop(tmp_path.name) == 0o755
+        assert set(modes.values()) == {0o600}
+        assert [run.run_id for run in log.list_runs()] == ["20261121-014629-7f3a"]
+
+
+def test_the_file_of_another_program_keeps_its_permissions(tmp_path: Path) -> None:
+    """It is not a run log."""
+    path = tmp_path / "runs.sqlite3"
+    _another_program_s(path)
+    path.chmod(0o644)
+    with pytest.raises(RunLogError):
+        RunLog.open(tmp_path)
+    assert path.stat().st_mode & 0o777 == 0o644

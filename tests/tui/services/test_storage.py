@@ -71,3 +71,19 @@ def test_a_run_is_found_by_the_beginning_of_its_id_and_a_wrong_id_is_a_usage_err
         assert find_run(log, "20261121").run_id == "20261121-014629-7f3a"
         with pytest.raises(UsageError):
             find_run(log, "nope")
+
+
+def test_the_usual_directory_becomes_its_owners_alone_and_a_named_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable may name a directory that others work in."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    for value, mode in ((str(tmp_path / "named"), 0o755), ("", 0o700)):
+        monkeypatch.setenv("LINKGAUGE_DATA_DIR", value)
+        data_dir().mkdir(parents=True)
+        data_dir().chmod(0o755)
+        log = open_run_log(pytest.fail)
+        assert log is not None
+        log.close()
+        assert data_dir().stat().st_mode & 0o777 == mode

@@ -1,0 +1,78 @@
+"""Files that outlive a process: replaced in one step, the owner's alone, never by way of another user's link.
+
+Directories such as /tmp are everybody's: whoever puts a link there under the name of a file that is to be
+written could have another file replaced. Linux has a rule against that (fs.protected_symlinks, proc_sys_fs(5)). A
+program that resolves a path itself gets around it, so the same rule is applied here.
+"""
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+PRIVATE_FILE_MODE: Final = 0o600
+_PRIVATE_DIRECTORY_MODE: Final = 0o700
+_OF_OTHERS: Final = 0o077
+_MOST_LINKS: Final = 40  # as path_resolution(7)
+
+
+def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Write a text file as a draft in the same directory, and rename the draft over the file.
+
+    A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
+    that a crash leaves no empty file. The file gets `mode`, reduced by the umask. Raises OSError, and leaves no
+    draft, where the file cannot be written or another user's link leads to it.
+    """
+    target = _follow_links(path)
+    draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
+    try:
+        with open(draft, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def create_private_directory(path: Path) -> None:
+    """Create a directory that only its owner may enter, if it is missing; raise OSError where that fails."""
+    path.mkdir(_PRIVATE_DIRECTORY_MODE, parents=True, exist_ok=True)
+
+
+def create_private_file(path: Path) -> None:
+    """Create an empty file that only its owner may read, if it is missing; raise OSError where that fails."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE_FILE_MODE))
+
+
+def restrict_to_owner(path: Path) -> None:
+    """Take the permissions of other users from an existing file or directory of this user's.
+
+    What cannot be changed stays as it is. The file is not opened: SQLite would lose its locks when it is closed.
+    """
+    with suppress(OSError):
+        status = path.stat()
+        if status.st_uid == os.geteuid() and status.st_mode & _OF_OTHERS:
+            path.chmod(stat.S_IMODE(status.st_mode) & ~_OF_OTHERS)
+
+
+def _follow_links(path: Path) -> Path:
+    """Return the file that a path leads to; raise OSError for a link of another user in everybody's directory."""
+    for _ in range(_MOST_LINKS):
+        try:
+            link = path.lstat()
+        except FileNotFoundError:
+            return path
+        if not stat.S_ISLNK(link.st_mode):
+            return path
+        folder = path.parent.stat()
+        is_shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+        if is_shared and link.st_uid not in {os.geteuid(), folder.st_uid}:
+            raise PermissionError(errno.EACCES, "another user's link", str(path))
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

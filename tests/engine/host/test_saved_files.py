@@ -1,0 +1,142 @@
+"""Files replaced in one step, and those that are their owner's alone."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.host.saved_files import (
+    create_private_directory,
+    create_private_file,
+    restrict_to_owner,
+    write_atomically,
+)
+
+NOBODY = 65_534
+
+
+def test_a_file_is_created_and_then_replaced(tmp_path: Path) -> None:
+    """And no draft stays in its directory."""
+    path = tmp_path / "kept.toml"
+    for text in ("first\n", "µ\n"):
+        write_atomically(path, text)
+        assert path.read_text(encoding="utf-8") == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_symbolic_link_stays_a_link(tmp_path: Path) -> None:
+    """The file that it points to is the one that is replaced."""
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+def test_a_new_file_has_the_mode_less_the_umask(tmp_path: Path, mode: int) -> None:
+    """A file of settings is the person's alone."""
+    before = os.umask(0o022)
+    try:
+        write_atomically(tmp_path / "file", "text", mode=mode)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode & ~0o022
+
+
+def test_a_failed_rename_leaves_neither_a_draft_nor_another_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old text stays."""
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def refuse(_self: Path, _target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "new")
+    assert [(entry, entry.read_text()) for entry in tmp_path.iterdir()] == [(path, "old")]
+
+
+def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """It is not created: some callers must leave no trace."""
+    with pytest.raises(FileNotFoundError):
+        write_atomically(tmp_path / "none" / "file", "text")
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    """Set the umask for the block."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode_of(path: Path) -> int:
+    """Return the permissions of a file."""
+    return path.stat().st_mode & 0o777
+
+
+def test_new_private_files_and_directories_are_their_owners_alone(tmp_path: Path) -> None:
+    """Whatever the umask is. Existing ones stay as they are, with what is in them."""
+    with umask(0):
+        create_private_directory(tmp_path / "a" / "b")
+        create_private_file(tmp_path / "a" / "b" / "file")
+    assert mode_of(tmp_path / "a" / "b") == 0o700
+    assert mode_of(tmp_path / "a" / "b" / "file") == 0o600
+    (tmp_path / "a" / "b" / "file").write_text("text")
+    create_private_directory(tmp_path / "a" / "b")
+    create_private_file(tmp_path / "a" / "b" / "file")
+    assert (tmp_path / "a" / "b" / "file").read_text() == "text"
+
+
+@pytest.mark.parametrize(("mode", "restricted"), [(0o644, 0o600), (0o666, 0o600), (0o444, 0o400), (0o600, 0o600)])
+def test_other_users_lose_their_permissions_and_the_owner_keeps_them(
+    tmp_path: Path, mode: int, restricted: int
+) -> None:
+    """A file that is not there is no problem."""
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(mode)
+    restrict_to_owner(path)
+    assert mode_of(path) == restricted
+    restrict_to_owner(tmp_path / "none")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's link")
+def test_another_users_link_in_everybodys_directory_is_not_followed(tmp_path: Path) -> None:
+    """It would have a file of this user's replaced. One's own link there, and any link elsewhere, is followed."""
+    shared, victim = tmp_path / "shared", tmp_path / "victim"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    os.chown(shared, NOBODY - 1, -1)
+    victim.write_text("old")
+    trap = shared / "report.html"
+    trap.symlink_to(victim)
+    os.chown(trap, NOBODY, -1, follow_symlinks=False)
+    way = tmp_path / "way"
+    way.symlink_to(trap)
+    for path in (trap, way):
+        with pytest.raises(PermissionError, match="another user's link"):
+            write_atomically(path, "new")
+    assert victim.read_text() == "old"
+    assert sorted(shared.iterdir()) == [trap]
+    for owner, mode in ((0, 0o1777), (NOBODY, 0o755)):
+        os.chown(trap, owner, -1, follow_symlinks=False)
+        shared.chmod(mode)
+        write_atomically(trap, f"new {owner}")
+        assert victim.read_text() == f"new {owner}"
+
+
+def test_links_that_lead_in_a_circle_are_an_error(tmp_path: Path) -> None:
+    """The system's own words name it."""
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_atomically(tmp_path / "a", "text")
