@@ -21,6 +21,7 @@ from ..model.plan import End
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from .admission import Admission
+from .event_log import EventLog
 from .listener import format_client, listen
 from .pending import PendingConnection, PendingConnections
 from .run import RunRegistry, serve_client
@@ -66,7 +67,8 @@ class Endpoint:
         self.key = key
         self._listener = listener
         self._certificate = certificate
-        self._log = log
+        self._event_log = EventLog(log)
+        self._log = self._event_log.add
         self._accepts_control = accepts_control
         self._registry: RunRegistry = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -112,6 +114,7 @@ class Endpoint:
         self._spares.clear()
         if self._fork_server is not None:
             await self._fork_server.close()
+        self._event_log.close()
 
     def serve_connection(self, control: ControlConnection) -> None:
         """Serve a control connection from elsewhere than the listening socket. It needs no key."""

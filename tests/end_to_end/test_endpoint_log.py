@@ -1,8 +1,12 @@
 """The log of an endpoint, as a person reads it after real connections."""
 
+import contextlib
 import re
+import socket
 from pathlib import Path
 from typing import Any
+
+from .conftest import DEADLINE_S
 
 SHORT = ("--seconds", "0.5", "--warmup", "0", "--interval", "100ms")
 
@@ -36,3 +40,19 @@ def test_each_line_has_time_peer_and_what_happened_with_its_figures(linkgauge: A
         peer + rf"INTERRUPTED: .+: received {figure} in [\d.]+ s",
     ):
         assert any(re.fullmatch(pattern, line) for line in lines), "\n".join([pattern, *lines])
+
+
+def test_strangers_who_knock_again_and_again_get_two_lines(linkgauge: Any) -> None:
+    """The first one at once, and the number of the others."""
+    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0")
+    host, _, port = endpoint.stdout.readline().removeprefix("listening on ").strip().rpartition(":")
+    for _ in range(100):
+        with socket.create_connection((host, int(port)), timeout=DEADLINE_S) as stranger:
+            stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                while stranger.recv(4_096):
+                    pass
+    endpoint.terminate()
+    lines = [line for line in linkgauge.finish(endpoint).err.splitlines() if "rejected" in line]
+    assert len(lines) == 2
+    assert re.fullmatch(r".{19} 127\.0\.0\.1: rejected: .+: 99 more connections in \d+ s", lines[1]), lines

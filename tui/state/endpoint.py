@@ -104,10 +104,18 @@ class EndpointLog:
         before = self.totals
         self.totals = Totals(
             before.clients + (event == "client"),
-            before.refused + (event in {"refused", "dropped", "not_accepted"}),
+            before.refused + _rejections(text),
             before.runs + (event == "run_ended"),
             before.bytes + (payload_bytes if isinstance(payload_bytes, int) else 0),
         )
+
+
+def _rejections(text: str) -> int:
+    """Return how many connections a line reports as rejected: a summary of repeated ones has their number."""
+    if not isinstance(text, LogEntry) or text.event not in {"refused", "dropped", "not_accepted"}:
+        return 0
+    connections = text.fields.get("connections")
+    return connections if isinstance(connections, int) else 1
 
 
 class EndpointRates:

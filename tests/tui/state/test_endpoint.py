@@ -55,10 +55,11 @@ def test_the_log_counts_its_events() -> None:
     for entry in (
         LogEntry("client", "connected", client="192.0.2.7"),
         LogEntry("refused", "rejected: too many", client="192.0.2.8", limit="clients"),
+        LogEntry("dropped", "rejected: wrong key: 6 more connections in 60 s", client="192.0.2.8", connections=6),
         LogEntry("run_ended", "finished", client="192.0.2.7", bytes=2**30),
         "something else",
     ):
         journal.add(entry)
-    assert journal.totals == Totals(1, 1, 1, 2**30)
-    assert (journal.lines_written, [line.event for line in journal.lines][-2:]) == (4, ["run_ended", "said"])
+    assert journal.totals == Totals(1, 7, 1, 2**30)
+    assert (journal.lines_written, [line.event for line in journal.lines][-2:]) == (5, ["run_ended", "said"])
     assert journal.lines[0].text == "192.0.2.7: connected"

@@ -1,0 +1,88 @@
+"""The event log of an endpoint: strangers who connect again and again cannot fill it."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from typing import Final
+
+from .status import LogEntry, LogSink
+
+SUMMARY_INTERVAL_S: Final = 60.0
+MAX_SOURCES: Final = 64
+_REJECTIONS: Final = {"dropped", "refused", "not_accepted"}
+_log = logging.getLogger(__name__)
+
+
+class EventLog:
+    """Passes entries on, and sums up rejections that repeat.
+
+    The first rejection of an address for one reason is logged at once, the number of the others once a minute.
+    Beyond `MAX_SOURCES` addresses and reasons in a minute, the others are counted together. The debug log has each.
+    """
+
+    def __init__(self, sink: LogSink, interval_s: float = SUMMARY_INTERVAL_S) -> None:
+        self._sink = sink
+        self._interval_s = interval_s
+        # How many more came than the one that was logged, by event, client and text.
+        self._repeated: dict[tuple[str, str, str], int] = {}
+        self._others: Counter[str] = Counter()
+        self._since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether a summary is to come."""
+        return self._timer is not None
+
+    def add(self, entry: str) -> None:
+        """Log an entry, or count it."""
+        if not isinstance(entry, LogEntry) or entry.event not in _REJECTIONS:
+            self._sink(entry)
+            return
+        _log.debug("%s", entry)
+        self._start_timer()
+        source = (entry.event, str(entry.fields.get("client") or ""), str(entry.fields["text"]))
+        if source in self._repeated:
+            self._repeated[source] += 1
+        elif len(self._repeated) < MAX_SOURCES:
+            self._repeated[source] = 0
+            self._sink(entry)
+        else:
+            self._others[entry.event] += 1
+
+    def close(self) -> None:
+        """Log the numbers so far."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._sum_up()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._since = time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._sum_up)
+
+    def _sum_up(self) -> None:
+        """Log a line for each address and reason that repeated. Those that did not are forgotten."""
+        self._timer = None
+        seconds = max(1, round(time.monotonic() - self._since))
+        counts = {source: count for source, count in self._repeated.items() if count}
+        for (event, client, text), count in counts.items():
+            self._sink(_summary(event, f"{text}: {_connections(count)} in {seconds} s", client, count, seconds))
+        for event, count in self._others.items():
+            text = f"rejected: {_connections(count)} from other addresses or for other reasons in {seconds} s"
+            self._sink(_summary(event, text, None, count, seconds))
+        self._others.clear()
+        self._repeated = dict.fromkeys(counts, 0)
+        if counts:
+            self._start_timer()
+
+
+def _connections(count: int) -> str:
+    return f"{count} more connection{'' if count == 1 else 's'}"
+
+
+def _summary(event: str, text: str, client: str | None, count: int, seconds: int) -> LogEntry:
+    return LogEntry(event, text, client=client or None, connections=count, seconds=seconds)

@@ -1,0 +1,78 @@
+"""The event log of an endpoint: repeated rejections of strangers are summed up, everything else is logged."""
+
+import asyncio
+
+from linkgauge.engine.far.event_log import MAX_SOURCES, EventLog
+from linkgauge.engine.far.status import LogEntry
+
+DEADLINE_S = 20.0
+NEVER_S = 3_600.0
+WRONG_KEY = "rejected: wrong key"
+
+
+def rejection(client: str = "192.0.2.7", text: str = WRONG_KEY, event: str = "dropped") -> LogEntry:
+    """Return the entry of a rejection."""
+    return LogEntry(event, text, client=client)
+
+
+async def test_the_first_rejection_is_logged_at_once_and_the_others_as_their_number() -> None:
+    """Each address and reason by itself; a summary is an entry of the same event, with the number as a field."""
+    lines: list[str] = []
+    log = EventLog(lines.append, NEVER_S)
+    for _ in range(413):
+        log.add(rejection())
+    log.add(rejection("2001:db8::7"))
+    log.add(rejection(text="rejected: protocol 1"))
+    assert lines == [
+        "192.0.2.7: rejected: wrong key",
+        "2001:db8::7: rejected: wrong key",
+        "192.0.2.7: rejected: protocol 1",
+    ]
+    log.close()
+    [summary] = lines[3:]
+    assert summary == "192.0.2.7: rejected: wrong key: 412 more connections in 1 s"
+    assert isinstance(summary, LogEntry)
+    assert (summary.event, summary.fields["connections"], summary.fields["seconds"]) == ("dropped", 412, 1)
+
+
+async def test_an_interval_without_a_rejection_ends_the_summaries() -> None:
+    """An address that goes on gets a line an interval; later its next rejection is logged at once again."""
+    lines: asyncio.Queue[str] = asyncio.Queue()
+    log = EventLog(lines.put_nowait, 0.05)
+    log.add(rejection())
+    assert lines.get_nowait() == f"192.0.2.7: {WRONG_KEY}"
+    async with asyncio.timeout(DEADLINE_S):
+        for _ in range(2):
+            log.add(rejection())
+            assert await lines.get() == f"192.0.2.7: {WRONG_KEY}: 1 more connection in 1 s"
+        while log.is_counting:  # noqa: ASYNC110 - until an interval has passed without one
+            await asyncio.sleep(0)
+    assert lines.empty()
+    log.add(rejection())
+    assert lines.get_nowait() == f"192.0.2.7: {WRONG_KEY}"
+    log.close()
+    assert lines.empty()
+
+
+async def test_a_crowd_of_addresses_is_counted_together() -> None:
+    """An attacker has as many IPv6 addresses as connections: neither the log nor the memory grows with them."""
+    lines: list[str] = []
+    log = EventLog(lines.append, NEVER_S)
+    for number in range(2_000):
+        log.add(rejection(f"2001:db8::{number:x}"))
+    assert len(lines) == MAX_SOURCES
+    log.close()
+    assert lines[MAX_SOURCES:] == [
+        f"rejected: {2_000 - MAX_SOURCES} more connections from other addresses or for other reasons in 1 s"
+    ]
+
+
+async def test_other_entries_are_never_summed_up() -> None:
+    """Clients that were let in, and text without an event."""
+    lines: list[str] = []
+    log = EventLog(lines.append, NEVER_S)
+    entries = [LogEntry("client", "connected", client="192.0.2.7"), "limits read again"] * 3
+    for entry in entries:
+        log.add(entry)
+    log.close()
+    assert lines == entries
