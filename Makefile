@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start the program some hundred times: without bytecode a start takes 0.70 s of CPU, with it 0.50 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-every lint format command-files release-check screenshots bench lock clean
+.PHONY: run test test-every stress lint format command-files release-check screenshots bench lock clean
 
 # The app on loopback; without a terminal, a 5 s test and its summary.
 run: $(VENV)/run.stamp
@@ -28,6 +28,15 @@ endif
 
 test-every: EVERY := --every
 test-every: test
+
+# Attackers, broken inputs, a day of samples and an hour of faults. ARGS names one script of tests/stress, with its options:
+# make stress ARGS="fuzz --inputs 2000000".
+stress: $(VENV)/dev.stamp
+ifdef ARGS
+	$(BIN)/python tests/stress/$(firstword $(ARGS)).py $(wordlist 2,$(words $(ARGS)),$(ARGS))
+else
+	@status=0; for script in attacks fuzz day soak; do $(BIN)/python tests/stress/$$script.py || status=1; done; exit $$status
+endif
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

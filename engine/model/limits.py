@@ -107,13 +107,14 @@ class Limits:
     def from_toml(cls, text: str) -> Self:
         """Read a file of limits, `NAME = VALUE` each; all others have their defaults."""
         try:
-            return cls().with_changes(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+            content = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:  # TOMLDecodeError, too many digits, nesting without end
             line = _TOML_LINE.search(str(error))
             number = line[1] if line else text.rstrip().count("\n") + 1
             raise InvalidLimitError(
                 f"line {number} is not TOML: write NAME = VALUE, such as clients = 8"
             ) from error
+        return cls().with_changes(content)
 
 
 def limit_rules() -> dict[str, LimitRule]:

@@ -94,6 +94,7 @@ IpAddress = IPv4Address | IPv6Address
 
 DEFAULT_PORT: Final = 5820
 SSH_SCHEME: Final = "ssh://"
+_MOST_PORT_DIGITS: Final = 5
 _PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
 # ssh would take a name with a leading dash for an option. The other characters occur in no name of a user or host.
@@ -216,8 +217,8 @@ class Peer:
             raise PlanError("peer", repr(text), _PEER_FORMS)
         if not port:
             return cls(host)
-        if not (port.isascii() and port.isdigit()):
-            raise PlanError("port", repr(port), "give a number from 1 to 65535")
+        if not (port.isascii() and port.isdigit() and len(port) <= _MOST_PORT_DIGITS):
+            raise PlanError("port", repr(port[:20]), "give a number from 1 to 65535")
         return cls(host, int(port))
 
 

@@ -242,7 +242,7 @@ class _Login:
     def _checked(self, text: str) -> ListenReply:
         try:
             up = decode(ListenReply, json.loads(text))
-        except (DecodeError, ValueError) as error:
+        except (DecodeError, ValueError, RecursionError) as error:
             raise PeerError(f"{self._peer} cannot be understood: {error}") from error
         if up.problem is not None:
             raise PeerError(f"{self._peer}: {up.problem}")

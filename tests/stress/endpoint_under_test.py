@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,13 +26,32 @@ LIMITS = (
 class EndpointUnderTest:
     """One endpoint: its process, its address, and its key, limits and log files."""
 
-    def __init__(self, folder: Path, *, has_tls: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        has_tls: bool,
+        bind: str = "127.0.0.1",
+        limits: str = LIMITS,
+        more_options: Sequence[str] = (),
+        has_reader: bool = True,
+    ) -> None:
+        """Start it.
+
+        Args:
+            folder: Where its files are.
+            has_tls: Whether it has a certificate.
+            bind: The address to listen on.
+            limits: The text of its file of limits.
+            more_options: Further options of the command.
+            has_reader: False logs to a pipe that nobody reads.
+        """
         self.name = "tls" if has_tls else "plain"
         self.folder = folder
         self.key_file, self.limits_file, self.log_file = (folder / name for name in ("key", "limits.toml", "log"))
         self.key = SharedKey.generate()
         self.write_key(self.key)
-        self.limits_file.write_text(LIMITS, encoding="ascii")
+        self.limits_file.write_text(limits, encoding="ascii")
         options: list[str | Path] = [
             "--key-file",
             self.key_file,
@@ -40,6 +59,7 @@ class EndpointUnderTest:
             self.limits_file,
             "--log-json",
             "--json",
+            *more_options,
         ]
         if has_tls:
             cert, secret = _certificate(folder)
@@ -52,14 +72,14 @@ class EndpointUnderTest:
                     "linkgauge",
                     "endpoint",
                     "--bind",
-                    "127.0.0.1",
+                    bind,
                     "--port",
                     "0",
                     *map(str, options),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=log if has_reader else subprocess.PIPE,
                 env={**os.environ, "PYTHONWARNINGS": "error"},
             )
         assert self.process.stdout is not None
@@ -114,7 +134,16 @@ class EndpointUnderTest:
         """End it, and return the lines on stderr that are no log entries: tracebacks and warnings."""
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
-        self.process.communicate(timeout=_DEADLINE_S)
+        try:
+            self.process.wait(timeout=_DEADLINE_S)  # not communicate: it would read what nobody reads
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return [f"it did not end within {_DEADLINE_S:g} s of SIGTERM"]
+        finally:
+            for pipe in (self.process.stdout, self.process.stderr):
+                if pipe is not None:
+                    pipe.close()
         lines = self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()
         return [line for line in lines if not line.startswith("{")]
 

@@ -1,10 +1,12 @@
-"""Fuzzing of the control protocol: whatever a peer sends, the worst result is an error that blames it.
+"""Fuzzing of every decoder: whatever somebody else wrote, the worst result is an error that says so.
 
-Usage: .venv/bin/python tests/stress/fuzz.py [--inputs 1000000] [--seed 1]
+Usage: .venv/bin/python tests/stress/fuzz.py [--inputs 200000] [--seed 1] [--only KIND,KIND] [--again KIND:NUMBER]
 
-Three kinds of input in turn: whole conversations, mutated as bytes and cut anywhere, for the state machine of
-either end; single messages, mutated as JSON values; and arbitrary bytes for the readers of preambles, data
-connections and compressed messages. Prints the results, and the first input that broke a promise, if any.
+In turn: whole conversations, mutated as bytes and cut anywhere, for the state machine of either end, with and
+without a key; single messages, mutated as JSON values; and valid inputs of each decoder of decoders.py, mutated as
+bytes and as text. An input follows from its kind, its number and the seed alone. One process for each core. Prints
+inputs a second, what came of them, and each distinct fault with its first input, which is also written to
+tests/stress/results/fuzz; --again feeds one input once more, with its traceback. Exits with 1 after a fault.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -13,14 +15,23 @@ connections and compressed messages. Prints the results, and the first input tha
 import argparse
 import copy
 import json
+import multiprocessing
+import os
 import random
 import struct
 import sys
 import time
+import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from decoders import DECODERS, BrokenPromise, Decoder
 from linkgauge.engine.model.errors import LinkgaugeError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
@@ -123,10 +134,6 @@ _ODD: Final[tuple[Any, ...]] = (
         {"type": "Ping"},
     ),
 )
-
-
-class BrokenPromise(AssertionError):
-    """An input had a worse result than an error that blames its sender."""
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
@@ -243,33 +250,238 @@ def bytes_alone(chance: random.Random) -> str:
     return "squeezed message: read"
 
 
-KINDS: Final[tuple[Callable[[random.Random], str], ...]] = (conversation, message, bytes_alone)
+def coded_conversation(chance: random.Random) -> str:
+    """Change the bytes between two ends with a key: each hears the beginning of what the other has said."""
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
+
+    def pass_on(sender: ControlStateMachine, receiver: ControlStateMachine, *messages: Message) -> None:
+        for message in messages:
+            sender.send(message)
+        receiver.receive_data(sender.data_to_send())
+        if receiver.error is not None:
+            raise BrokenPromise(f"an honest conversation failed: {receiver.error}")
+
+    pass_on(near, far, Hello("ab" * 32))
+    pass_on(far, near, Challenge("ef" * 32))
+    near.authenticate_frames(b"shared")
+    pass_on(near, far, Proof("cd" * 32))
+    far.authenticate_frames(b"shared")
+    pass_on(far, near, Welcome("cd" * 32), Introduction(_HOST))
+    pass_on(near, far, Introduction(_HOST))
+    said: list[Message] = [Ping(number) for number in range(chance.randrange(5))]
+    sender, receiver = (near, far) if chance.random() < 0.5 else (far, near)
+    for message in said:
+        sender.send(message)
+    receiver.messages_received()
+    receiver.receive_data(mutated(sender.data_to_send(), chance))
+    heard = receiver.messages_received()
+    if heard != said[: len(heard)]:
+        raise BrokenPromise(f"{heard} was heard, {said} was said")
+    return f"{len(heard)} of {len(said)} heard{'' if receiver.error is None else ', then an error'}"
 
 
-def fuzz(inputs: int, seed: int) -> Counter[str]:
-    """Return the results of that many inputs; raise BrokenPromise, or any other error, with the input's number."""
-    results: Counter[str] = Counter()
-    for number in range(inputs):
+_EDGES: Final = (
+    "0",
+    "-1",
+    "1",
+    "65535",
+    "65536",
+    "2147483648",
+    "18446744073709551616",
+    "1e999",
+    "nan",
+    "9" * 5_000,
+)
+_PIECES: Final = (
+    "\0",
+    "\x1b[2J",
+    "\u202e",
+    "\ud800",
+    "\ufeff",
+    "é",
+    "\U0001f600",
+    "\r\n",
+    "'",
+    '"',
+    "[",
+    "{",
+    "=",
+    "#",
+    "%",
+)
+
+
+def varied_text(data: bytes, chance: random.Random) -> bytes:
+    """Return text with a number at an edge, deep nesting, a repeated line, or characters that belong nowhere."""
+    text = data.decode("utf-8", errors="replace")
+    way = chance.randrange(5)
+    at = chance.randrange(len(text) + 1)
+    if way == 0:
+        digits = [place for place, letter in enumerate(text) if letter.isdigit()]
+        at = chance.choice(digits) if digits else at
+        text = text[:at] + chance.choice(_EDGES) + text[at + 1 :]
+    elif way == 1:
+        text = text[:at] + chance.choice(("[", "{", '{"a":', "a.", "(")) * chance.choice((3, 60, 5_000)) + text[at:]
+    elif way == 2:
+        lines = text.splitlines(keepends=True)
+        text += chance.choice(lines) if lines else ""
+    elif way == 3:
+        text = text[:at] + chance.choice(_PIECES) * chance.choice((1, 1, 300)) + text[at:]
+    else:
+        end = min(len(text), at + chance.choice((1, 5, 50)))
+        text = text[:at] + text[end:]
+    return text.encode("utf-8", errors="surrogatepass")
+
+
+def varied(decoder: Decoder, chance: random.Random) -> bytes:
+    """Return an input for a decoder: a valid one, cut, joined with another, or changed."""
+    data = chance.choice(decoder.valid)
+    if chance.random() < 0.1:
+        other = chance.choice(decoder.valid)
+        data = data[: chance.randrange(len(data) + 1)] + other[chance.randrange(len(other) + 1) :]
+    if decoder.is_text and chance.random() < 0.6:
+        for _ in range(chance.choice((1, 1, 3))):
+            data = varied_text(data, chance)
+        return data
+    if data and chance.random() < 0.3:
+        flipped = bytearray(data)
+        for _ in range(chance.choice((1, 1, 8))):
+            flipped[chance.randrange(len(flipped))] ^= 1 << chance.randrange(8)
+        return bytes(flipped)
+    return mutated(data, chance)
+
+
+def decoding(decoder: Decoder, chance: random.Random) -> str:
+    """Feed a decoder: it returns, or raises an error of its own with a text for a person."""
+    data = varied(decoder, chance)
+    try:
+        return f"{decoder.name}: {decoder.decode(data)}"
+    except LinkgaugeError as error:
+        if not str(error).isprintable():
+            raise BrokenPromise(f"an error that cannot be printed: {str(error)!r}") from error
+        return f"{decoder.name}: {type(error).__name__}"
+
+
+KINDS: Final[dict[str, Callable[[random.Random], str]]] = {
+    "conversation": conversation,
+    "coded conversation": coded_conversation,
+    "message": message,
+    "bytes": bytes_alone,
+    **{decoder.name: partial(decoding, decoder) for decoder in DECODERS},
+}
+_CHUNK: Final = 500
+_FAILURES: Final = Path(__file__).parent / "results" / "fuzz"
+
+
+@dataclass
+class Findings:
+    """What came of some inputs; `faults` has the first input of each distinct fault, by its place in the code."""
+
+    results: Counter[str] = field(default_factory=Counter)
+    faults: dict[str, tuple[str, int, str]] = field(default_factory=dict)
+    fault_counts: Counter[str] = field(default_factory=Counter)
+    milliseconds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: "Findings") -> None:
+        """Add what came of other inputs."""
+        self.results += other.results
+        self.fault_counts += other.fault_counts
+        self.milliseconds += other.milliseconds
+        for place, fault in other.faults.items():
+            self.faults[place] = min(fault, self.faults.get(place, fault))
+
+
+def chance_of(kind: str, number: int, seed: int) -> random.Random:
+    """Return the randomness of an input, which is always the same."""
+    return random.Random(f"{seed}/{kind}/{number}")
+
+
+def fuzz_kind(kind: str, numbers: range, seed: int) -> Findings:
+    """Feed inputs of a kind; an exception that is no result is a fault."""
+    findings = Findings()
+    function, began = KINDS[kind], time.perf_counter()
+    for number in numbers:
         try:
-            results[KINDS[number % len(KINDS)](random.Random(f"{seed}/{number}"))] += 1
+            findings.results[function(chance_of(kind, number, seed))] += 1
+        except Exception as error:  # noqa: BLE001 - it is what fuzzing looks for
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{kind}: {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
+            findings.fault_counts[place] += 1
+            findings.faults.setdefault(place, (kind, number, f"{type(error).__name__}: {str(error)[:300]!r}"))
+    findings.milliseconds[kind] = round((time.perf_counter() - began) * 1e3)
+    return findings
+
+
+def fuzz(inputs: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Counter[str]:
+    """Return the results of so many inputs, of these kinds in turn; raise the first fault, with its input."""
+    results: Counter[str] = Counter()
+    for index in range(inputs):
+        kind, number = kinds[index % len(kinds)], index // len(kinds)
+        try:
+            results[KINDS[kind](chance_of(kind, number, seed))] += 1
         except Exception as error:
-            error.add_note(f"input {number} of seed {seed}")
+            error.add_note(f"input {kind}:{number} of seed {seed}")
             raise
     return results
 
 
-def main() -> None:
-    """Fuzz, and print the results."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--inputs", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    began = time.monotonic()
-    results = fuzz(options.inputs, options.seed)
-    took_s = time.monotonic() - began
-    print(f"{results.total()} inputs of seed {options.seed} in {took_s:.0f} s; no promise was broken")
-    for result, count in sorted(results.items()):
+def _work(task: tuple[str, range, int]) -> Findings:
+    return fuzz_kind(*task)
+
+
+def _report(findings: Findings, inputs: int, seed: int, took_s: float) -> None:
+    for result, count in sorted(findings.results.items()):
         print(f"{count:9}  {result}")
+    for kind, milliseconds in findings.milliseconds.most_common():
+        print(f"{milliseconds / 1e3:8.1f} s on a core  {kind}")
+    rate = inputs / took_s
+    print(f"{inputs} inputs of seed {seed} in {took_s:.0f} s, {rate:.0f} a second, python -O {not __debug__}")
+    for place, (kind, number, text) in sorted(findings.faults.items()):
+        print(
+            f"FAULT, {findings.fault_counts[place]} times: {place}: {text}; --seed {seed} --again '{kind}:{number}'"
+        )
+        _keep(kind, number, seed)
+    print("NOT CLEAN" if findings.faults else "CLEAN: every error was the decoder's own")
+
+
+def _keep(kind: str, number: int, seed: int) -> None:
+    """Write the input of a fault to a file; those of conversations follow from their numbers alone."""
+    decoder = next((each for each in DECODERS if each.name == kind), None)
+    if decoder is not None:
+        _FAILURES.mkdir(parents=True, exist_ok=True)
+        path = _FAILURES / f"{kind.replace(' ', '-')}-{seed}-{number}"
+        path.write_bytes(varied(decoder, chance_of(kind, number, seed)))
+        print(f"  its input: {path}")
+
+
+def main() -> int:
+    """Fuzz, and print the results; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--inputs", type=int, default=200_000, help="of all kinds together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", help=f"some of {', '.join(KINDS)}")
+    parser.add_argument("--again", metavar="KIND:NUMBER", help="feed one input once more")
+    options = parser.parse_args()
+    if options.again is not None:
+        kind, _, number = options.again.rpartition(":")
+        print(KINDS[kind](chance_of(kind, int(number), options.seed)))
+        return 0
+    kinds = list(KINDS) if options.only is None else options.only.split(",")
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"no such kind: {', '.join(sorted(unknown))}")
+    each = -(-options.inputs // len(kinds))
+    tasks = (
+        (kind, range(start, min(start + _CHUNK, each)), options.seed)
+        for start in range(0, each, _CHUNK)
+        for kind in kinds
+    )
+    began, findings = time.monotonic(), Findings()
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+        for found in pool.imap_unordered(_work, tasks):
+            findings.add(found)
+    _report(findings, each * len(kinds), options.seed, time.monotonic() - began)
+    return 1 if findings.faults else 0
 
 
 if __name__ == "__main__":

@@ -49,8 +49,9 @@ def test_the_sayings_are_all_there_are() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_some_thousand_broken_inputs_come_to_no_more_than_an_error(seed: int) -> None:
-    """Conversations, messages and bytes, as the script makes them."""
-    assert FUZZ.fuzz(3_000, seed).total() == 3_000
+    """Every kind but those that read a file for each input, which are the script's alone."""
+    kinds = [kind for kind in FUZZ.KINDS if kind not in {"run log", "preset TOML", "keys file"}]
+    assert FUZZ.fuzz(2_000, seed, kinds).total() == 2_000
 
 
 class AgainstAnything(RuleBasedStateMachine):

@@ -20,7 +20,7 @@ from typing import Final
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
 from ...engine.host.saved_files import PRIVATE_FILE_MODE, write_atomically
-from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error
+from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error, make_printable
 from ...engine.model.peer import Access, Peer, SharedKey
 from ...engine.model.shell_commands import shell_command
 from .storage import config_dir
@@ -194,7 +194,7 @@ def _read_options(words: Sequence[str], text: str) -> tuple[dict[str, str], list
         name, equals, value = word.partition("=")
         if name not in _PASTED_OPTIONS:
             allowed = f"paste a command with {', '.join(_PASTED_OPTIONS[:-1])} at most"
-            raise PlanError(name, repr(text[:80]), allowed)
+            raise PlanError(make_printable(name[:40]), repr(text[:80]), allowed)
         options[name] = value if equals else next(remaining, "")
     return options, names
 

@@ -64,7 +64,7 @@ def read_preferences(folder: Path) -> LoadedPreferences:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return NO_SAVED_PREFERENCES
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # TOMLDecodeError, no UTF-8, too many digits
         why = getattr(error, "strerror", None) or f"it is not TOML: {error}"
         return LoadedPreferences(Preferences(), (f"{path}: {why}; the defaults are used",))
     return _validate(values, path)

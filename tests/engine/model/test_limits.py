@@ -47,6 +47,8 @@ def test_a_file_and_typed_text_are_parsed_alike() -> None:
         ("allow = [{}]", "give networks such as"),
         ("clients = ", "line 1 is not TOML: write NAME = VALUE"),
         ("[clients]", "clients"),
+        pytest.param("clients = " + "9" * 5_000, "line 1 is not TOML", id="digits without end"),
+        pytest.param("allow = " + "[" * 5_000, "line 1 is not TOML", id="lists without end"),
     ],
 )
 def test_a_limit_that_cannot_be_is_named(text: str, words: str) -> None:

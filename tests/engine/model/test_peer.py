@@ -56,6 +56,7 @@ def test_an_address_is_a_host_and_how_to_log_in(text: str, host: str, ssh: SshSe
         "ssh://[-oX]",
         "ssh://a b",
         "ssh://a\nb",
+        pytest.param("db-02:" + "9" * 5_000, id="digits without end"),
     ],
 )
 def test_an_invalid_address_is_a_plan_error(text: str) -> None:

@@ -66,9 +66,12 @@ async def test_a_login_with_endless_output_is_abandoned(tmp_path: Path) -> None:
                 pytest.fail("it cannot be up")
 
 
-async def test_a_far_end_that_says_nonsense_is_not_understood(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "answer", ["nonsense", "$(printf %09000d 0 | tr 0 [)"], ids=["a word", "lists without end"]
+)
+async def test_a_far_end_that_says_nonsense_is_not_understood(tmp_path: Path, answer: str) -> None:
     """The mark alone does not make a far end."""
-    peer = carrier(tmp_path, "echo linkgauge-far up nonsense; exec sleep 60")
+    peer = carrier(tmp_path, f"echo linkgauge-far up {answer}; exec sleep 60")
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(PeerError, match="cannot be understood"):
             async with open_ssh_far_end(peer):

@@ -31,6 +31,8 @@ def test_saved_values_are_read_again_and_a_missing_file_is_fine(tmp_path: Path) 
     [
         ("theme = pink", "it is not TOML: Invalid value (at line 1", Preferences()),
         ("\udcff", "it is not TOML", Preferences()),
+        pytest.param("pass_mark = " + "9" * 5_000, "it is not TOML", Preferences(), id="digits without end"),
+        pytest.param("theme = " + "[" * 5_000, "it is not TOML", Preferences(), id="lists without end"),
         ('theme = "pink"\npass_mark = 80', "theme 'pink' is invalid; give one of", Preferences(pass_mark=80)),
         ("units = 3", "units 3 is invalid; give Mb/s or MiB/s; Mb/s is used", Preferences()),
         (

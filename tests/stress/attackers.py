@@ -1,0 +1,205 @@
+"""One attack on an endpoint, as a program: strangers without the key, and clients that have it.
+
+Usage: .venv/bin/python tests/stress/attackers.py NAME --port PORT [--victim-port PORT] [--tls FINGERPRINT] < KEY
+
+`attacks.py` starts it, waits for the line "under way", and ends it. It attacks until it is ended.
+"""
+
+# The repository root is the package, which pyright cannot resolve by its name from here.
+# pyright: basic, reportMissingImports=false
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+
+from attack_target import Attack, Target, converse, hold_connections, repeat, source
+from attackers_with_key import ATTACKS_WITH_KEY
+from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.errors import LinkgaugeError
+from linkgauge.engine.model.peer import SharedKey
+from linkgauge.engine.model.plan import End
+from linkgauge.engine.near.connect import query_host_info
+from linkgauge.engine.protocol.auth import NONCE_BYTES
+from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, add_length_prefix, compress, encode_frame
+from linkgauge.engine.protocol.messages import Hello, Ping
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
+
+_GREETING = encode_preamble(CONTROL_KIND)
+_HELLO = encode_frame(Hello("ab" * NONCE_BYTES))
+_TLS_BEGINNING = bytes.fromhex("160301020001000"[:14])  # a handshake record that announces 512 bytes
+_TCP_REPAIR = 19  # linux/tcp.h: a socket in this mode is closed without a packet
+_PINGS_OF_A_CHUNK = 8_000
+
+
+async def silent(target: Target) -> None:
+    """Hold more silent connections than the endpoint takes, and replace each that it drops."""
+    await hold_connections(target, 700, b"")
+
+
+async def silent_tls(target: Target) -> None:
+    """Hold connections that begin TLS and say no more."""
+    await hold_connections(target, 700, _TLS_BEGINNING)
+
+
+async def idle_crowd(target: Target) -> None:
+    """Hold ten thousand connections at once, from as many addresses."""
+    await hold_connections(target, 10_000, _GREETING[:4])
+
+
+async def half_open(target: Target) -> None:
+    """End one half of a connection early, or vanish without a packet, again and again."""
+
+    async def attempt(number: int) -> None:
+        sock = await asyncio.to_thread(target.connect, source(number))
+        with sock:
+            sock.sendall((b"", _GREETING[:5], _GREETING, _GREETING + _HELLO[:9])[number % 4])
+            if number % 2 and os.geteuid() == 0:
+                sock.setsockopt(socket.IPPROTO_TCP, _TCP_REPAIR, 1)
+                return
+            sock.shutdown(socket.SHUT_WR)
+            while await asyncio.to_thread(sock.recv, 4_096):
+                pass
+
+    await repeat(target, 50, attempt)
+
+
+async def slow_greeting(target: Target) -> None:
+    """Send the greeting byte by byte on two hundred connections."""
+    data = (_GREETING + _HELLO, encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES))
+
+    async def attempt(number: int) -> None:
+        _reader, writer = await asyncio.open_connection("127.0.0.1", target.port, local_addr=(source(number), 0))
+        try:
+            for byte in data[number % 2][:-1]:
+                writer.write(bytes((byte,)))
+                await writer.drain()
+                target.count("bytes")
+                if target.counts["bytes"] == 400:
+                    target.report_strength()
+                await asyncio.sleep(0.3)
+        finally:
+            writer.close()
+
+    await repeat(target, 200, attempt)
+
+
+async def wrong_keys(target: Target) -> None:
+    """Try one wrong key after another, twenty at a time."""
+
+    async def attempt(_number: int) -> None:
+        with contextlib.suppress(LinkgaugeError):
+            await query_host_info(target.peer_with(SharedKey.generate()))
+            target.count("ADMITTED")
+
+    await repeat(target, 20, attempt)
+
+
+async def early_pings(target: Target) -> None:
+    """Send thousands of pings in one chunk, in place of a greeting and after it."""
+    pings = b"".join(encode_frame(Ping(number)) for number in range(_PINGS_OF_A_CHUNK))
+
+    async def attempt(number: int) -> None:
+        await converse(target, _GREETING + (_HELLO if number % 2 else b"") + pings, number)
+
+    await repeat(target, 10, attempt)
+
+
+async def oversized_lengths(target: Target) -> None:
+    """Announce frames of no size, of the limit, beyond it and of 4 GiB, and send what a socket takes."""
+    most = MAX_FRAME_BYTES[End.NEAR]
+    lengths = (0, 1, most, most + 1, 2**31, 2**32 - 1)
+
+    async def attempt(number: int) -> None:
+        length = lengths[number % len(lengths)]
+        head = _GREETING + (_HELLO if number % 2 else b"") + struct.pack(">I", length)
+        await converse(target, head + bytes(min(length, 1 << 20)), number)
+
+    await repeat(target, 12, attempt)
+
+
+async def bombs(target: Target) -> None:
+    """Send frames that unpack to thousands of times their size, and JSON nested as deep as it fits."""
+    most = MAX_FRAME_BYTES[End.NEAR]
+    bodies = (
+        compress(bytes(8 << 20)),
+        compress(b'{"type":"Hello","nonce":"' + b"0" * (8 << 20) + b'"}'),
+        b"[" * most,
+        b'{"a":' * (most // 5),
+        b"9" * most,
+        json.dumps({"type": "Hello", "nonce": "\ud800" * 2_000}).encode(),
+    )
+
+    async def attempt(number: int) -> None:
+        await converse(target, _GREETING + add_length_prefix(bodies[number % len(bodies)][:most]), number)
+
+    await repeat(target, 12, attempt)
+
+
+async def strangers(target: Target) -> None:
+    """Connect with bytes of another protocol, as fast as it goes: each is an entry of the log."""
+
+    async def attempt(number: int) -> None:
+        await converse(target, b"GET / HTTP/1.1\r\nHost: \x1b[2J\r\n\r\n", number)
+
+    await repeat(target, 30, attempt)
+
+
+async def denied(target: Target) -> None:
+    """Flood from addresses that the endpoint denies: silent ones, and ones with the right key."""
+
+    async def attempt(number: int) -> None:
+        await converse(target, _GREETING + _HELLO, number)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(hold_connections(target, 400, b""))
+        group.create_task(repeat(target, 20, attempt))
+
+
+ATTACKS: dict[str, Attack] = {
+    attack.__name__: attack
+    for attack in (
+        *(silent, silent_tls, idle_crowd, half_open, slow_greeting, wrong_keys, early_pings, oversized_lengths),
+        *(bombs, strangers, denied),
+    )
+} | ATTACKS_WITH_KEY
+
+
+async def _attack(attack: Attack, target: Target) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    work = asyncio.ensure_future(attack(target))
+    ended = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([work, ended], return_when=asyncio.FIRST_COMPLETED)
+    for task in (work, ended):
+        task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await work
+    print(json.dumps(target.counts), flush=True)
+
+
+def main() -> int:
+    """Attack until SIGTERM; print what was done as JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", choices=sorted(ATTACKS))
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--victim-port", type=int, default=9)
+    parser.add_argument("--tls", default="", help="the fingerprint of the endpoint's certificate")
+    options = parser.parse_args()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    key = sys.stdin.readline().strip()
+    fingerprint = bytes.fromhex(options.tls) or None
+    target = Target(options.port, SharedKey(key) if key else None, fingerprint, options.victim_port)
+    run(_attack(ATTACKS[options.name], target))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
