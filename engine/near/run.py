@@ -148,6 +148,7 @@ class Run:
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
         self._is_confirmed = False
+        self._failed_end: RunEnd | None = None
         self._is_unreadable = False  # the far end cannot be heard or understood any more
         self._failure = SessionFailure()
         self._window_check = WindowCheck(self.plan.workload)
@@ -270,11 +271,12 @@ class Run:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_DEADLINE_S):
                 await self._finished.wait()
-                for text in self._validator.find_discrepancies(self._ended_ns) if self._is_confirmed else ():
-                    self._warn(text)
-                return end
-        self._warn(WarningText.END_UNCONFIRMED.value)
-        return end
+        if self._is_confirmed:
+            for text in self._validator.find_discrepancies(self._ended_ns):
+                self._warn(text)
+        elif self._failed_end is None:
+            self._warn(WarningText.END_UNCONFIRMED.value)
+        return self._failed_end or end
 
     def _stop_sampling(self) -> None:
         """Take the last sample, once."""
@@ -313,11 +315,15 @@ class Run:
             self._is_unreadable = True
             if isinstance(error, ConnectionClosed):
                 self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
-            elif isinstance(error, ConnectionTampered):
-                self.stop(Reason.FAILED, str(error))
             else:
-                self.stop(Reason.FAILED, EndText.FAR_NOT_UNDERSTOOD.format(error=error))
+                is_tampered = isinstance(error, ConnectionTampered)
+                self._fail(str(error) if is_tampered else EndText.FAR_NOT_UNDERSTOOD.format(error=error))
             self._finished.set()
+
+    def _fail(self, detail: str) -> None:
+        """End the run as failed, also where it was about to end for another reason."""
+        self._failed_end = RunEnd(Reason.FAILED, detail)
+        self.stop(Reason.FAILED, detail)
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
@@ -336,12 +342,16 @@ class Run:
             self._validator.count_notice()
             self._warn(message.text)
         elif isinstance(message, Finish):
-            reason = message.end.reason
-            if reason not in {Reason.PEER_STOPPED, Reason.WORKER_LOST}:
-                reason = Reason.FAILED
-            self.stop(reason, message.end.detail)
+            self._handle_finish(message.end)
             self._is_confirmed = True
             self._finished.set()
+
+    def _handle_finish(self, end: RunEnd) -> None:
+        """End the run for the far end's reason; where this end has stopped it, only a failure counts."""
+        if end.reason in {Reason.PEER_STOPPED, Reason.WORKER_LOST}:
+            self.stop(end.reason, end.detail)
+        elif end.reason is Reason.FAILED or not self._ending.done():
+            self._fail(end.detail)
 
     async def _watch(self) -> None:
         """Ping the far end; stop the run when it has vanished, and warn when it is silent or stalled."""

@@ -4,21 +4,36 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.model.errors import (
     ConnectionClosed,
+    ConnectionTampered,
+    LimitReached,
     LocalProtocolError,
     PeerNotLinkgauge,
     RemoteProtocolError,
 )
 from linkgauge.engine.model.events import Reason, RunEnd
+from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.protocol.auth import CODE_BYTES, NEAR_ROLE, FrameCodes
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
-from linkgauge.engine.protocol.messages import Begun, Hello, Notice, Ping, Pong, Report, Start, Stop, Welcome
+from linkgauge.engine.protocol.messages import (
+    Begun,
+    Hello,
+    Message,
+    Notice,
+    Ping,
+    Pong,
+    Report,
+    Start,
+    Stop,
+    Welcome,
+)
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from linkgauge.engine.protocol.state_machine import ControlState
 
@@ -227,6 +242,50 @@ async def test_a_message_out_of_turn_is_not_sent(ends: tuple[ControlConnection, 
         far.send(Begun())
     near.send(Hello())
     assert await soon(far.receive()) == Hello()
+
+
+@pytest.mark.parametrize("is_keyed", [False, True], ids=["open", "key"])
+async def test_messages_over_the_limit_are_not_decoded(is_keyed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of them may come in one piece: the loop serves others as well."""
+    decoded: list[object] = []
+
+    def decode(*arguments: Any) -> Message:
+        decoded.append(decode_body(*arguments))
+        return cast("Message", decoded[-1])
+
+    monkeypatch.setattr("linkgauge.engine.protocol.state_machine.decode_body", decode)
+    link = ControlConnection(End.FAR, encode_preamble(CONTROL_KIND))
+    link._machine.state = ControlState.RUNNING
+    link.apply_limits(Limits())
+    frames = [encode_frame(Ping(1))] * 8_000
+    if is_keyed:
+        link.authenticate_messages(b"secret")
+        codes = FrameCodes(b"secret", NEAR_ROLE)
+        frames = [frame + codes.next_code(frame) for frame in frames]
+    link.data_received(b"".join(frames))
+    assert len(decoded) == 2 * Limits().messages_s
+    with pytest.raises(LimitReached, match="limit messages_s is 100"):
+        await soon(link.receive())
+
+
+async def test_bytes_without_a_right_code_are_no_sign_of_life() -> None:
+    """Half a frame is none yet, and so is one of a stranger; the frame of the other end is."""
+    link = ControlConnection(End.FAR, encode_preamble(CONTROL_KIND))
+    link._machine.state = ControlState.RUNNING
+    link.authenticate_messages(b"secret")
+    frame = encode_frame(Ping(1))
+    code = FrameCodes(b"secret", NEAR_ROLE).next_code(frame)
+    before_ns = link.last_received_ns
+    for byte in frame + code[:-1]:
+        link.data_received(bytes([byte]))
+    assert link.last_received_ns == before_ns
+    link.data_received(code[-1:])
+    assert link.last_received_ns > before_ns
+    before_ns = link.last_received_ns
+    link.data_received(frame + bytes(CODE_BYTES))
+    assert link.last_received_ns == before_ns
+    with pytest.raises(ConnectionTampered):
+        await soon(link.receive())
 
 
 async def test_closing_does_not_wait_for_a_peer_that_does_not_read(

@@ -1,15 +1,24 @@
-"""Messages made small on the link that is measured."""
+"""Messages made small on the link that is measured, and frames whose codes nobody else can make."""
 
 import json
 import zlib
+from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from linkgauge.engine.model.errors import RemoteProtocolError
+from linkgauge.engine.model.errors import ConnectionTampered, LimitReached, RemoteProtocolError
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.protocol.framing import _DICTIONARY, compress, decompress, encode_frame
+from linkgauge.engine.protocol.auth import CODE_BYTES, FAR_ROLE, NEAR_ROLE, FrameCodes
+from linkgauge.engine.protocol.framing import (
+    _DICTIONARY,
+    FrameReader,
+    add_length_prefix,
+    compress,
+    decompress,
+    encode_frame,
+)
 from linkgauge.engine.protocol.messages import Report
 
 LIMIT = 256 * 1024
@@ -49,3 +58,92 @@ def test_what_cannot_be_unpacked_is_the_peers_fault(body: bytes) -> None:
     """Broken and oversized packed bytes are refused; a bomb is never unpacked beyond the limit."""
     with pytest.raises(RemoteProtocolError):
         decompress(body, LIMIT)
+
+
+BODIES = st.lists(st.binary(max_size=60), max_size=8)
+
+
+def with_codes(bodies: list[bytes], secret: bytes = b"of both ends", role: bytes = NEAR_ROLE) -> list[bytes]:
+    """Return the frames of bodies, each with its code."""
+    codes = FrameCodes(secret, role)
+    frames = [add_length_prefix(body) for body in bodies]
+    return [frame + codes.next_code(frame) for frame in frames]
+
+
+def read(*pieces: bytes) -> tuple[list[bytes], Exception | None]:
+    """Return the bodies that the near end's frames have, and the error at which they end."""
+    reader = FrameReader(End.NEAR)
+    reader.codes = FrameCodes(b"of both ends", NEAR_ROLE)
+    found: list[bytes] = []
+    try:
+        for piece in pieces:
+            found.extend(reader.feed(piece))
+    except (ConnectionTampered, LimitReached) as error:
+        return found, error
+    return found, None
+
+
+@given(BODIES, st.lists(st.integers(0, 700), max_size=8))
+def test_frames_with_codes_are_the_same_however_the_bytes_are_cut(bodies: list[bytes], cuts: list[int]) -> None:
+    """Cut within a length, a body or a code."""
+    stream = b"".join(with_codes(bodies))
+    edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    assert read(*(stream[start:stop] for start, stop in pairwise(edges))) == (bodies, None)
+
+
+@given(BODIES.filter(bool), st.data())
+def test_from_the_first_changed_byte_on_no_frame_is_read(bodies: list[bytes], data: st.DataObject) -> None:
+    """Whatever is changed, put in, taken out, doubled or moved: what was before it is read, and nothing after it."""
+    frames = with_codes(bodies)
+    stream = b"".join(frames)
+    start, stop = sorted((data.draw(st.integers(0, len(stream))), data.draw(st.integers(0, len(stream)))))
+    changed = data.draw(
+        st.one_of(
+            st.binary(max_size=80).map(lambda more: stream[:start] + more + stream[stop:]),
+            st.just(stream[:stop] + stream[start:]),
+            st.permutations(frames).map(b"".join),
+            st.lists(st.sampled_from(frames), max_size=8).map(b"".join),
+        )
+    )
+    assume(changed != stream)
+    same = next((n for n, pair in enumerate(zip(stream, changed, strict=False)) if pair[0] != pair[1]), None)
+    same = min(len(stream), len(changed)) if same is None else same
+    ends = [sum(map(len, frames[: count + 1])) for count in range(len(frames))]
+    found, error = read(changed)
+    assert found == bodies[: sum(1 for end in ends if end <= same)]
+    if error is None:  # it waits for the rest of a frame
+        assert read(changed, bytes(1 << 20))[1] is not None
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        with_codes([b"{}"], role=FAR_ROLE),
+        with_codes([b"{}"], secret=b"of another conversation"),
+        [add_length_prefix(b"{}") + bytes(CODE_BYTES)],
+        with_codes([b"{}"])[:1] * 2,
+    ],
+    ids=["of the other direction", "of another conversation", "without a code", "twice"],
+)
+def test_a_code_is_valid_for_one_frame_of_one_direction_of_one_conversation(frames: list[bytes]) -> None:
+    """What was recorded elsewhere is of no use."""
+    assert isinstance(read(*frames)[1], ConnectionTampered)
+
+
+def test_a_frame_is_charged_before_anything_is_done_with_it() -> None:
+    """Also one whose code is wrong: the limit is reached first."""
+    left = 3
+
+    def charge() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise LimitReached("too many", "messages_s", 3)
+
+    reader = FrameReader(End.NEAR)
+    reader.codes = FrameCodes(b"of both ends", NEAR_ROLE)
+    reader.charge = charge
+    stream = b"".join(with_codes([b"{}"] * 3)) + add_length_prefix(b"{}") + bytes(CODE_BYTES)
+    with pytest.raises(LimitReached):
+        list(reader.feed(stream))
+    assert left == -1
