@@ -93,7 +93,7 @@ def test_frames_with_codes_are_the_same_however_the_bytes_are_cut(bodies: list[b
 
 @given(BODIES.filter(bool), st.data())
 def test_from_the_first_changed_byte_on_no_frame_is_read(bodies: list[bytes], data: st.DataObject) -> None:
-    """Whatever is changed, put in, taken out, doubled or moved: what was before it is read, and nothing after it."""
+    """Whatever is changed, put in, taken out, doubled or moved: only what was before it is read."""
     frames = with_codes(bodies)
     stream = b"".join(frames)
     start, stop = sorted((data.draw(st.integers(0, len(stream))), data.draw(st.integers(0, len(stream)))))
