@@ -13,8 +13,9 @@ from ..host.cpu import check_cores, shares_cores
 from ..model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
 from ..model.limits import Limits, is_in_networks
 from ..model.peer import client_network
-from ..model.plan import SECOND_NS, Direction, Plan, Settings, connects_back
+from ..model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ..model.workload import Workload
+from .memory import estimate_memory
 from .status import ClientStatus, RunStatus
 
 _log = logging.getLogger(__name__)
@@ -26,6 +27,9 @@ class AdmittedClient:
     def __init__(self, number: int, address: str, since_ns: int) -> None:
         self.address = address  # empty without a network connection
         self._number, self._since_ns = number, since_ns
+        self.network = client_network(address)
+        self.memory_bytes = 0  # reserved for its run
+        self.samples_s = 0
         self.hostname: str | None = None
         self.get_run_status: Callable[[], RunStatus] | None = None
 
@@ -124,9 +128,43 @@ class Admission:
         limit_s = self.limits.duration_s
         if plan.duration_ns is not None and plan.duration_ns > limit_s * SECOND_NS:
             raise LimitReached(f"a run of {plan.duration_ns / SECOND_NS:g} s is too long", "duration_s", limit_s)
+        self._check_sizes(plan)
         if carried_bit_s > self.limits.rate_bit_s:
             text = "the endpoint is busy with other tests; try again later"
             raise LimitReached(text, "rate_bit_s", self.limits.rate_bit_s)
+
+    def _check_sizes(self, plan: Plan) -> None:
+        limits = self.limits
+        if plan.workers is not None and plan.workers > limits.workers:
+            raise LimitReached(f"{plan.workers} worker processes are too many", "workers", limits.workers)
+        if plan.block_bytes > limits.block_bytes:
+            text = f"a block of {format_size(plan.block_bytes)} is too large"
+            raise LimitReached(text, "block_bytes", limits.block_bytes)
+        requests_bytes = plan.burst * plan.transaction_sizes[0]
+        if requests_bytes > limits.request_bytes:
+            text = f"{format_size(requests_bytes)} of requests in flight are too many"
+            raise LimitReached(text, "request_bytes", limits.request_bytes)
+
+    def reserve(self, client: AdmittedClient, plan: Plan, settings: Settings) -> None:
+        """Reserve what a client's run needs with these settings, until the client leaves.
+
+        Raises LimitReached where that is too much, for its address or together with all other runs.
+        """
+        limits = self.limits
+        memory_bytes = max(client.memory_bytes, estimate_memory(plan, settings, limits.workers))
+        others = [other for other in self._clients.values() if other is not client]
+        own = memory_bytes + sum(other.memory_bytes for other in others if other.network == client.network)
+        if own > limits.client_memory_bytes:
+            text = f"the test needs up to {memory_bytes // MIB} MiB of memory; give fewer sessions or smaller sizes"
+            raise LimitReached(text, "client_memory_bytes", limits.client_memory_bytes)
+        if memory_bytes + sum(other.memory_bytes for other in others) > limits.memory_bytes:
+            text = f"the test needs up to {memory_bytes // MIB} MiB of memory; others use the rest, try again later"
+            raise LimitReached(text, "memory_bytes", limits.memory_bytes)
+        samples_s = -(-(settings.connections + plan.probe) * SECOND_NS // plan.interval_ns)
+        if samples_s + sum(other.samples_s for other in others) > limits.samples_s:
+            text = f"the test takes {samples_s} samples a second; give a longer --interval or fewer sessions"
+            raise LimitReached(text, "samples_s", limits.samples_s)
+        client.memory_bytes, client.samples_s = memory_bytes, samples_s
 
     def check_settings(self, settings: Settings) -> None:
         """Raise LimitReached if settings have more sessions than a run may have."""

@@ -11,6 +11,7 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Final
 
 from ..control.connection import ControlConnection
@@ -30,7 +31,7 @@ from ..model.events import EndText, Reason, RunEnd
 from ..model.host_info import NicInfo
 from ..model.limits import Limits
 from ..model.peer import SharedKey
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings, sender_of
 from ..model.samples import Sample
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
 from ..protocol.messages import (
@@ -103,7 +104,8 @@ async def serve_client(
                 message = await control.receive()
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
-                await _serve_run(control, message.plan, ends.far.nic, admission.limits, registry, log, clients[0])
+                admission.reserve(clients[0], message.plan, message.plan.settings)
+                await _serve_run(control, message.plan, ends.far.nic, admission, registry, log, clients[0])
         except AddressRefused as error:
             control.try_send(Refuse(str(error), "limit"))
             log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
@@ -132,7 +134,7 @@ async def _serve_run(
     control: ControlConnection,
     plan: Plan,
     nic: NicInfo | None,
-    limits: Limits,
+    admission: Admission,
     registry: RunRegistry,
     log: LogSink,
     client: AdmittedClient,
@@ -140,7 +142,7 @@ async def _serve_run(
     run: FarRun | None = None
     address = client.address or None
     try:
-        run = FarRun(control, plan, nic, limits)
+        run = FarRun(control, plan, nic, admission.limits, partial(admission.reserve, client, plan))
         async with run.pool:
             registry[run.run_tag] = run
             client.get_run_status = run.get_status
@@ -183,16 +185,30 @@ class FarRun:
     """
 
     def __init__(
-        self, control: ControlConnection, plan: Plan, nic: NicInfo | None, limits: Limits | None = None
+        self,
+        control: ControlConnection,
+        plan: Plan,
+        nic: NicInfo | None,
+        limits: Limits,
+        reserve: Callable[[Settings], None],
     ) -> None:
+        """Make a run that has no workers yet.
+
+        Args:
+            control: the connection to the near end.
+            plan: the plan, which the limits allow.
+            nic: the interface of the connection.
+            limits: the endpoint's limits.
+            reserve: reserves what other settings of the run need; raises LimitReached where that is too much.
+        """
         self.rate_bit_s = 0  # over the last ping interval
-        self._limits = limits or Limits()
+        self._limits, self._reserve = limits, reserve
         self.nonce = secrets.token_bytes(TOKEN_BYTES)
         self._tickets = TicketCheck(control.derive_run_secret(self.nonce))
         self._control = control
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
-        self.pool = WorkerPool(End.FAR, plan, self._handle_worker_event, self._handle_worker_loss)
+        self.pool = WorkerPool(End.FAR, plan, self._handle_worker_event, self._handle_worker_loss, limits.workers)
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
@@ -258,8 +274,20 @@ class FarRun:
         secret = self._tickets.check(hello.direction, hello.session, hello.generation, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with an invalid token")
+        self._reserve_connection(hello)
         spec = SessionSpec(hello.direction, hello.session, hello.generation, hello.window_bytes, secret.hex())
         await self.pool.send_command(AdoptSession(spec), sock.detach())
+
+    def _reserve_connection(self, hello: DataHello) -> None:
+        """Reserve what a connection needs beyond the settings in force: it may arrive before their change does."""
+        settings = self._settings
+        wanted = Settings(
+            settings.direction if hello.direction in settings.direction.flows else Direction.DUPLEX,
+            max(settings.sessions, hello.session),
+            max(settings.window_bytes or 0, hello.window_bytes or 0) or None,
+        )
+        if wanted != settings:
+            self._reserve(wanted)
 
     async def _listen(self) -> None:
         try:
@@ -294,6 +322,7 @@ class FarRun:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
         check_connect_back(self._limits, self._plan.workload, change.settings.direction)
+        self._reserve(change.settings)
         _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings
         self.pool.apply_change(change)

@@ -3,6 +3,7 @@
 Pure. Every limit has a value; an operator changes one by its name, on the command line or in a TOML file.
 """
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import Any, Final, Literal, Self, cast
 
 from .errors import InvalidLimitError, make_printable
 from .peer import parse_ip_address
-from .plan import MAX_SESSIONS
+from .plan import MAX_BLOCK_BYTES, MAX_REQUEST_BYTES, MAX_SESSIONS, MAX_WORKERS, MIB
 
 Network = IPv4Network | IPv6Network
 LimitUnit = Literal["", "s", "bytes", "bit/s", "per second", "networks"]
@@ -22,7 +23,23 @@ LimitUnit = Literal["", "s", "bytes", "bit/s", "per second", "networks"]
 _TOML_LINE: Final = re.compile(r"line (\d+)")
 _WHOLE: Final = re.compile(r"\d{1,15}", re.ASCII)
 _SCALED: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([kmgt]?)(?:b(?:it)?(?:/s|ps)?)?", re.ASCII | re.IGNORECASE)
+_SIZE: Final = re.compile(r"(\d{1,9})\s*([kmgt])(?:i?b)?", re.ASCII | re.IGNORECASE)
+_BYTES: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_WORKERS: Final = min(MAX_WORKERS, max(4, os.cpu_count() or 1))  # bulk payload has four even on one core
+_MOST_BYTES: Final = 1 << 44
 _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def _default_memory_bytes() -> int:
+    """Return half of this host's memory, between 256 MiB and 4 GiB; 1 GiB where it is unknown."""
+    try:
+        host_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 30
+    return min(4 << 30, max(256 << 20, host_bytes // 2))
+
+
+_MEMORY_BYTES: Final = _default_memory_bytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +74,20 @@ class Limits:
         "connections that have not identified themselves; the oldest make room",
     )
     sessions: int = _limit(MAX_SESSIONS, "", 1, MAX_SESSIONS, "sessions of a run in each direction")
+    workers: int = _limit(_WORKERS, "", 1, MAX_WORKERS, "worker processes of a run; as many as cores, at least 4")
+    block_bytes: int = _limit(MAX_BLOCK_BYTES, "bytes", 64, MAX_BLOCK_BYTES, "largest block of payload")
+    request_bytes: int = _limit(
+        MAX_REQUEST_BYTES, "bytes", 64, MAX_REQUEST_BYTES, "all requests in flight on a connection"
+    )
+    memory_bytes: int = _limit(
+        _MEMORY_BYTES, "bytes", 64 * MIB, _MOST_BYTES, "memory of all runs, as estimated before they start"
+    )
+    client_memory_bytes: int = _limit(
+        _MEMORY_BYTES // 4, "bytes", 32 * MIB, _MOST_BYTES, "of this, for the runs of one address"
+    )
+    samples_s: int = _limit(
+        10_000, "per second", 100, 10**6, "samples of all runs, one for each session and interval"
+    )
     duration_s: int = _limit(14_400, "s", 1, 86_400, "longest run; a run without an end stops then")
     rate_bit_s: int = _limit(
         400 * 10**9, "bit/s", 10**6, 10**15, "no new run while the current runs together carry more than this"
@@ -172,6 +203,8 @@ def _read_networks(name: str, value: object) -> tuple[str, ...]:
 def _read_number(text: str, unit: LimitUnit) -> int | None:
     if unit == "bit/s" and (match := _SCALED.fullmatch(text.strip())):
         return int(Decimal(match[1]) * _BIT_S[match[2].lower()])
+    if unit == "bytes" and (match := _SIZE.fullmatch(text.strip())):
+        return int(match[1]) * _BYTES[match[2].lower()]
     return int(text) if _WHOLE.fullmatch(text.strip()) else None
 
 

@@ -62,13 +62,14 @@ class WorkerPool:
         plan: Plan,
         on_event: Callable[[SessionEvent], None],
         on_lost: Callable[[str], None],
+        max_workers: int = MAX_WORKERS,
     ) -> None:
         self._end = end
         self._plan = plan
         self._on_event = on_event
         self._on_lost = on_lost
         self._members: dict[int, _Member] = {}
-        self._size = plan.workers or default_worker_count(plan)
+        self._size = choose_worker_count(plan, max_workers)
         self._closing = False
         self._is_payload_started = False
         self._change: ApplyChange | None = None
@@ -266,8 +267,8 @@ async def _end_all(members: Iterable[_Member]) -> None:
     await asyncio.gather(*(member.process.shut_down(END_DEADLINE_S) for member in members))
 
 
-def default_worker_count(plan: Plan) -> int:
-    """Return the number of workers of an end: half the cores that this process may use.
+def choose_worker_count(plan: Plan, max_workers: int) -> int:
+    """Return the number of workers of an end: the plan's, or else half the cores that this process may use.
 
     Bulk payload that starts on several connections gets up to four workers, however few the cores are.
     With more processes than cores the kernel puts the two ends of a session on one core as often as not, and the
@@ -275,5 +276,7 @@ def default_worker_count(plan: Plan) -> int:
     with four, rounds in turn. Transactions take turns anyway. Connections that are added later go to existing
     workers where possible: a new worker would keep the person waiting.
     """
+    if plan.workers is not None:
+        return min(max_workers, plan.workers)
     minimum = min(_MAX_BULK_WORKERS, plan.settings.connections) if plan.workload.is_bulk else 1
-    return max(minimum, min(MAX_WORKERS, len(usable_cores()) // 2))
+    return min(max_workers, max(minimum, len(usable_cores()) // 2))

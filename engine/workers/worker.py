@@ -21,7 +21,15 @@ from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
 from ..workloads.byte_budget import ByteBudget
-from ..workloads.session import Payload, SendingSession, Session, SessionContext, WorkerResources
+from ..workloads.session import (
+    RECEIVE_BYTES,
+    Payload,
+    SendingSession,
+    Session,
+    SessionContext,
+    WorkerResources,
+    allocate_buffer,
+)
 from ..workloads.session_handshake import CrrEndpoint, SessionConfig, SessionSpec
 from ..workloads.socket_io import create_poller
 from .ipc import (
@@ -40,7 +48,6 @@ from .ipc import (
 )
 
 OPEN_DEADLINE_S: Final = 15.0  # a session that is added to a saturated link may lose its first packets
-_RECEIVE_BYTES: Final = 1 << 20
 _MAX_REFRESH_S: Final = 0.4  # received bytes show that the other end is alive
 _log = logging.getLogger(__name__)
 
@@ -113,9 +120,9 @@ class Worker:
         self._mode = sockets.supported_mode(command.mode)
         self._resources = WorkerResources(
             payload=Payload(command.block_bytes, self._mode),
-            buffer=memoryview(bytearray(max(_RECEIVE_BYTES, command.block_bytes))),
+            buffer=allocate_buffer(max(RECEIVE_BYTES, command.block_bytes)),
             mode=self._mode,
-            requests=memoryview(os.urandom(command.request_bytes * command.burst)),
+            requests=Payload(command.request_bytes * command.burst),
             poller=create_poller(),
             request_bytes=command.request_bytes,
             response_bytes=command.response_bytes,

@@ -74,7 +74,7 @@ class CrrRequester(ReceivingSession):
         self._buffer = resources.buffer
         self._response_bytes = resources.response_bytes
         self._tickets = tickets
-        self._request_body = bytes(resources.requests[TICKET_BYTES : resources.request_bytes])
+        self._request_body = memoryview(resources.requests.block)[TICKET_BYTES : resources.request_bytes]
         self._request = b""
         self._options = (options[0], sockets.drop_default_congestion(options[1], sock.family))
         self._has_options = self._options != (None, SocketOptions())

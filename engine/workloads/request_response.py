@@ -38,7 +38,7 @@ class RrRequester(ReceivingSession):
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         super().__init__(sock, context)
         self._buffer = resources.buffer
-        self._requests = resources.requests
+        self._requests = memoryview(resources.requests.block)
         self._request_bytes = resources.request_bytes
         self._response_bytes = resources.response_bytes
         self._burst = resources.burst

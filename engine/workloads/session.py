@@ -6,6 +6,7 @@ allocated once, with the counter stored right after it.
 
 import asyncio
 import contextlib
+import mmap
 import os
 import socket
 import time
@@ -36,11 +37,12 @@ from .sockets import set_pacing
 # cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
 # 0.19 ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
 PIECE_BYTES: Final = 64 * 1024
+RECEIVE_BYTES: Final = 1 << 20  # the smallest buffer of a worker for what it receives
 CLOSED_BY_PEER: Final = "closed by the other host"
 
 
-def _open_payload_file(block: bytes) -> int:
-    """Return the descriptor of a file with the block, for sendfile(2); -1 where none can be created.
+def _open_payload_file(pieces: list[bytes]) -> int:
+    """Return the descriptor of a file with the pieces, for sendfile(2); -1 where none can be created.
 
     A disk's file system keeps one write in one folio (ext4 on Linux 6.18), a memory file page by page, and much of
     the kernel's work is by the folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
@@ -50,11 +52,12 @@ def _open_payload_file(block: bytes) -> int:
 
     try:
         with tempfile.TemporaryFile(buffering=0) as file:
-            file.write(block)
+            for piece in pieces:
+                file.write(piece)
             return os.dup(file.fileno())
     except OSError:  # no temporary folder, or no room in it
         with contextlib.suppress(OSError):
-            return create_memory_file("linkgauge-payload", block)
+            return create_memory_file("linkgauge-payload", b"".join(pieces))
         return -1
 
 
@@ -62,7 +65,8 @@ class Payload:
     """The block that a worker sends: random bytes, generated once.
 
     `pieces` add up to the `block`, for one gathering write. `fd` is a file with the same bytes in sendfile mode,
-    and -1 in the others. A compressor with a history shorter than a piece cannot compress them.
+    and -1 in the others. A compressor with a history shorter than a piece cannot compress them. A piece is all that
+    it takes before a session reads `block` or `fd`: a worker without one has no use for them.
     """
 
     def __init__(self, size_bytes: int, mode: Mode = Mode.COPY) -> None:
@@ -70,26 +74,47 @@ class Payload:
         whole, rest = divmod(size_bytes, PIECE_BYTES)
         piece = os.urandom(min(size_bytes, PIECE_BYTES))
         self.pieces = [piece] * whole + ([piece[:rest]] if rest else [])
-        self.block = b"".join(self.pieces)
-        self.fd = _open_payload_file(self.block) if mode is Mode.SENDFILE else -1
+        self._mode = mode
+        self._block: bytes | None = None
+        self._fd: int | None = None
+
+    @property
+    def block(self) -> bytes:
+        """All bytes in one piece of memory, which all sessions of the worker share."""
+        if self._block is None:
+            self._block = b"".join(self.pieces)
+        return self._block
+
+    @property
+    def fd(self) -> int:
+        """The file in sendfile mode, and -1 in the others."""
+        if self._fd is None:
+            self._fd = _open_payload_file(self.pieces) if self._mode is Mode.SENDFILE else -1
+        return self._fd
 
     def close(self) -> None:
         """Close the file."""
-        if self.fd >= 0:
-            os.close(self.fd)
+        if self._fd is not None and self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def allocate_buffer(size_bytes: int) -> memoryview:
+    """Return a buffer that takes memory only once data is written to it; raise OSError where there is none."""
+    return memoryview(mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerResources:
     """Buffers, poller and transaction sizes that all sessions of a worker share.
 
-    `requests` holds `burst` requests. `pace_ns` is the pause of a latency probe, and 0 elsewhere.
+    The block of `requests` holds `burst` requests. `pace_ns` is the pause of a latency probe, and 0 elsewhere.
     """
 
     payload: Payload
     buffer: memoryview
     mode: Mode
-    requests: memoryview
+    requests: Payload
     poller: Poller
     request_bytes: int = 0
     response_bytes: int = 0

@@ -326,9 +326,7 @@ async def _push_into_a_full_window() -> None:
         sock.connect(listener.getsockname())
         taken, _ = listener.accept()
         sock.setblocking(False)
-        supplies = WorkerResources(
-            payload, memoryview(bytearray(65_536)), Mode.COPY, memoryview(b""), create_poller()
-        )
+        supplies = WorkerResources(payload, memoryview(bytearray(65_536)), Mode.COPY, Payload(0), create_poller())
         place = SessionContext(counters, slot_index(Direction.OUT, 1), 0, lambda _why: None)
         sender = StreamSender(sock, place, supplies)
         sender.start()

@@ -1,7 +1,6 @@
 """Both ends of one crr session, over loopback in this process."""
 
 import asyncio
-import os
 import socket
 
 from linkgauge.engine.metering.shared_counters import SharedCounters, histogram_offset
@@ -24,7 +23,7 @@ class CrrPair:
         self.payload = Payload(65_536)
         self.poller = create_poller()
         self.lost: list[str] = []
-        buffer, requests = memoryview(bytearray(65_536)), memoryview(os.urandom(64))
+        buffer, requests = memoryview(bytearray(65_536)), Payload(64)
         resources = WorkerResources(self.payload, buffer, Mode.COPY, requests, self.poller, 64, 8_192)
         with socket.create_server(("127.0.0.1", 0)) as anchor:
             near = socket.create_connection(anchor.getsockname())

@@ -24,7 +24,7 @@ class StreamPair:
         self.poller = create_poller()
         self.lost: list[str] = []
         buffer = memoryview(bytearray(1 << 20))
-        self._resources = WorkerResources(self.payload, buffer, mode, memoryview(b""), self.poller)
+        self._resources = WorkerResources(self.payload, buffer, mode, Payload(0), self.poller)
         sender, receiver = pair()
         self.sender = StreamSender(sender, self._context(0), self._resources)
         self.receiver = self.receive(receiver)

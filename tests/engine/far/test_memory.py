@@ -1,0 +1,206 @@
+"""The estimate of a run's memory, against what the workers of real runs have."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.memory import estimate_memory
+from linkgauge.engine.model.errors import PeerRefused
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import (
+    MAX_BLOCK_BYTES,
+    MAX_REQUEST_BYTES,
+    MAX_WORKERS,
+    MIB,
+    SECOND_NS,
+    Direction,
+    Mode,
+    Plan,
+    Settings,
+)
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.near.connect import connect
+from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.protocol.messages import Open, Ready
+
+from ..child_processes import workers_of
+
+# What is measured is in other processes.
+pytestmark = [
+    pytest.mark.loop("uvloop"),
+    pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory is read from /proc"),
+]
+
+DEADLINE_S = 30.0
+LARGEST = Plan(Settings(sessions=64), workers=MAX_WORKERS, block_bytes=MAX_BLOCK_BYTES)
+SPACIOUS = Limits(workers=64, memory_bytes=1 << 40, client_memory_bytes=1 << 40)
+
+
+def private_bytes(pids: list[int]) -> int:
+    """Return the memory of processes, a shared page counted in shares (PSS)."""
+    texts = [Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii") for pid in pids]
+    return sum(int(text.partition("\nPss:")[2].split()[0]) * 1_024 for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("limits", "plan", "words"),
+    [
+        (Limits(workers=4), LARGEST, r"64 worker processes are too many .*limit workers is 4"),
+        (
+            Limits(block_bytes=MIB),
+            Plan(block_bytes=MAX_BLOCK_BYTES),
+            "a block of 16M is too large .*limit block_bytes is 1048576",
+        ),
+        (
+            Limits(request_bytes=65_536),
+            Plan(workload=Workload.RR, request_bytes=1_024, burst=65),
+            "65K of requests in flight are too many .*limit request_bytes is 65536",
+        ),
+        (
+            Limits(workers=64, client_memory_bytes=512 * MIB),
+            LARGEST,
+            r"needs up to \d+ MiB of memory.*limit client_memory_bytes is 536870912",
+        ),
+        (
+            Limits(workers=64, client_memory_bytes=1 << 40, memory_bytes=512 * MIB),
+            LARGEST,
+            r"needs up to \d+ MiB of memory.*limit memory_bytes is 536870912",
+        ),
+        (
+            Limits(client_memory_bytes=512 * MIB),
+            Plan(Settings(sessions=64), Workload.CRR, request_bytes=MAX_REQUEST_BYTES),
+            "limit client_memory_bytes is",
+        ),
+        (
+            Limits(samples_s=1_000),
+            Plan(Settings(Direction.DUPLEX, 128), interval_ns=SECOND_NS // 20),
+            "takes 5120 samples a second; give a longer --interval or fewer sessions .*limit samples_s is 1000",
+        ),
+    ],
+    ids=["workers", "block", "requests", "one address", "all", "copies of crr", "samples"],
+)
+async def test_a_plan_over_a_limit_of_size_is_refused_before_anything_is_allocated(
+    limits: Limits, plan: Plan, words: str
+) -> None:
+    """The refusal names the limit and its value; no worker was started."""
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint:
+        with pytest.raises(PeerRefused, match=words):
+            async with open_run(plan, Peer(*endpoint.address)):
+                raise AssertionError("the run must not start")
+        assert workers_of(os.getpid()) == []
+
+
+async def test_blocks_and_requests_take_no_memory_before_the_first_data_connection() -> None:
+    """A client that asks for the largest sizes and then does nothing gets bare workers."""
+    plan = replace(LARGEST, workers=8, settings=Settings(Direction.DUPLEX, 8))
+    largest = [
+        replace(plan, mode=Mode.SENDFILE),
+        replace(plan, workload=Workload.RR, request_bytes=MAX_REQUEST_BYTES),
+    ]
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), limits=SPACIOUS) as endpoint:
+        for each in largest:
+            async with connect(Peer(*endpoint.address)) as (control, _ends):
+                control.send(Open(each))
+                while not isinstance(await control.receive(), Ready):
+                    pass
+                workers = workers_of(os.getpid())
+                assert len(workers) == 8
+                assert private_bytes(workers) < 8 * MAX_BLOCK_BYTES // 2
+            while endpoint.admission.client_count:  # noqa: ASYNC110 - only looking tells
+                await asyncio.sleep(0.01)
+
+
+async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
+    """Each of one address's runs counts while its client is there."""
+    plan = Plan(Settings(sessions=2), duration_ns=None, workers=2, block_bytes=8 * MIB)
+    limits = Limits(client_memory_bytes=2 * estimate_memory(plan, plan.settings, 2) - 1)
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint:
+        peer = Peer(*endpoint.address)
+        async with open_run(plan, peer) as first:
+            with pytest.raises(PeerRefused, match="limit client_memory_bytes is"):
+                async with open_run(plan, peer):
+                    raise AssertionError("the run must not start")
+            first.stop()
+            assert [event async for event in first]
+        while endpoint.admission.client_count:  # noqa: ASYNC110 - only looking tells
+            await asyncio.sleep(0.01)
+        async with open_run(replace(plan, duration_ns=SECOND_NS // 2), peer) as run:
+            assert [event async for event in run]
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [
+        (Limits(client_memory_bytes=64 * MIB, workers=8), "client_memory_bytes"),
+        (Limits(samples_s=100), "samples_s"),
+    ],
+    ids=["memory", "samples"],
+)
+async def test_sessions_that_are_added_to_a_run_count_as_well(
+    record: Callable[..., Any], limits: Limits, limit: str
+) -> None:
+    """The near end hears which limit the change exceeds."""
+    changed: list[bool] = []
+
+    def act(run: Run, _event: object) -> None:
+        if not changed:
+            changed.append(True)
+            run.change(Settings(sessions=128))
+
+    plan = Plan(workers=4, duration_ns=None, interval_ns=SECOND_NS // 10, block_bytes=16 * MIB)
+    async with Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint:
+        recorded = await record(plan, Peer(*endpoint.address), act)
+    assert recorded.end.reason in {Reason.FAILED, Reason.SESSION_LOST}
+    if recorded.end.reason is Reason.FAILED:
+        assert f"limit {limit} is {getattr(limits, limit)}" in recorded.end.detail
+
+
+@pytest.mark.parametrize(
+    ("workload", "direction", "mode"),
+    [
+        (Workload.RR, Direction.IN, Mode.COPY),
+        *[
+            pytest.param(workload, direction, mode, marks=pytest.mark.every)
+            for workload in (Workload.STREAM, Workload.RR, Workload.CRR, Workload.FETCH)
+            for direction in Direction
+            for mode in (Mode.COPY, Mode.SENDFILE)
+            if workload.is_bulk or mode is Mode.COPY
+        ],
+    ],
+)
+async def test_a_run_has_no_more_memory_than_was_estimated(
+    workload: Workload, direction: Direction, mode: Mode
+) -> None:
+    """In use, with the largest blocks and requests."""
+    plan = Plan(
+        Settings(direction, 2),
+        workload,
+        duration_ns=20 * SECOND_NS,
+        interval_ns=SECOND_NS // 10,
+        block_bytes=MAX_BLOCK_BYTES,
+        mode=mode if workload.is_bulk else None,
+        workers=2,
+        request_bytes=MAX_REQUEST_BYTES if workload.is_transactional else None,
+    )
+    estimate = estimate_memory(plan, plan.settings, MAX_WORKERS)
+    most = samples = 0
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        Endpoint(listen("127.0.0.1", 0), limits=SPACIOUS) as endpoint,
+        open_run(plan, Peer(*endpoint.address)) as run,
+    ):
+        async for _event in run:
+            samples += 1
+            if samples <= 20:  # both ends' workers have this process for a parent, and the near end's need as much
+                most = max(most, private_bytes(workers_of(os.getpid())))
+            if samples == 20:
+                run.stop()
+    assert most < 2 * estimate
