@@ -100,7 +100,7 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         access_policy = (
             "▲ open: no key required" if config.is_open else "no key required: only this host can connect"
         )
-    elif setup.is_key_new:
+    elif setup.new_key is not None:
         access_policy = "key required: new at this start, y copies it"
     else:
         access_policy = f"key required: the one in {config.key_file or KEY_VARIABLE}"

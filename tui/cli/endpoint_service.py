@@ -5,12 +5,14 @@ this module, which keeps the process id, the descriptors and the environment.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
+import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,11 +25,19 @@ from ...engine.far.listener import get_inherited_listener, listen, notify_system
 from ...engine.far.status import LogEntry, LogSink, LogValue
 from ...engine.host.debug_log import configure_debug_log
 from ...engine.host.event_loop import run
-from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError
+from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
+from ...engine.model.errors import (
+    EndpointError,
+    InvalidKeyError,
+    InvalidLimitError,
+    LinkgaugeError,
+    explain_os_error,
+)
 from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
 from ...engine.model.shell_commands import shell_command
 from ..services.credentials import key_from_environment, read_key_file
+from ..services.storage import open_data_dir
 from ..text import numbers
 from ..text.endpoint import log_text
 from .output import (
@@ -135,6 +145,11 @@ class EndpointSetup:
             return ""
         return f" --tls-fingerprint {format_fingerprint(self.certificate.fingerprint)}"
 
+    @property
+    def new_key(self) -> SharedKey | None:
+        """The key that was generated at this start; None where the endpoint has another one or none."""
+        return self.key if self.is_key_new else None
+
     def find_peers(self) -> list[str]:
         """Return the addresses by which other hosts may reach the endpoint, with its port; the best one first."""
         port = self.listener.getsockname()[1]
@@ -143,8 +158,13 @@ class EndpointSetup:
     def near_command(self) -> str:
         """Return the command to paste at the near end, with the key if it is new."""
         peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
-        key = [f"{KEY_VARIABLE}={self.key.reveal()}"] if self.key is not None and self.is_key_new else []
+        key = [] if self.new_key is None else [f"{KEY_VARIABLE}={self.new_key.reveal()}"]
         return shell_command(*key, "linkgauge", "check", peer, *self.tls_option.split())
+
+    def near_command_with_file(self) -> str:
+        """Return the command for the near end, with the key in a file that has to be copied there."""
+        peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
+        return shell_command("linkgauge", "check", peer, "--key-file", "FILE", *self.tls_option.split())
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
@@ -224,6 +244,11 @@ def serve_until_stopped(config: EndpointConfig) -> int:
 
 
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> None:
+    with _unprinted_key(config, setup) as key_file:
+        await _serve_clients(config, setup, log, key_file)
+
+
+async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogSink, key_file: Path | None) -> None:
     manager = os.environ.pop("NOTIFY_SOCKET", None)
     async with Endpoint(
         setup.listener, log, key=setup.key, limits=setup.limits, certificate=setup.certificate
@@ -235,7 +260,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> 
 
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
-            _announce(config, endpoint.address, setup)
+            _announce(config, endpoint.address, setup, key_file)
             notify_systemd("READY=1", manager)
             await signals.stop.wait()
             notify_systemd("STOPPING=1", manager)
@@ -243,20 +268,61 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> 
                 await drain(endpoint, signals.stop_now, log)
 
 
-def _announce(config: EndpointConfig, address: tuple[str, int], setup: EndpointSetup) -> None:
-    """Print the address and the needs of a near end. A new key is printed only here."""
+@contextlib.contextmanager
+def _unprinted_key(config: EndpointConfig, setup: EndpointSetup) -> Generator[Path | None]:
+    """Save a new key that cannot be printed, while the block lasts; yield its file, or None.
+
+    Raises EndpointError where it cannot be saved.
+    """
+    if setup.new_key is None or _has_private_output(as_json=config.as_json):
+        yield None
+        return
+    path = open_data_dir() / f"endpoint-{setup.listener.getsockname()[1]}.key"
+    try:
+        create_private_directory(path.parent)
+        write_atomically(path, f"{setup.new_key.reveal()}\n", mode=PRIVATE_FILE_MODE)
+    except OSError as error:
+        raise EndpointError(
+            f"the new key cannot be saved in {path}: {explain_os_error(error)}; give one with --key-file"
+        ) from error
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _has_private_output(*, as_json: bool) -> bool:
+    """Return whether a key may be printed: on a terminal, and as JSON to the program that reads it.
+
+    A file, a supervisor's log and the journal are read by others, then or later.
+    """
+    if sys.stdout.isatty():
+        return True
+    mode = os.fstat(sys.stdout.fileno()).st_mode
+    is_read_by_program = stat.S_ISFIFO(mode) or (stat.S_ISSOCK(mode) and "JOURNAL_STREAM" not in os.environ)
+    return as_json and is_read_by_program
+
+
+def _announce(
+    config: EndpointConfig, address: tuple[str, int], setup: EndpointSetup, key_file: Path | None
+) -> None:
+    """Print the address and the needs of a near end. A new key is printed only here, unless it is in a file."""
     host, port = address
     if config.as_json:
         facts: dict[str, Any] = {"host": host, "port": port, "asks_for_key": setup.key is not None}
         if setup.certificate is not None:
             facts["tls_fingerprint"] = format_fingerprint(setup.certificate.fingerprint)
-        key = {"key": setup.key.reveal()} if setup.key is not None and setup.is_key_new else {}
-        emit_json_line({"listening": facts, **key})
+        key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
+        emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
         return
     emit_line(f"listening on {', '.join(setup.find_peers())}")
     if setup.certificate is not None:
         emit_line(f"control connections use TLS; clients need:{setup.tls_option}")
-    if setup.key is not None and setup.is_key_new:
+    if key_file is not None:
+        emit_line(f"New key, in {key_file}, which only you can read. With a copy of it, on the other host:")
+        emit_line(f"  {setup.near_command_with_file()}")
+    elif setup.new_key is not None:
         emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command()}")
 
 

@@ -39,7 +39,7 @@ class EndpointOptions:
         _ENDPOINT,
         Path | None,
         "File with the key that clients need; only you may read it. SIGHUP reads it again. "
-        "Without it: LINKGAUGE_KEY, or a new key, which is printed.",
+        "Without it: LINKGAUGE_KEY, or a new key, which is printed on a terminal, and otherwise saved in a file.",
         "--key-file",
         metavar="FILE",
     )
