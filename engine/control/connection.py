@@ -155,8 +155,7 @@ class ControlConnection(asyncio.Protocol):
     @property
     def certificate(self) -> bytes | None:
         """The other end's certificate (DER); None without TLS."""
-        assert self._transport is not None  # noqa: S101 - asked for after connecting
-        tls = self._transport.get_extra_info("ssl_object")
+        tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         return None if tls is None else tls.getpeercert(binary_form=True)
 
     @property
@@ -190,8 +189,7 @@ class ControlConnection(asyncio.Protocol):
         return 6 if self.data_address and ":" in unmap_ip_address(str(self.data_address[0])) else 4
 
     def _extra(self, name: str) -> tuple[str | int, ...]:
-        assert self._transport is not None  # noqa: S101 - asked for after connecting
-        return self._transport.get_extra_info(name) or ()
+        return () if self._transport is None else self._transport.get_extra_info(name) or ()
 
     def close(self) -> None:
         """Close once the queue is sent."""

@@ -1,6 +1,7 @@
 """Dead peer detection, by control messages and by payload.
 
-Pure: time is an argument. The control connection of a run may be silent because its packets wait in a queue that
+Pure: time is an argument. Between two ends with a key only messages that provably come from the other end are signs
+of life (connection.py). The control connection of a run may be silent because its packets wait in a queue that
 the run's own payload fills; so payload that moves counts as a sign of life as well, for some time.
 """
 
@@ -39,7 +40,7 @@ class Liveness:
     def check_timeout(self, now_ns: int, last_received_ns: int, total_bytes: int) -> int | None:
         """Return how long the other end has been silent if it is lost, else None.
 
-        `last_received_ns` is the time of the last control bytes, `total_bytes` all payload that was ever received
+        `last_received_ns` is the time of the last control message, `total_bytes` all payload that was ever received
         or acknowledged.
         """
         if total_bytes != self.total_bytes:

@@ -71,7 +71,7 @@ class FrameRelay:
                     to_near.write(await far.readexactly(PREAMBLE_BYTES))
                     pumps = (self._relay(End.NEAR, near, to_far), self._relay(End.FAR, far, to_near))
                 else:
-                    pumps = (_pump(near, to_far), _pump(far, to_near))
+                    pumps = (self._pump(near, to_far), self._pump(far, to_near))
                 await asyncio.gather(*pumps)
         finally:
             to_near.close()
@@ -91,18 +91,23 @@ class FrameRelay:
                 for each in self.attack(sender, kind, frame):
                     if not writer.is_closing():
                         writer.write(each)
+        await self._pass_end_on(writer)
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass payload on, and drop what nobody takes any more."""
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                with suppress(OSError):
+                    if not writer.is_closing():
+                        writer.write(data)
+                        await writer.drain()
+        await self._pass_end_on(writer)
+
+    async def _pass_end_on(self, writer: asyncio.StreamWriter) -> None:
         if self.hides_ends:
             await asyncio.Event().wait()
         with suppress(OSError):
             writer.write_eof()
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-        writer.write_eof()
 
 
 def read_body(body: bytes, sender: End) -> dict[str, Any]:

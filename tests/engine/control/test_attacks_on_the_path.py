@@ -278,11 +278,12 @@ IMITATIONS: dict[str, tuple[bytes, bytes]] = {
 async def test_a_relay_that_swallows_the_end_of_a_run_does_not_keep_it_alive(
     imitation: str, direction: Direction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither silence nor bytes of its own pass for the near end: the far end ends the run by itself."""
+    """Neither silence nor bytes of its own pass for the near end, although it takes all payload that comes."""
     monkeypatch.setattr("linkgauge.engine.near.run.FINISH_DEADLINE_S", 0.2)
     for end in ("near", "far"):
         monkeypatch.setattr(f"linkgauge.engine.{end}.run.PING_INTERVAL_S", 0.05)
     monkeypatch.setattr("linkgauge.engine.far.run.Liveness", partial(Liveness, timeout_ns=SECOND_NS // 2))
+    monkeypatch.setattr("linkgauge.engine.control.keepalive.MAX_SILENCE_NS", SECOND_NS)
     async with world() as it:
         it.relay.hides_ends = True
         it.relay.attack = attack = SwallowFromStop()

@@ -23,7 +23,7 @@ from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Access, AuthContext, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.near.connect import query_host_info
+from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.auth import RunSecret, Tickets
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
@@ -58,7 +58,7 @@ async def keyed() -> AsyncIterator[Peer]:
 
 @asynccontextmanager
 async def impostor(*answers: bytes) -> AsyncIterator[tuple[Peer, list[Any]]]:
-    """Give a far end that answers each message with the next of `answers`, and what it was told."""
+    """Give a far end that answers each message with the next of `answers`, and all that it has received."""
     heard: list[Any] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -69,7 +69,7 @@ async def impostor(*answers: bytes) -> AsyncIterator[tuple[Peer, list[Any]]]:
                 length = int.from_bytes(await reader.readexactly(4), "big")
                 heard.append(decode_body(await reader.readexactly(length), End.NEAR))
                 writer.write(answer)
-            await reader.read()
+            heard.extend(filter(None, [await reader.read()]))
         except (ConnectionResetError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -137,6 +137,35 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(
         await soon(query_host_info(far_end.with_key(KEY)))
     taken = Peer(far_end.host, far_end.port, Access(KEY, may_be_open=True))
     assert (await soon(query_host_info(taken))).hostname
+
+
+async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It asks for no key and introduces itself; this end says no more than its greeting."""
+    monkeypatch.setattr("linkgauge.engine.control.handshake._is_this_host", lambda _link: False)
+    answer = encode_frame(Welcome()) + encode_frame(Introduction(HOST))
+    with pytest.raises(PeerUntrusted):
+        async with impostor(answer) as (peer, heard):
+            await soon(query_host_info(peer.with_key(KEY)))
+    assert [type(message) for message in heard] == [Hello]
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["open", "key"])
+async def test_the_log_and_the_status_of_an_endpoint_name_the_host_of_the_client(
+    key: SharedKey | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of the endpoint; the client's facts come after both proofs."""
+    names = iter(["web-07", "db-02"])  # the near end describes itself first
+    monkeypatch.setattr(socket, "gethostname", lambda: next(names))
+    entries: list[Any] = []
+    async with asyncio.timeout(20), Endpoint(listen("127.0.0.1", 0), entries.append, key=key) as endpoint:
+        async with connect(Peer(*endpoint.address, Access(key))) as (_control, ends):
+            assert (ends.near.hostname, ends.far.hostname) == ("web-07", "db-02")
+            while not entries:  # noqa: ASYNC110 - the log has no event
+                await asyncio.sleep(0.01)
+            assert (entries[0], entries[0].fields["hostname"]) == ("127.0.0.1: connected", "web-07")
+            assert [client.hostname for client in endpoint.get_status().clients] == ["web-07"]
 
 
 @pytest.mark.parametrize(
