@@ -159,13 +159,16 @@ async def test_the_log_and_the_status_of_an_endpoint_name_the_host_of_the_client
     names = iter(["web-07", "db-02"])  # the near end describes itself first
     monkeypatch.setattr(socket, "gethostname", lambda: next(names))
     entries: list[Any] = []
-    async with asyncio.timeout(20), Endpoint(listen("127.0.0.1", 0), entries.append, key=key) as endpoint:
-        async with connect(Peer(*endpoint.address, Access(key))) as (_control, ends):
-            assert (ends.near.hostname, ends.far.hostname) == ("web-07", "db-02")
-            while not entries:  # noqa: ASYNC110 - the log has no event
-                await asyncio.sleep(0.01)
-            assert (entries[0], entries[0].fields["hostname"]) == ("127.0.0.1: connected", "web-07")
-            assert [client.hostname for client in endpoint.get_status().clients] == ["web-07"]
+    async with (
+        asyncio.timeout(20),
+        Endpoint(listen("127.0.0.1", 0), entries.append, key=key) as endpoint,
+        connect(Peer(*endpoint.address, Access(key))) as (_control, ends),
+    ):
+        assert (ends.near.hostname, ends.far.hostname) == ("web-07", "db-02")
+        while not entries:  # noqa: ASYNC110 - the log has no event
+            await asyncio.sleep(0.01)
+        assert (entries[0], entries[0].fields["hostname"]) == ("127.0.0.1: connected", "web-07")
+        assert [client.hostname for client in endpoint.get_status().clients] == ["web-07"]
 
 
 @pytest.mark.parametrize(
