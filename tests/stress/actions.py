@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import faults
 import hostile_clients
+import link_faults
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ def _action(function: faults.Fault, weight: int, *ends: str) -> SoakAction:
     return SoakAction(function, weight, frozenset(ends))
 
 
+_LOST = ("peer_lost", "session_lost", "failed")
 ACTIONS = (
     _action(faults.plain_run, 6, "completed"),
     _action(faults.changing_run, 4, "completed"),
@@ -49,4 +51,18 @@ ACTIONS = (
     _action(hostile_clients.invalid_files, 1, "not_reloaded, not_reloaded, let in, reloaded, reloaded"),
     _action(hostile_clients.few_descriptors, 1, "let in"),
     _action(hostile_clients.slow_handshake, 1, "closed"),
+    _action(link_faults.recorded_run, 4, "completed"),
+    _action(link_faults.near_address_lost, 2, "completed", *_LOST),
+    _action(link_faults.far_address_lost, 2, "completed", *_LOST),
+    _action(link_faults.mtu_changed, 2, "completed"),
+    _action(link_faults.cable_pulled, 2, "completed"),
+    _action(link_faults.cable_gone, 1, *_LOST),
+    _action(link_faults.near_worker_killed, 2, "worker_lost"),
+    _action(link_faults.near_fork_server_killed, 1, "completed"),
+    _action(link_faults.recording_killed, 3, "killed"),
+    _action(link_faults.near_paused, 2, "completed"),
+    _action(link_faults.far_paused, 2, "completed"),
+    _action(link_faults.far_killed, 1, *_LOST),
+    _action(link_faults.disk_full, 2, "completed, not saved", "completed"),
+    _action(link_faults.log_locked, 2, "completed"),
 )

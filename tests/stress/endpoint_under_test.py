@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 
@@ -35,6 +36,7 @@ class EndpointUnderTest:
         limits: str = LIMITS,
         more_options: Sequence[str] = (),
         has_reader: bool = True,
+        link: Any = None,
     ) -> None:
         """Start it.
 
@@ -45,6 +47,7 @@ class EndpointUnderTest:
             limits: The text of its file of limits.
             more_options: Further options of the command.
             has_reader: False logs to a pipe that nobody reads.
+            link: The link at whose far end it is.
         """
         self.name = "tls" if has_tls else "plain"
         self.folder = folder
@@ -52,41 +55,43 @@ class EndpointUnderTest:
         self.key = SharedKey.generate()
         self.write_key(self.key)
         self.limits_file.write_text(limits, encoding="ascii")
-        options: list[str | Path] = [
-            "--key-file",
-            self.key_file,
-            "--limits",
-            self.limits_file,
-            "--log-json",
-            "--json",
-            *more_options,
-        ]
+        self.bind = bind
+        self.port = 0
+        self.link: Any = None
+        self.run_log: Any = None
+        self._namespace: Any = None
+        self._has_reader = has_reader
+        files: list[str | Path] = ["--key-file", self.key_file, "--limits", self.limits_file]
         if has_tls:
             cert, secret = _certificate(folder)
-            options += ["--tls-cert", cert, "--tls-key", secret]
-        with self.log_file.open("wb") as log:
+            files += ["--tls-cert", cert, "--tls-key", secret]
+        self._options = [*map(str, files), "--log-json", "--json", *more_options]
+        if link is not None:
+            self.link, self._namespace = link, link.far
+        self.start()
+
+    def start(self) -> None:
+        """Start its process, in the far namespace of its link if it has one; on the same port as before, if any."""
+        options = ["--bind", self.bind, "--port", str(self.port), *self._options]
+        with self.log_file.open("wb") as log, self._namespace.enter() if self._namespace else nullcontext():
             self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "linkgauge",
-                    "endpoint",
-                    "--bind",
-                    bind,
-                    "--port",
-                    "0",
-                    *map(str, options),
-                ],
+                [sys.executable, "-m", "linkgauge", "endpoint", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=log if has_reader else subprocess.PIPE,
+                stderr=log if self._has_reader else subprocess.PIPE,
                 env={**os.environ, "PYTHONWARNINGS": "error"},
             )
-        assert self.process.stdout is not None
+        if self.process.stdout is None:
+            raise RuntimeError("the endpoint was started with a pipe")
         listening = json.loads(self.process.stdout.readline())["listening"]
         fingerprint = listening.get("tls_fingerprint")
         self.fingerprint = None if fingerprint is None else bytes.fromhex(fingerprint)
-        self.port: int = listening["port"]
+        self.port = listening["port"]
+
+    def open_runs(self) -> int:
+        """Return how many runs its log has begun and not ended."""
+        events = [json.loads(line)["event"] for line in self.last_words(10**6) if line.startswith("{")]
+        return events.count("run_began") - events.count("run_ended")
 
     @property
     def pid(self) -> int:
@@ -100,7 +105,7 @@ class EndpointUnderTest:
 
     def with_key(self, key: SharedKey | None, fingerprint: bytes | None = None) -> Peer:
         """Return the endpoint's address with another key, or none, and perhaps another fingerprint."""
-        return Peer("127.0.0.1", self.port, Access(key, fingerprint=fingerprint or self.fingerprint))
+        return Peer(self.bind, self.port, Access(key, fingerprint=fingerprint or self.fingerprint))
 
     def write_key(self, key: SharedKey | None) -> None:
         """Write a key into the key file, or an invalid one."""
@@ -161,15 +166,22 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def start_endpoints() -> Generator[tuple[list[EndpointUnderTest], list[str]]]:
-    """Yield an endpoint without TLS and one with it, and a list that gets their stray lines when they end."""
+def start_endpoints(link: Any, run_log: Any) -> Generator[tuple[list[EndpointUnderTest], list[str]]]:
+    """Yield an endpoint without TLS and one with it, and a list that gets their stray lines when they end.
+
+    Both are at the far end of the link; runs with them are recorded in the run log.
+    """
     stray_lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         started: list[EndpointUnderTest] = []
         try:
             for name in ("plain", "tls"):
                 (Path(folder) / name).mkdir()
-                started.append(EndpointUnderTest(Path(folder) / name, has_tls=name == "tls"))
+                endpoint = EndpointUnderTest(
+                    Path(folder) / name, has_tls=name == "tls", bind=link.far_address, link=link
+                )
+                endpoint.run_log = run_log
+                started.append(endpoint)
             yield started, stray_lines
         finally:
             for endpoint in started:

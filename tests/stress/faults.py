@@ -41,16 +41,16 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.near.run import open_run
 
-async def main(port, key, fingerprint):
+async def main(host, port, key, fingerprint):
     access = Access(SharedKey(key), fingerprint=bytes.fromhex(fingerprint) or None)
     plan = Plan(Settings(Direction.DUPLEX, 2, 65_536), duration_ns=60 * 10**9, block_bytes=4_096)
-    async with open_run(plan, Peer("127.0.0.1", port, access)) as one:
+    async with open_run(plan, Peer(host, port, access)) as one:
         print("running", flush=True)
         async for event in one:
             pass
     print(event.end.reason, flush=True)
 
-run(main(int(sys.argv[1]), sys.stdin.readline().strip(), sys.argv[2]))
+run(main(sys.argv[1], int(sys.argv[2]), sys.stdin.readline().strip(), sys.argv[3]))
 """
 
 Fault = Callable[[EndpointUnderTest, random.Random], Awaitable[str]]
@@ -140,7 +140,7 @@ async def far_fork_server_killed(endpoint: EndpointUnderTest, chance: random.Ran
 
 async def _with_client(endpoint: EndpointUnderTest, act: Callable[[list[int]], Awaitable[None]]) -> str:
     client = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _CLIENT, str(endpoint.port), (endpoint.fingerprint or b"").hex()),
+        *(sys.executable, "-c", _CLIENT, endpoint.bind, str(endpoint.port), (endpoint.fingerprint or b"").hex()),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -208,7 +208,7 @@ async def garbage(endpoint: EndpointUnderTest, chance: random.Random) -> str:
         head = chance.choice(
             (b"", encode_preamble(CONTROL_KIND), encode_preamble(DATA_KIND), encode_preamble(CONTROL_KIND) + _HELLO)
         )
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", endpoint.port), 10) as sock:
+        with contextlib.suppress(OSError), socket.create_connection((endpoint.bind, endpoint.port), 10) as sock:
             sock.sendall(head + payload)
             if chance.random() < 0.5:
                 sock.shutdown(socket.SHUT_WR)
@@ -228,7 +228,7 @@ async def silent_connections(endpoint: EndpointUnderTest, chance: random.Random)
     data = chance.choice((*partial, encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1)))
     readers: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     for _ in range(chance.choice((1, 50, 200))):
-        reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.port)
+        reader, writer = await asyncio.open_connection(endpoint.bind, endpoint.port)
         writer.write(data)
         readers.append((reader, writer))
     info = await query_host_info(endpoint.peer)  # others are served meanwhile

@@ -81,7 +81,7 @@ async def few_descriptors(endpoint: EndpointUnderTest, _chance: random.Random) -
     with endpoint.few_descriptors(40):
         try:
             for _ in range(100):
-                address = ("127.0.0.1", endpoint.port)
+                address = (endpoint.bind, endpoint.port)
                 socks += [await asyncio.to_thread(socket.create_connection, address, DEADLINE_S)]
             return await _answer_to(query_host_info(endpoint.peer))
         finally:
@@ -92,7 +92,7 @@ async def few_descriptors(endpoint: EndpointUnderTest, _chance: random.Random) -
 async def slow_handshake(endpoint: EndpointUnderTest, _chance: random.Random) -> str:
     """Send the handshake byte by byte, until the endpoint closes the connection."""
     handshakes = (encode_preamble(CONTROL_KIND), encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES))
-    connections = [await asyncio.open_connection("127.0.0.1", endpoint.port) for _ in handshakes]
+    connections = [await asyncio.open_connection(endpoint.bind, endpoint.port) for _ in handshakes]
     closed = asyncio.gather(*(_read_out(reader) for reader, _writer in connections))
     async with asyncio.timeout(DEADLINE_S):
         for at in range(10**6):

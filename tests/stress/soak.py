@@ -1,11 +1,18 @@
-"""A soak test: runs and faults in random order against two endpoints, and their resources after each.
+"""A soak test: runs and faults in random order over a link, with what must hold checked after each.
 
 Usage: .venv/bin/python tests/stress/soak.py [--minutes 60] [--seed 1] [--note TEXT]
 
-The endpoints are the real command with a key and limits, one of them with TLS. Prints a line for each action and a
-report, also after SIGTERM; the report is written to tests/stress/results, too. Exits with 1 if an endpoint keeps a
-descriptor, a thread, shared memory, a process or ever more memory, if it prints a traceback or a warning, or if an
-action ends in an unexpected way. Unexpected ends on a starved machine are listed separately, with its state.
+Two endpoints, the real command with a key and limits, one of them with TLS, are in a network namespace of their
+own; near ends are in another, and a pair of virtual interfaces joins both. Faults hit the link, processes of either
+end, the disk and the lock of the run log; others are hostile clients and an operator who changes files. Wall clocks
+are left alone: a time namespace has none of its own, and to step the machine's would disturb everything on it
+(tests/end_to_end/test_clock_steps.py covers them).
+
+After each: every run has ended at both ends; the endpoint has released descriptors, threads, shared memory, workers
+and memory; this process has no child left; the endpoint serves; the run log can be read, and each run's document
+agrees with its events. Prints a line for each, then a table and CLEAN or what was violated, also after SIGTERM, and
+writes that to tests/stress/results. Exits with 1 if anything was. Unexpected ends on a starved machine are listed
+separately, with its state. Needs the rights for namespaces and mounts.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -19,7 +26,9 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -33,14 +42,21 @@ from actions import ACTIONS, SoakAction
 from endpoint_under_test import EndpointUnderTest, start_endpoints
 from linkgauge import __version__
 from linkgauge.engine.host.event_loop import loop_factory
+from linkgauge.engine.lab.namespaces import unshare
+from linkgauge.engine.model.errors import LinkgaugeError
+from linkgauge.engine.near.connect import query_host_info
+from processes import process_tree
 from resources import Resources, resources_of, wait_for_release
+from soak_link import SoakLink
+from soak_log import SoakLog
 from starvation import Starvation, machine_state
 
 _RESULTS = Path(__file__).parent / "results"
 _GIVE_BACK_S = 45.0  # a near end that is gone while payload still moves is waited for half a minute
 _GIVE_BACK_STARVED_S = 300.0
 # They take long and load nothing.
-_NOT_IN_WARM_UP = {"near_frozen", "far_frozen", "silent_connections", "slow_handshake"}
+_NOT_IN_WARM_UP = {"near_frozen", "far_frozen", "silent_connections", "slow_handshake", "cable_gone", "far_killed"}
+_CLONE_NEWNS = 0x0002_0000  # linux/sched.h
 _MARGIN_KIB = 64 * 1024  # in one step; what grows slowly is told by the medians
 _GROWTH_KIB = 8 * 1024  # from the second quarter's median to the last one's
 _PAUSE_S = 0.5
@@ -55,6 +71,7 @@ class _Soak:
         self.began = time.monotonic()
         self.done: Counter[str] = Counter()
         self.kept: list[dict[str, Any]] = []
+        self.violated: list[dict[str, Any]] = []
         self.unexpected: list[dict[str, Any]] = []
         self.starved: list[dict[str, Any]] = []
         self.before: dict[str, Resources] = {}
@@ -85,6 +102,10 @@ class _Soak:
             entry["log"] = endpoint.last_words()
             (self.starved if self.starvation.is_starved else self.unexpected).append(entry)
         left = await self._given_back(endpoint, what)
+        violations = await _violations(endpoint)
+        if violations:
+            left = left | dict.fromkeys(violations, 1)
+            self.violated.append(what | {"left": "; ".join(violations)} | self.starvation.worst())
         self.done[f"{action.name}: {ended}"] += 1
         resident = resources_of(endpoint.pid).resident_kib
         self.resident[endpoint.name].append(resident)
@@ -108,13 +129,40 @@ class _Soak:
         return left
 
 
-async def _soak(minutes: float, seed: int) -> dict[str, Any]:
+async def _violations(endpoint: EndpointUnderTest) -> list[str]:
+    """Return what does not hold at rest; wait for it until a deadline."""
+    problems = await asyncio.to_thread(endpoint.run_log.check)
+    try:
+        await query_host_info(endpoint.peer)
+    except LinkgaugeError as error:
+        problems.append(f"it does not serve: {error}")
+    deadline = time.monotonic() + _GIVE_BACK_S
+    while (left := _at_rest(endpoint)) and time.monotonic() < deadline:  # noqa: ASYNC110 - only looking tells
+        await asyncio.sleep(0.1)
+    return problems + left
+
+
+def _at_rest(endpoint: EndpointUnderTest) -> list[str]:
+    """Return the runs that have not ended at the endpoint, and the children of this process that are left."""
+    endpoints = set(endpoint.link.endpoint_pids)
+    children = [
+        pid
+        for pid in map(int, Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text("ascii").split())
+        if pid not in endpoints
+    ]
+    left = [f"process {pid} is left" for child in children for pid in process_tree(child)]
+    runs = endpoint.open_runs()
+    return left + ([f"{runs} runs have not ended at the endpoint"] if runs else [])
+
+
+async def _soak(minutes: float, seed: int, link: SoakLink, run_log: SoakLog) -> dict[str, Any]:
     chance = random.Random(seed)
     soak = _Soak(chance)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with start_endpoints() as (endpoints, said):
+    with start_endpoints(link, run_log) as (endpoints, said):
+        link.endpoints = endpoints
         for endpoint in endpoints:
             await soak.warm_up(endpoint)
         gc.collect()
@@ -128,6 +176,7 @@ async def _soak(minutes: float, seed: int) -> dict[str, Any]:
         gc.collect()
         last = {endpoint.name: resources_of(endpoint.pid) for endpoint in endpoints}
         own_after, shared_after = resources_of(os.getpid()), _dev_shm()
+    remaining = await asyncio.to_thread(link.remaining_processes)
     return {
         "linkgauge": __version__,
         "minutes": round((time.monotonic() - soak.began) / 60, 1),
@@ -146,6 +195,8 @@ async def _soak(minutes: float, seed: int) -> dict[str, Any]:
         "near_end": {"before": vars(own), "after": vars(own_after)},
         "dev_shm_files": {"before": shared, "after": shared_after},
         "kept": soak.kept,
+        "violated": soak.violated,
+        "processes_left_in_namespaces": remaining,
         "unexpected": soak.unexpected,
         "starved": soak.starved,
         "said": said,
@@ -169,7 +220,8 @@ def _grows(endpoint: dict[str, Any]) -> bool:
 
 def _is_clean(report: dict[str, Any]) -> bool:
     grows = any(map(_grows, report["endpoints"].values()))
-    return not (report["kept"] or report["unexpected"] or report["said"] or grows)
+    wrong = ("kept", "violated", "unexpected", "said", "processes_left_in_namespaces")
+    return not (grows or any(report[name] for name in wrong))
 
 
 def _lines(entries: list[dict[str, Any]]) -> list[str]:
@@ -181,12 +233,23 @@ def _lines(entries: list[dict[str, Any]]) -> list[str]:
     ] or ["    nothing"]
 
 
+def _table(done: dict[str, int]) -> list[str]:
+    """Return a line for each fault: its name, how often, and the ends of its runs."""
+    ends: dict[str, list[str]] = {}
+    times: Counter[str] = Counter()
+    for what, count in done.items():
+        name, _, end = what.partition(": ")
+        times[name] += count
+        ends.setdefault(name, []).append(f"{count} {end}")
+    return [f"  {name:24} {times[name]:5}  {' | '.join(ends[name])}" for name in ends]
+
+
 def _text(report: dict[str, Any]) -> str:
     lines = [
         f"soak of linkgauge {report['linkgauge']}: {report['minutes']} min, {report['actions']} runs and faults, "
         f"seed {report['seed']}" + (f" ({report['note']})" if report["note"] else ""),
         "",
-        *(f"  {count:5}  {what}" for what, count in report["done"].items()),
+        *_table(report["done"]),
         "",
     ]
     for name, resources in [*report["endpoints"].items(), ("near end", report["near_end"])]:
@@ -202,6 +265,8 @@ def _text(report: dict[str, Any]) -> str:
         f"  longest until all was given back: {report['longest_until_given_back_s']} s",
         "  kept:",
         *_lines(report["kept"]),
+        "  violated:",
+        *_lines(report["violated"]),
         "  ended as it should not:",
         *_lines(report["unexpected"]),
         "  ended otherwise while the machine was busy with other things:",
@@ -219,8 +284,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--note", default="", help="what the report should say of the circumstances")
     options = parser.parse_args()
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        report = runner.run(_soak(options.minutes, options.seed))
+    unshare(_CLONE_NEWNS)
+    subprocess.run(["/bin/mount", "--make-rprivate", "/"], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run_log = SoakLog(Path(folder))
+        try:
+            link = SoakLink()
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                report = runner.run(_soak(options.minutes, options.seed, link, run_log))
+        finally:
+            run_log.close()
     report["note"] = options.note
     report["clean"] = _is_clean(report)
     _RESULTS.mkdir(exist_ok=True)

@@ -15,6 +15,24 @@ SCRIPTS = sorted(
 )
 
 
+SHORT_RUNS = {
+    "attacks": ("--only", "wrong_keys", "--seconds", "1", "--deadline", "60"),
+    "fuzz": ("--inputs", "2000", "--jobs", "1", "--only", "conversation,coded frames,typed peer"),
+    "day": ("--hours", "0.1", "--only", "endpoint,app readings"),
+}
+
+
+@pytest.mark.every
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("script", SHORT_RUNS)
+def test_a_short_run_of_a_stress_test_finds_nothing(script: str) -> None:
+    """A long one is for a quiet machine."""
+    command = [sys.executable, f"tests/stress/{script}.py", *SHORT_RUNS[script]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
+    assert "CLEAN" in done.stdout.splitlines()[-1]
+
+
 @pytest.mark.every
 @pytest.mark.parametrize("script", SCRIPTS, ids=str)
 def test_a_script_prints_its_help(script: Path) -> None:
