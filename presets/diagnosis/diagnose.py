@@ -65,6 +65,7 @@ def _apply_rules(view: FlowView) -> Iterator[Finding]:
     if evidence.is_data_through_ssh:
         yield from find_ssh_limit(view)
         return
+    yield from _rate_limit(view)
     yield from _tester(view)
     if evidence.workload.is_transactional and not evidence.workload.is_bulk:
         yield from find_core_limits(view)
@@ -92,6 +93,21 @@ def _merge(findings: list[Finding]) -> Iterator[Finding]:
         strongest = max(same, key=lambda finding: finding.rank)
         weight = min(1.0, sum(finding.weight for finding in same))
         yield replace(strongest, share=None if strongest.share is None else weight, weight=weight)
+
+
+def _rate_limit(view: FlowView) -> Iterator[Finding]:
+    """Yield the limit that the person set with --rate, if the flow has reached it."""
+    limit_bit_s = view.evidence.rate_bit_s
+    if limit_bit_s is None or view.flow.bit_s < _NEXT_LIMIT * limit_bit_s:
+        return
+    yield Finding(
+        "rate-limited",
+        view.budget.take("starved", "receiver", "buffer", "network"),
+        0.95,
+        "--rate limits the test to less than the expected rate.",
+        f"{format_rate(view.flow.bit_s)} of the requested {format_rate(limit_bit_s)} in this direction",
+        "linkgauge … without --rate",
+    )
 
 
 def _tester(view: FlowView) -> Iterator[Finding]:

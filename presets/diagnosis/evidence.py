@@ -114,9 +114,10 @@ class Evidence:
     """A period of a run, with constant settings.
 
     `response_bytes` is the size of each response, 0 for a stream, and `burst` the number of requests in flight on
-    each connection. With `is_data_through_ssh` ssh carries the payload, and TCP's values are those of connections
-    within the hosts. `expected_bit_s` is of all its flows together. `beyond_bit_s` is the capacity of the nominal
-    link's wire if the run was faster than that, else None.
+    each connection. `rate_bit_s` is the limit that the person set for each direction. With `is_data_through_ssh`
+    ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is of all
+    its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
+    else None.
     """
 
     workload: Workload
@@ -136,6 +137,7 @@ class Evidence:
     mode: Mode = Mode.COPY
     response_bytes: int = 0
     burst: int = 1
+    rate_bit_s: int | None = None
     is_data_through_ssh: bool = False
 
     def of_end(self, end: End) -> EndEvidence:
@@ -238,6 +240,12 @@ class FlowView:
         """The window that each session needs for all of them to fill the link: bandwidth x delay."""
         rtt_s = self.base_rtt_s
         return None if rtt_s is None else self.target_bit_s / 8 * rtt_s / self.evidence.sessions
+
+    @property
+    def in_flight_bytes(self) -> float | None:
+        """The payload that each session had in flight: rate x RTT; None without an RTT."""
+        rtt_us = self.flow.rtt_us
+        return None if not rtt_us else self.flow.bit_s / 8 * rtt_us * _MICRO / self.evidence.sessions
 
     @property
     def has_queue(self) -> bool:

@@ -39,6 +39,7 @@ FindingCode = Literal[
     "half-duplex",
     "duplex-mismatch",
     "other-traffic",
+    "rate-limited",
     "tester-limited",
     "unexplained",
 ]

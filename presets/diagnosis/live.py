@@ -122,6 +122,7 @@ class EvidenceCollector:
             mode=plan.mode or Mode.COPY,
             response_bytes=plan.transaction_sizes[1],
             burst=plan.burst,
+            rate_bit_s=plan.rate_bit_s,
             is_data_through_ssh=self._is_data_through_ssh,
         )
 

@@ -145,6 +145,16 @@ def show_queue(end: EndEvidence) -> str:
     return _at(end, f"{command} ({qdisc})" if qdisc and _TOKEN.fullmatch(qdisc) else command)
 
 
+def show_pacing(end: EndEvidence) -> str:
+    """Return the command that shows the pacing rates of sockets, and what may have set one."""
+    if not is_linux(end):
+        return _at(end, "look for a limit of the program or the service that sends")
+    queue = shell_command("tc", "qdisc", "show", "dev", _nic_name(end))
+    return _at(
+        end, f"ss -tni shows pacing_rate; a service's limit (SO_MAX_PACING_RATE) or fq's maxrate sets it: {queue}"
+    )
+
+
 def _at(end: EndEvidence, command: str) -> str:
     return f"at the {end.end.label} end: {command}"
 

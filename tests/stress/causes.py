@@ -178,17 +178,16 @@ def _tries(cause: Cause, tries: int, *, record: bool) -> tuple[int, int, Counter
             correct = evidence
     if record and correct is not None:
         _SCENARIOS.mkdir(exist_ok=True)
-        name = cause.name + ".toml"
-        (_SCENARIOS / name).write_text(_scenario(cause, correct), encoding="utf-8")
+        write_scenario(_SCENARIOS / f"{cause.name}.toml", cause.name, cause.wanted, correct)
     return tries, first[cause.wanted], first, rates
 
 
-def _scenario(cause: Cause, evidence: Evidence) -> str:
-    """Return a scenario: the finding that must come first, and the evidence without unknown values."""
+def write_scenario(path: Path, title: str, wanted: str, evidence: Evidence) -> None:
+    """Write a scenario: the finding that must come first, and the evidence without unknown values."""
     near, far = (replace(end, hostname="lab", system="Linux 6") for end in (evidence.near, evidence.far))
     anonymous = replace(evidence, near=near, far=far)
-    lines = [f"# Recorded by tests/stress/causes.py: {cause.name}", f'wanted = "{cause.wanted}"', ""]
-    return "\n".join([*lines, *_toml("evidence", encode(anonymous))]) + "\n"
+    lines = [f"# Recorded on an emulated link: {title}", f'wanted = "{wanted}"', ""]
+    path.write_text("\n".join([*lines, *_toml("evidence", encode(anonymous))]) + "\n", encoding="utf-8")
 
 
 def _toml(path: str, table: dict[str, Any], *, in_list: bool = False) -> list[str]:

@@ -4,9 +4,10 @@ Measured, at the sender (tcp_info of linux/tcp.h): the pacing rate (tcpi_pacing_
 (tcpi_snd_cwnd times tcpi_snd_mss), the rate at which the path delivered while data was sent (tcpi_delivery_rate),
 and the smoothed and the shortest round trip (tcpi_rtt, tcpi_min_rtt): their difference is a queue on the path.
 
-Meaning: if the sender had data and no window stopped it, only congestion control or the path can be the limit. A
-queue, or a delivery rate below the expected one, points to the path. Without a queue, BBR may pace too slowly, or a
-congestion window below bandwidth x delay (RFC 5681) may not have grown yet.
+Meaning: if the sender had data and no window stopped it, only its pace, congestion control or the path can be the
+limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more,
+BBR at 1.25 times what it measured on the path. A congestion window below bandwidth x delay (RFC 5681) limits only
+a flow whose payload in flight fills it. Everything else is the path's.
 
 Findings: `pacing`, `congestion-window`, `path-slow`. Lost packets have a module of their own, which comes first.
 """
@@ -20,7 +21,8 @@ from .. import remedies
 from ..evidence import MIN_SHARE, FlowView
 from ..finding import Finding
 
-_PACING_GAIN: Final = 1.3  # BBR paces at up to 1.25 times the rate at which data arrives
+_PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
+_FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
 _ALIKE: Final = 0.1
 
@@ -35,36 +37,37 @@ def find_path_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def _pacing(view: FlowView) -> Iterator[Finding]:
-    """Yield a finding if BBR paces below the expected rate and no queue shows that the path is the limit."""
+    """Yield a finding if the sender sends at its pacing rate, and no queue shows that the path is the limit."""
     flow = view.flow
     pacing_bit_s = None if flow.pacing_bit_s is None else flow.pacing_bit_s * view.evidence.sessions
-    if not (flow.congestion or "").startswith("bbr") or pacing_bit_s is None or view.has_queue:
+    if pacing_bit_s is None or view.has_queue or pacing_bit_s > _PACED * flow.bit_s:
         return
-    if pacing_bit_s > _PACING_GAIN * flow.bit_s and pacing_bit_s > view.target_bit_s:
-        return
+    is_bbr = (flow.congestion or "").startswith("bbr")
     yield Finding(
         "pacing",
         view.budget.take("network"),
-        0.6,
-        f"{flow.congestion} paces the sender too slowly.",
+        0.8,
+        "The sender is paced below the expected rate.",
         f"it paces at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} arrives, and no queue builds",
-        "for comparison: linkgauge … --congestion cubic",
+        "for comparison: linkgauge … --congestion cubic" if is_bbr else remedies.show_pacing(view.sender),
         view.sender.end,
     )
 
 
 def _congestion_window(view: FlowView) -> Iterator[Finding]:
-    """Yield a finding if the congestion window is below bandwidth x delay without loss: it still grows."""
-    cwnd, needed = view.flow.cwnd_bytes, view.needed_window_bytes
-    if cwnd is None or needed is None or cwnd >= needed or view.has_queue:
+    """Yield a finding if the flow fills a congestion window below bandwidth x delay: it still grows."""
+    cwnd, needed, in_flight = view.flow.cwnd_bytes, view.needed_window_bytes, view.in_flight_bytes
+    if cwnd is None or needed is None or in_flight is None or cwnd >= needed or view.has_queue:
+        return
+    if in_flight < _FILLED * cwnd:
         return
     yield Finding(
         "congestion-window",
         view.budget.take("network"),
         0.7,
         "The congestion window has not yet grown to bandwidth x delay.",
-        f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, "
-        f"after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
+        f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, {format_bytes(round(in_flight))} of it "
+        f"in flight, after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
         "linkgauge … --seconds 60 --warmup 10, or more --sessions",
         view.sender.end,
     )
@@ -93,7 +96,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         _path_confidence(view),
         "The path itself carries less than a link of this kind.",
         "; ".join([*evidence, _other_direction(view)]),
-        f"{remedies.show_queue(view.sender)}; then check port speeds and shapers on the path",
+        f"{remedies.show_queue(view.sender)}; then check port speeds and shapers on the path{_other_control(view)}",
     )
 
 
@@ -103,6 +106,12 @@ def _path_confidence(view: FlowView) -> float:
     if view.evidence.sessions == 1 and delivery_bit_s >= _DELIVERS * view.target_bit_s:
         return 0.4
     return 0.85 if view.has_queue else 0.5
+
+
+def _other_control(view: FlowView) -> str:
+    """Return the comparison that tells a slow path from a wrong estimate of BBR, which keeps no queue."""
+    is_bbr = (view.flow.congestion or "").startswith("bbr")
+    return "; for comparison: linkgauge … --congestion cubic" if is_bbr and not view.has_queue else ""
 
 
 def _other_direction(view: FlowView) -> str:

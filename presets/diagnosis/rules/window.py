@@ -1,49 +1,53 @@
 """Windows that are too small: for bandwidth x delay, by a kernel limit, or without window scaling.
 
-Measured: the time for which the peer's receive window or the send buffer stopped the sender (tcpi_rwnd_limited and
-tcpi_sndbuf_limited of linux/tcp.h), the buffers that the kernel granted (SO_SNDBUF and SO_RCVBUF, socket(7)),
-both kernels' limits (net.core.rmem_max, net.ipv4.tcp_rmem and their counterparts for sending, tcp(7)), and whether
-window scaling was negotiated.
+Measured: the payload in flight (rate x RTT), the buffers that the kernel granted (SO_SNDBUF and SO_RCVBUF,
+socket(7)), both kernels' limits (net.core.rmem_max, net.ipv4.tcp_rmem and their counterparts for sending, tcp(7)),
+whether window scaling was negotiated, and the time for which the peer's receive window or the send buffer stopped
+the sender (tcpi_rwnd_limited and tcpi_sndbuf_limited of linux/tcp.h).
 
-Meaning: a session carries at most one window for each round trip, so it needs a window of bandwidth x delay.
-Without window scaling (RFC 7323) no window exceeds 65,535 bytes.
+Meaning: a session carries at most one window for each round trip, so it needs a window of bandwidth x delay. A flow
+whose payload in flight has reached its smallest window is limited by it (bounds.py). The kernel's clocks support
+that, and share out the time that no bound explains.
 
 Findings: `window-scaling-off`; `window-below-bdp` for a requested window; `window-clamped` for a kernel's limit.
 `receive-window` and `send-buffer` come last: time that no other rule explains.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from ...number_text import format_milliseconds, format_quantity, format_rate
 from .. import remedies
+from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound
 from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name
 from ..finding import Finding
 
-# Linux doubles the requested buffer and uses a part for its book-keeping: 57,344 bytes became a window of 74,752 in
-# a lab. An autotuned window ends at about two thirds of the limit: 42,112 of 65,536.
-_WINDOW_PER_REQUESTED: Final = 1.3
-_WINDOW_PER_LIMIT: Final = 0.65
-_MAX_UNSCALED_BYTES: Final = 65_535
+_BY_CLOCKS: Final = 0.05
+"""A share of time that is worth a word."""
 
 
 def find_window_limits(view: FlowView) -> Iterator[Finding]:
-    """Yield the finding about the receive window or send buffer that stopped the sender."""
-    limited = view.budget.remaining("receiver", "buffer")
-    needed = view.needed_window_bytes
-    if limited < MIN_SHARE or needed is None:
+    """Yield the finding about the smallest window, if the payload in flight has reached it."""
+    bound = find_reached_bound(view)
+    if bound is None or view.budget.remaining("receiver", "buffer", "network") < MIN_SHARE:
         return
-    if view.flow.window_scaling is False and needed > _MAX_UNSCALED_BYTES:
-        yield _unscaled_window(view, needed)
-    elif view.evidence.window_bytes is not None and needed > _WINDOW_PER_REQUESTED * _granted_bytes(view):
-        yield _requested_window(view, needed)
-    else:
-        yield from _autotuned_window(view, needed)
+    # The kernel may account a wait for the window as one for the network.
+    share = view.budget.take("receiver", "buffer", "network")
+    yield _FINDINGS[bound.kind](view, bound, share)
 
 
 def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the findings about time limited by a window that no other rule has explained."""
-    flow = view.flow
+    flow, window = view.flow, find_full_window(view)
+    if window is not None and view.evidence.window_bytes is not None:
+        if (share := view.budget.take("receiver", "buffer")) >= MIN_SHARE:
+            yield replace(
+                _requested_window(view, window, share),
+                confidence=0.6,
+                text=f"The window of {_bytes(window.limit_bytes)} is full, and packets wait in queues.",
+            )
+        return
     if (share := view.budget.take("receiver")) >= MIN_SHARE:
         yield Finding(
             "receive-window",
@@ -67,39 +71,70 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
         )
 
 
-def _granted_bytes(view: FlowView) -> int:
-    """Return the smaller of the two granted windows; the requested one if neither is known."""
-    known = [size for size in (view.flow.send_window_bytes, view.flow.receive_window_bytes) if size is not None]
-    return min(known, default=view.evidence.window_bytes or 0)
-
-
-def _requested_window(view: FlowView, needed: float) -> Finding:
-    requested, granted = view.evidence.window_bytes or 0, _granted_bytes(view)
-    sends = granted == view.flow.send_window_bytes
-    end = view.sender if sends else view.receiver
-    share = view.budget.take("receiver", "buffer")
-    share += view.budget.take("network")  # the kernel may account a wait for the window as one for the network
-    size = remedies.round_window(needed)
-    evidence = f"{_carries(view, _WINDOW_PER_REQUESTED * granted)}; {_needs(view, needed)}; {_limited(view)}"
-    if granted < requested:
-        limit = f"net.core.{'w' if sends else 'r'}mem_max" if remedies.is_linux(end) else "its limit"
-        return Finding(
-            "window-clamped",
-            share,
-            0.9,
-            f"The {end.end.label} kernel grants only {_bytes(granted)} of the requested {_bytes(requested)}.",
-            f"{limit} is {_bytes(_limit(end, sends=sends) or granted)}; {evidence}",
-            remedies.raise_buffer_limit(end, max(size, requested), is_sender=sends),
-            end.end,
-        )
+def _requested_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
+    size = remedies.round_window(_needed(view))
     return Finding(
         "window-below-bdp",
         share,
         0.95,
-        f"The window of {_bytes(granted)} is smaller than bandwidth x delay.",
-        evidence,
+        f"The window of {_bytes(bound.limit_bytes)} is smaller than bandwidth x delay.",
+        _describe(view, bound),
         f"linkgauge … --window {remedies.format_window(size)}, or --window auto{_prerequisites(view, size)}",
     )
+
+
+def _clamped_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
+    end, requested = bound.end, view.evidence.window_bytes or 0
+    size = max(remedies.round_window(_needed(view)), requested)
+    sysctl = f"net.core.{'w' if bound.is_sender else 'r'}mem_max" if remedies.is_linux(end) else "its limit"
+    limit = _limit(end, sends=bound.is_sender) or bound.limit_bytes
+    return Finding(
+        "window-clamped",
+        share,
+        0.9,
+        f"The {end.end.label} kernel grants only {_bytes(bound.limit_bytes)} of the requested {_bytes(requested)}.",
+        f"{sysctl} is {_bytes(limit)}; {_describe(view, bound)}",
+        remedies.raise_buffer_limit(end, size, is_sender=bound.is_sender),
+        end.end,
+    )
+
+
+def _autotuned_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
+    end = bound.end
+    sysctl = f"net.ipv4.tcp_{'w' if bound.is_sender else 'r'}mem" if remedies.is_linux(end) else "its limit"
+    buffer = "send buffer" if bound.is_sender else "receive window"
+    return Finding(
+        "window-clamped",
+        share,
+        0.9,
+        f"The {buffer} of {end_name(end.end)} has reached the kernel's limit.",
+        f"{sysctl} allows {_bytes(bound.limit_bytes)}; {_describe(view, bound)}",
+        remedies.raise_autotuning_limit(end, remedies.round_window(_needed(view)), is_sender=bound.is_sender),
+        end.end,
+    )
+
+
+def _unscaled_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
+    off = [end for end in (view.sender, view.receiver) if end.tcp is not None and end.tcp.window_scaling is False]
+    end = off[0] if off else view.receiver
+    return Finding(
+        "window-scaling-off",
+        share,
+        0.95,
+        "TCP window scaling (RFC 7323) is off: no window can exceed 64 KiB.",
+        _describe(view, bound),
+        remedies.enable_tcp_option(end, "window_scaling")
+        + ("" if off else "; if it is on, look for a firewall on the path"),
+        end.end if off else None,
+    )
+
+
+_FINDINGS: Final[dict[BoundKind, Callable[[FlowView, WindowBound, float], Finding]]] = {
+    "requested": _requested_window,
+    "clamped": _clamped_window,
+    "autotuned": _autotuned_window,
+    "unscaled": _unscaled_window,
+}
 
 
 def _prerequisites(view: FlowView, size: int) -> str:
@@ -116,59 +151,26 @@ def _limit(end: EndEvidence, *, sends: bool) -> int | None:
     return None if end.tcp is None else end.tcp.wmem_max_bytes if sends else end.tcp.rmem_max_bytes
 
 
-def _unscaled_window(view: FlowView, needed: float) -> Finding:
-    share = view.budget.take("receiver", "buffer", "network")
-    off = [end for end in (view.sender, view.receiver) if end.tcp is not None and end.tcp.window_scaling is False]
-    end = off[0] if off else view.receiver
-    return Finding(
-        "window-scaling-off",
-        share,
-        0.95,
-        "TCP window scaling (RFC 7323) is off: no window can exceed 64 KiB.",
-        f"{_carries(view, _MAX_UNSCALED_BYTES)}; {_needs(view, needed)}; {_limited(view)}",
-        remedies.enable_tcp_option(end, "window_scaling")
-        + ("" if off else "; if it is on, look for a firewall on the path"),
-        end.end if off else None,
-    )
+def _needed(view: FlowView) -> float:
+    return max(view.needed_window_bytes or 0.0, view.in_flight_bytes or 0.0)
 
 
-def _autotuned_window(view: FlowView, needed: float) -> Iterator[Finding]:
-    """Yield the kernel's limits that autotuned windows have reached."""
-    for name, end, sends in (("receiver", view.receiver, False), ("buffer", view.sender, True)):
-        tcp = end.tcp
-        limit = None if tcp is None else tcp.tcp_wmem_max_bytes if sends else tcp.tcp_rmem_max_bytes
-        if limit is None or view.budget.remaining(name) < MIN_SHARE or _WINDOW_PER_LIMIT * limit >= needed:
-            continue
-        if view.evidence.window_bytes is not None:
-            continue
-        share = view.budget.take(name, "network")
-        sysctl = f"net.ipv4.tcp_{'w' if sends else 'r'}mem" if remedies.is_linux(end) else "its limit"
-        buffer = "send buffer" if sends else "receive window"
-        yield Finding(
-            "window-clamped",
-            share,
-            0.9,
-            f"The {buffer} of {end_name(end.end)} has reached the kernel's limit.",
-            f"{sysctl} allows {_bytes(limit)}; {_needs(view, needed)}; {_limited(view)}",
-            remedies.raise_autotuning_limit(end, remedies.round_window(needed), is_sender=sends),
-            end.end,
-        )
+def _describe(view: FlowView, bound: WindowBound) -> str:
+    """Return the numbers behind a bound: bytes in flight, what the target needs, what the kernel's clocks say."""
+    in_flight, most = _bytes(round(view.in_flight_bytes or 0)), _bytes(round(bound.window_bytes))
+    rtt = format_milliseconds(view.flow.rtt_us or 0)
+    parts = [f"each session had {in_flight} in flight, of about {most} possible, with a round trip of {rtt}"]
+    if view.flow.expected_bit_s is not None:
+        parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} in each session")
+    if max(view.flow.rwnd_limited or 0.0, view.flow.sndbuf_limited or 0.0) >= _BY_CLOCKS:
+        parts.append(_limited(view))
+    return "; ".join(parts)
 
 
 def _larger_buffer(view: FlowView) -> int:
     """Return a send buffer of twice the needed window, and at least the present limit."""
     tcp = view.sender.tcp
     return max(remedies.round_window(2 * (view.needed_window_bytes or 0)), (tcp and tcp.tcp_wmem_max_bytes) or 0)
-
-
-def _carries(view: FlowView, window_bytes: float) -> str:
-    rtt_s = view.base_rtt_s or 1.0
-    rate = format_rate(window_bytes * 8 / rtt_s * view.evidence.sessions)
-    return f"it carries at most {rate} with a round trip of {format_milliseconds(rtt_s * 1e6)}"
-
-
-def _needs(view: FlowView, needed: float) -> str:
-    return f"{format_rate(view.target_bit_s)} need {_bytes(round(needed))} in each session"
 
 
 def _limited(view: FlowView) -> str:

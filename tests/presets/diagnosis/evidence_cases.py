@@ -50,6 +50,7 @@ def run(
         "mode": Mode.COPY,
         "response_bytes": 0,
         "burst": 1,
+        "rate_bit_s": None,
         "is_data_through_ssh": False,
     }
     whole = {name: flow.pop(name, default) for name, default in defaults.items()}

@@ -79,8 +79,9 @@ def test_a_run_at_its_expected_rate_has_a_single_finding() -> None:
         ({"busy": 0.5}, {"near": {"cores": (CoreLoad(0.2, 0.3, 0.1, 0.4),)}}, "steal"),
         ({"sndbuf_limited": 0.6}, {}, "send-buffer"),
         ({"ceiling_bit_s": 520_000_000}, {}, "tester-limited"),
+        ({"rate_bit_s": 500_000_000}, {}, "rate-limited"),
         (
-            {"window_scaling": False, "rwnd_limited": 0.9, "min_rtt_us": 5_000, "rtt_us": 5_100},
+            {"mbit_s": 95, "window_scaling": False, "rwnd_limited": 0.9, "min_rtt_us": 5_000, "rtt_us": 5_100},
             {},
             "window-scaling-off",
         ),
