@@ -7,7 +7,8 @@ tcpi_rwnd_limited and tcpi_sndbuf_limited (linux/tcp.h) stay near zero.
 
 Linux accounts for the memory of packets, not for their payload. Measured on emulated links of 10 and 100 Mb/s, 16K
 to 256K, 2 to 50 ms, 1 to 4 sessions: 1.10 to 1.30 times a requested window was in flight (the kernel doubles what
-is asked for), 0.53 to 0.73 times the limit of an autotuned send buffer, and 0.65 times that of a receive buffer.
+is asked for), and 0.53 to 0.73 times the limit of an autotuned send buffer. The receive window is what the other
+end advertises (tcpi_snd_wnd): 0.65 or 1.3 times the limit, by the packets that came first.
 """
 
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from .evidence import EndEvidence, FlowView
 
 WINDOW_PER_REQUESTED: Final = 1.3
 _WINDOW_PER_LIMIT: Final = 0.65
+_NEAR_LIMIT: Final = 0.5  # a smaller advertised window still grows, or its reader is slow
 MAX_UNSCALED_BYTES: Final = 65_535  # RFC 7323: without window scaling
 # A flow sits at a window from this share of it on; above the second one, the window is not what it was taken for.
 _REACHED: Final = 0.78
@@ -77,12 +79,13 @@ def _window_bounds(view: FlowView) -> Iterator[WindowBound]:
         ),
     )
     for end, is_sender, granted, limit in sides:
+        advertised = None if is_sender else flow.peer_window_bytes
         if requested is not None:
             size = requested if granted is None else granted
             kind: BoundKind = "clamped" if size < requested else "requested"
-            yield WindowBound(kind, WINDOW_PER_REQUESTED * size, size, end, is_sender)
-        elif limit is not None:
-            yield WindowBound("autotuned", _WINDOW_PER_LIMIT * limit, limit, end, is_sender)
+            yield WindowBound(kind, advertised or WINDOW_PER_REQUESTED * size, size, end, is_sender)
+        elif limit is not None and (advertised is None or advertised >= _NEAR_LIMIT * limit):
+            yield WindowBound("autotuned", advertised or _WINDOW_PER_LIMIT * limit, limit, end, is_sender)
     if flow.window_scaling is False:
         yield WindowBound("unscaled", MAX_UNSCALED_BYTES, MAX_UNSCALED_BYTES, view.receiver, is_sender=False)
 

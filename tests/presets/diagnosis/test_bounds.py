@@ -32,6 +32,7 @@ def windowed(window_bytes: int, rtt_ms: float, sessions: int = 1, filled: float 
         "min_rtt_us": round(rtt_ms * 980),
         "sessions": sessions,
         "cwnd_bytes": 3 * window_bytes,
+        "peer_window_bytes": round(1.33 * window_bytes),
     }
     return run(mbit_s, **values | more)
 
@@ -76,7 +77,7 @@ def test_without_an_expected_rate_only_a_window_that_was_set_counts() -> None:
     assert find_reached_bound(view_of(own)) is None
 
 
-@pytest.mark.parametrize(("sends", "share"), [(True, 0.53), (True, 0.73), (False, 0.65)])
+@pytest.mark.parametrize(("sends", "share"), [(True, 0.53), (True, 0.73), (False, 0.65), (False, 1.3)])
 @pytest.mark.parametrize(("limit_kib", "rtt_ms"), [(32, 2), (32, 50), (96, 10), (256, 10), (256, 50)])
 def test_a_limit_of_the_kernel_is_named_at_its_end(
     *, sends: bool, share: float, limit_kib: int, rtt_ms: float
@@ -87,7 +88,8 @@ def test_a_limit_of_the_kernel_is_named_at_its_end(
     small = {"tcp": replace(TCP, **{name: limit})}
     mbit_s = share * limit * 8 / (rtt_ms * 1e3)
     ends = {"near": small} if sends else {"far": small}
-    evidence = run(mbit_s, rtt_us=rtt_ms * 1_000, min_rtt_us=rtt_ms * 990, **ends)
+    advertised = 3_000_000 if sends else round(share * limit)
+    evidence = run(mbit_s, rtt_us=rtt_ms * 1_000, min_rtt_us=rtt_ms * 990, peer_window_bytes=advertised, **ends)
     first = diagnose(evidence)[0]
     assert (first.code, first.end) == ("window-clamped", End.NEAR if sends else End.FAR)
     assert ("tcp_wmem" if sends else "tcp_rmem") in first.remedy

@@ -23,6 +23,7 @@ def test_a_clamped_window_names_its_sysctl_and_its_value() -> None:
             window_bytes=4_194_304,
             send_window_bytes=4_194_304,
             receive_window_bytes=212_992,
+            peer_window_bytes=277_000,
         )
     )
     assert (finding.code, finding.end) == ("window-clamped", End.FAR)
