@@ -9,7 +9,6 @@ import sys
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.protocol.auth import TOKEN_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
@@ -79,7 +78,7 @@ def test_a_request_that_cannot_be_read_is_a_problem_and_the_end(line: str) -> No
 
 def test_nobody_but_the_near_end_gets_anything_from_its_data_port() -> None:
     """Any user of that host can connect: a greeting is answered by a version, an invented token by nothing."""
-    greeting = encode_preamble(CONTROL_KIND) + encode_frame(Hello(HostInfo("web-07", "Linux", 2, "linkgauge", "x")))
+    greeting = encode_preamble(CONTROL_KIND) + encode_frame(Hello())
     hello = DataHello(bytes(TOKEN_BYTES), bytes(TOKEN_BYTES), Direction.OUT, 1, 0, None)
     with start_far_end("127.0.0.1 40000 127.0.0.1 22") as process:
         port = request(process, json.dumps({"data_port": 0, "is_through": False}))["port"]
