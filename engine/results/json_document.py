@@ -72,6 +72,8 @@ def plan_document(plan: Plan, warmup_s: float | None) -> dict[str, Any]:
         "warmup": "auto" if plan.warmup_auto else "fixed",
         "warmup_s": warmup_s,
         "probe": plan.probe,
+        "rate_mbit_s": None if plan.rate_bit_s is None else plan.rate_bit_s / 1e6,
+        "bytes": plan.bytes_limit,
         **_transactions(plan),
     }
 

@@ -19,6 +19,7 @@ from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 
+from ... import json_schemas
 from .simple_run import DUPLEX, GIGABIT, OUT, TICK, simplex, started
 
 
@@ -70,6 +71,8 @@ def test_the_document_has_every_promised_key() -> None:
             "warmup": "fixed",
             "warmup_s": 1.0,
             "probe": False,
+            "rate_mbit_s": None,
+            "bytes": None,
         },
         "expected": {"out": rate, "in": None, "total": rate},
         "measured": {"out": measured, "in": None, "total": measured},
@@ -121,6 +124,15 @@ def test_a_run_until_it_is_stopped_has_no_duration() -> None:
     start = replace(started(OUT, Expectation()), plan=Plan(duration_ns=None))
     made = build_document(replay([start]).summary(), run_id="r", preset="loopback", verdict="none")
     assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)
+
+
+def test_the_requested_rate_and_number_of_bytes_are_in_the_plan() -> None:
+    """Without them a reader could not tell why a test was slow, or why it ended. The schema describes both."""
+    for plan in (Plan(), Plan(rate_bit_s=100_500_000, bytes_limit=5 << 20)):
+        start = replace(started(OUT, Expectation()), plan=plan)
+        made = build_document(replay([start]).summary(), run_id="r", preset=None, verdict="none")
+        json_schemas.check("run.schema.json", made)
+    assert (made["plan"]["rate_mbit_s"], made["plan"]["bytes"]) == (100.5, 5_242_880)
 
 
 def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_no_expected_rate() -> None:
