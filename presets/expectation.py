@@ -54,7 +54,7 @@ def check_variant(preset: Preset, variant: Variant) -> None:
 def check_wire_model(preset: Preset, variant: Variant) -> None:
     """Raise PlanError if the wire model cannot compute a preset's link with these options."""
     if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
-        allowed = f"the target rate of {preset.id} does not come from a line rate; leave them out"
+        allowed = f"the expected rate of {preset.id} does not come from a line rate; leave them out"
         raise PlanError("link options", variant.description, allowed)
 
 

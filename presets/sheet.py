@@ -112,7 +112,7 @@ def _expected(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
             yield SheetLine(_FLOWS[flow], (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", WIRE_MODEL))
     if not preset.rates and not preset.computed:
         yield SheetLine(
-            "No target rate: no document has one, and without a line none can be computed.", kind="note"
+            "No expected rate: no document has one, and without a line none can be computed.", kind="note"
         )
 
 
@@ -130,7 +130,7 @@ def _expected_with_options(preset: Preset, variant: Variant) -> Iterator[SheetLi
             )
             yield SheetLine(_FLOWS[flow], cells)
     if half:
-        yield SheetLine("No target rate: the wire model does not cover half duplex.", kind="note")
+        yield SheetLine("No expected rate: the wire model does not cover half duplex.", kind="note")
     elif preset.rates:
         yield SheetLine("The document's own rates are for the link without these options.", kind="note")
 

@@ -75,7 +75,7 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
         return Verdict("none", f"{text} {_measured_text(summary)}", periods=periods)
     verdict = _judge_rates(summary.measured, summary.expectation, pass_percent)
     if verdict is None:
-        verdict = Verdict("none", f"NO VERDICT: no target rate. {_measured_text(summary)}")
+        verdict = Verdict("none", f"NO VERDICT: no expected rate. {_measured_text(summary)}")
     return replace(verdict, periods=periods) if len(periods) > 1 else verdict
 
 
@@ -84,7 +84,7 @@ def judge_period(period: Period, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
     if period.measured.total is None:
         return Verdict("none", "NO VERDICT: nothing was measured after the warm-up.")
     return _judge_rates(period.measured, period.expectation, pass_percent) or Verdict(
-        "none", "NO VERDICT: no target rate."
+        "none", "NO VERDICT: no expected rate."
     )
 
 

@@ -49,7 +49,7 @@ class RunHandle(Protocol):
 
     @property
     def notices(self) -> Sequence[str]:
-        """Messages about the run and its storage: `this run is not kept: …`."""
+        """Messages about the run and its storage: `this run is not saved: …`."""
         ...
 
     def __aiter__(self) -> AsyncIterator[Event]:

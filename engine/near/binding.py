@@ -1,4 +1,4 @@
-"""The local address, interface and ports of data connections, checked before a run.
+"""The congestion control, local address, interface and ports of data connections, checked before a run.
 
 The kernel would refuse them as well, but only in a worker and in its own words.
 """
@@ -10,11 +10,13 @@ from ..host.nic import local_addresses
 from ..model.errors import PlanError, explain_os_error
 from ..model.peer import parse_ip_address
 from ..model.plan import Plan, SocketOptions
-from ..workloads.sockets import local_address
+from ..workloads.sockets import available_congestion_controls, local_address, set_congestion
 
 
-def check_interface(options: SocketOptions) -> None:
-    """Raise PlanError where this machine has no such interface or address."""
+def check_options(options: SocketOptions) -> None:
+    """Raise PlanError where this machine has no such congestion control, interface or address."""
+    if options.congestion is not None:
+        _check_congestion(options.congestion)
     if options.device is not None:
         _check_device(options.device)
     if options.source is not None:
@@ -37,6 +39,17 @@ def check_binding(plan: Plan, remote: str) -> None:
     if plan.client_port is not None:
         for port in range(plan.client_port, plan.client_port + plan.settings.connections):
             _check_port(family, source, port)
+
+
+def _check_congestion(name: str) -> None:
+    with socket.socket() as sock:
+        try:
+            set_congestion(sock, name)  # the kernel loads its module, so that no list tells
+        except FileNotFoundError as error:
+            available = ", ".join(available_congestion_controls())
+            raise PlanError("congestion control", name, f"this machine has {available}") from error
+        except OSError as error:
+            raise PlanError("congestion control", name, explain_os_error(error)) from error
 
 
 def _check_device(name: str) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 from ..far.loopback import embedded_endpoint
@@ -11,11 +10,11 @@ from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
 from ..results.ceiling import Ceiling, CeilingRate, identify_machine
 from ..results.meter import Meter
+from ..workloads.sockets import available_congestion_controls
 from .run import open_run
 
 _INTERVAL_NS: Final = SECOND_NS // 10
 _MARGIN_S: Final = 60.0
-_CONGESTION_CONTROLS: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _UNPACED: Final = ("cubic", "reno")
 
 
@@ -68,8 +67,5 @@ def unpaced_congestion() -> str | None:
 
     bbr paces, which on loopback halves the rate that a machine can reach.
     """
-    try:
-        available = _CONGESTION_CONTROLS.read_text(encoding="ascii").split()
-    except OSError:
-        return None
+    available = available_congestion_controls()
     return next((name for name in _UNPACED if name in available), None)

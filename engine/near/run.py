@@ -45,7 +45,7 @@ from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
 from ..workers.ipc import ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
-from .binding import check_binding, check_interface
+from .binding import check_binding, check_options
 from .byte_limit import ByteLimit
 from .connect import FarEnd, HandshakeResult, connect
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
@@ -88,7 +88,7 @@ async def open_run(
         WorkerError: a worker process of this end does not start.
     """
     check_cores(plan.near_cores, "cores")
-    check_interface(plan.socket)
+    check_options(plan.socket)
     # The lease comes first: the fork server imports its modules while the far end answers.
     async with ForkServerLease(), connect(peer) as (control, ends):
         if ends.is_data_tunneled and plan.workload.opens_connections:

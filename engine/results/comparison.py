@@ -24,7 +24,18 @@ from .summary import CpuSummary, Measurement, Summary
 FigureUnit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count"]
 _MAX_EXPONENT: Final = 50.0  # a wider interval has no meaning
 # The fields of Plan and Settings that distinguish two runs of the same link.
-_PLAN_FIELDS: Final = ("workload", "block_bytes", "mode", "socket", "workers", "near_cores", "far_cores", "burst")
+_PLAN_FIELDS: Final = (
+    "workload",
+    "block_bytes",
+    "mode",
+    "socket",
+    "workers",
+    "near_cores",
+    "far_cores",
+    "burst",
+    "rate_bit_s",
+    "bytes_limit",
+)
 _SETTINGS_FIELDS: Final = ("direction", "sessions", "window_bytes")
 
 

@@ -6,6 +6,7 @@ import struct
 import sys
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from socket import SocketType
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from ..model.socket_info import SocketInfo
 
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1
+_CONGESTION_CONTROLS: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has no name for it
 _ABORT: Final = struct.pack("ii", 1, 0)
 
@@ -106,15 +108,26 @@ def _set_dscp(sock: SocketType, dscp: int) -> None:
 
 
 def _set_congestion(sock: SocketType, name: str) -> None:
+    try:
+        set_congestion(sock, name)
+    except FileNotFoundError as error:
+        available = ", ".join(available_congestion_controls())
+        raise OSError(f"congestion control {name} is not available; that host has {available}") from error
+
+
+def set_congestion(sock: SocketType, name: str) -> None:
+    """Choose a congestion control, whose module the kernel loads; raise OSError where it refuses."""
     if not hasattr(socket, "TCP_CONGESTION"):
         raise OSError("this system has no choice of congestion control")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+
+
+def available_congestion_controls() -> list[str]:
+    """Return the congestion controls that are built in or loaded; empty where the system does not name them."""
     try:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
-    except FileNotFoundError as error:
-        raise OSError(
-            f"congestion control {name} is not available; "
-            "`sysctl net.ipv4.tcp_available_congestion_control` lists the available ones"
-        ) from error
+        return _CONGESTION_CONTROLS.read_text(encoding="ascii").split()
+    except OSError:
+        return []
 
 
 def granted_window(sock: socket.socket, *, is_sender: bool) -> int:

@@ -241,7 +241,7 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     screen.lose("1 Gb Ethernet, full duplex, MTU 9000")
     screen.see("100 Mb Ethernet, full duplex")
     screen.type(ENTER)
-    screen.see("target 94.8", "READY")
+    screen.see("expected 94.8", "READY")
     screen.lose("type to filter")
 
     screen.type(" ")

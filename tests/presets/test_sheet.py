@@ -92,7 +92,7 @@ def test_options_that_a_link_cannot_have_are_refused() -> None:
 def test_the_sheet_of_loopback_says_that_it_has_no_target_rate() -> None:
     """An empty section would leave a person guessing."""
     shown = build_sheet(CATALOG.find("loopback"))
-    assert lines(section(shown, "expected rates"))[0].startswith("No target rate")
+    assert lines(section(shown, "expected rates"))[0].startswith("No expected rate")
     assert not any(s.title.startswith("computed") for s in shown.sections)
 
 

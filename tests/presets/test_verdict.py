@@ -84,7 +84,7 @@ def test_a_run_without_a_target_rate_still_states_its_rate() -> None:
     """Loopback has no verdict and a figure."""
     verdict = judge(run(Expectation(), out=rate(46.04e9)))
     assert verdict.word == "none"
-    assert verdict.text == "NO VERDICT: no target rate. Measured: out 46.04 Gb/s."
+    assert verdict.text == "NO VERDICT: no expected rate. Measured: out 46.04 Gb/s."
 
 
 @pytest.mark.parametrize("expectation", [Expectation(), Expectation(out=GIGABIT)])

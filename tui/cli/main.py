@@ -34,7 +34,7 @@ app opens: linkgauge [PEER]; without a PEER it tests this machine's loopback."""
 _EPILOG: Final = """PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the remote end; nothing
 is installed there), or loopback (a built-in endpoint on this machine).
 
-Exit status: 0 PASS, or no target rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
+Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
 broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
 
 app = typer.Typer(

@@ -239,7 +239,7 @@ def sweep_lines(sweep: Sweep, grid: SweepGrid, results: dict[SweepPoint, SweepRe
             )
         expected = {rate.bit_s for result in measured if (rate := expected_rate_of(result)) is not None}
         if len(expected) == 1:
-            axes.axhline(expected.pop() / 1e6, linewidth=1.2, label="target", **_EXPECTED)
+            axes.axhline(expected.pop() / 1e6, linewidth=1.2, label="expected", **_EXPECTED)
         axes.set_xticks(range(len(rows)), [axis_value_words(row_axis, value) for value in rows])
         axes.set_xlabel(AXIS_NAMES[row_axis])
         axes.set_ylabel("Mb/s")
@@ -266,7 +266,7 @@ def _expected_and_warmup(axes: Any, period: PlotPeriod, end_s: float, *, is_firs
     expected = period.expected_rate()
     if expected is not None:
         mbit_s = expected.bit_s / 1e6
-        label = "target" if is_first else None
+        label = "expected" if is_first else None
         axes.plot([period.from_s, until_s], [mbit_s] * 2, label=label, **_EXPECTED)
         axes.set_ylim(0, max(axes.get_ylim()[1], mbit_s * 1.12))
     warmups_s = [point.at_s for points in period.points.values() for point in points if point.warmup]

@@ -45,8 +45,8 @@ _METHOD: Final = (
     "± is half of the 95 % confidence interval of this run's mean under one setting.",
 )
 _EXPECTED: Final = (
-    "A target rate is documented (by the named source) or computed (what framing and headers leave for payload). "
-    "PASS is 95 % of it or more, unless the run had another pass mark."
+    "An expected rate is documented (by the named source) or computed (what framing and headers leave for "
+    "payload). PASS is 95 % of it or more, unless the run had another pass mark."
 )
 _MODES: Final = {
     Mode.COPY: "Payload was random bytes, copied into and out of the kernel as in any application.",
@@ -209,7 +209,7 @@ def _finding_view(finding: Finding) -> _FindingView:
 
 
 def _findings_title(first: Headline) -> str:
-    """Return the heading of the findings; only a run below its target has to explain itself."""
+    """Return the heading of the findings; only a run below its expected rate has to explain itself."""
     return "Why it is not faster" if first.word in {"short", "fail"} else "What limits the rate"
 
 
@@ -237,7 +237,7 @@ def _details(run: StoredRun) -> list[tuple[str, str]]:
     return [
         ("run", run.row.run_id),
         ("started", f"{line.when} UTC" if line.started_utc else ""),
-        ("preset", line.preset or "none: no target rate"),
+        ("preset", line.preset or "none: no expected rate"),
         ("local host", "" if started is None else _host_text(started.near)),
         ("remote host", far),
         ("requested", f"{plan_text(summary)}, warm-up {warmup_text(summary)}"),

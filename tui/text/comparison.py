@@ -1,5 +1,6 @@
 """A comparison of two runs as text and as JSON, for the command line and the app. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -31,6 +32,8 @@ _MORE_AND_LESS: Final[dict[FigureUnit, tuple[str, str]]] = {
     "ns": ("longer", "shorter"),
     "us": ("longer", "shorter"),
 }
+_UNLIMITED: Final = "unlimited"
+_NOT_TESTED: Final = f"(not{numbers.NBSP}tested)"
 _SCALES: Final[dict[FigureUnit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to the units of a run's document
 
 
@@ -87,8 +90,8 @@ def difference_words(figure: Figure) -> str:
             return "the same"
         if figure.unit == "percent":
             points = (figure.second or 0.0) - (figure.first or 0.0)
-            return f"{_number(points)} points {more if points > 0 else less} (not tested)"
-        return f"{_percent(difference.percent)} {word} (not tested)"
+            return f"{_number(points)} points {more if points > 0 else less} {_NOT_TESTED}"
+        return f"{_percent(difference.percent)} {word} {_NOT_TESTED}"
     if not difference.is_significant:
         return f"{NO_DIFFERENCE} ({_signed(difference.low)} to {_signed(difference.high)}{numbers.NBSP}%)"
     low, high = map(_number, sorted((abs(difference.low), abs(difference.high))))
@@ -170,18 +173,28 @@ def _interval_json(difference: Difference | None) -> list[float] | None:
 
 
 def _field_name(name: str) -> str:
-    return {"window_bytes": "window", "block_bytes": "block", "sizes": "message sizes"}.get(
-        name, name.replace("_", " ")
-    )
+    return {
+        "window_bytes": "window",
+        "block_bytes": "block",
+        "sizes": "message sizes",
+        "rate_bit_s": "rate",
+        "bytes_limit": "bytes",
+    }.get(name, name.replace("_", " "))
 
 
 def _field(plan: Plan, name: str) -> str:
-    if name == "window_bytes":
-        return numbers.window(plan.settings.window_bytes)
-    if name == "block_bytes":
-        return numbers.window(plan.block_bytes)
-    if name == "socket":
-        return ", ".join(socket_words(plan.socket)) or "default"
+    texts: dict[str, Callable[[], str]] = {
+        "window_bytes": lambda: numbers.window(plan.settings.window_bytes),
+        "block_bytes": lambda: numbers.window(plan.block_bytes),
+        "rate_bit_s": lambda: _UNLIMITED if plan.rate_bit_s is None else numbers.rate(plan.rate_bit_s),
+        "bytes_limit": lambda: _UNLIMITED if plan.bytes_limit is None else numbers.payload(plan.bytes_limit),
+        "socket": lambda: ", ".join(socket_words(plan.socket)) or "default",
+        "sizes": lambda: (
+            "/".join(map(numbers.number, plan.transaction_sizes)) if plan.workload.is_transactional else "none"
+        ),
+    }
+    if name in texts:
+        return texts[name]()
     value: object = getattr(plan.settings if hasattr(plan.settings, name) else plan, name)
     if isinstance(value, tuple):
         return "/".join(map(str, cast("tuple[object, ...]", value)))

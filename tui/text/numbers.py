@@ -296,7 +296,7 @@ def gain(before: float | None, after: float | None) -> str:
 def expected_rate(value: ExpectedRate | None) -> str:
     """Return an expected rate with its source: `9 415 Mb/s (documented: AIX table 1)`."""
     if value is None:
-        return "no target rate"
+        return "no expected rate"
     rates = rate(value.bit_s) if value.transactions_s is None else transactions(value.transactions_s)
     return f"{rates} ({value.basis}: {sanitize(value.source)})"
 

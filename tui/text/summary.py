@@ -225,8 +225,8 @@ def cpu_rows(summary: Summary) -> tuple[CpuRow, CpuRow]:
 def progress_text(percent: float | None) -> str:
     """Return a running test's current share of the expected rate."""
     if percent is None:
-        return "No target: measuring only."
-    return f"now {numbers.percent(percent)} of the target rate"
+        return "No expected rate: measuring only."
+    return f"now {numbers.percent(percent)} of the expected rate"
 
 
 def run_facts(summary: Summary) -> list[str]:
@@ -302,7 +302,7 @@ def _rate_and_margin(measured: Measurement | None) -> tuple[str, str]:
 
 
 def _source_cell(expected: ExpectedRate | None) -> str:
-    return "no target rate" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}"
+    return "no expected rate" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}"
 
 
 def _expected_cell(expected: ExpectedRate | None) -> str:

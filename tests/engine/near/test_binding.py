@@ -8,7 +8,7 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings, SocketOptions
-from linkgauge.engine.near.binding import check_binding, check_interface
+from linkgauge.engine.near.binding import check_binding, check_options
 from linkgauge.engine.near.run import open_run
 
 NO_PEER = Peer("192.0.2.254", 9)
@@ -17,6 +17,7 @@ NO_PEER = Peer("192.0.2.254", 9)
 @pytest.mark.parametrize(
     ("options", "field", "text"),
     [
+        (SocketOptions(congestion="nosuch"), "congestion control", "nosuch is invalid; this machine has .*reno"),
         (SocketOptions(device="nonet0"), "device", "this machine has no such interface; it has lo"),
         (SocketOptions(source="198.51.100.77"), "source", "this machine has no such address; it has 127.0.0.1"),
         (SocketOptions(source="localhost"), "source", "give an IP address of this machine: 127.0.0.1"),
@@ -51,7 +52,7 @@ async def test_a_port_that_is_in_use_is_an_error_before_the_run(far_end: Peer) -
 
 def test_this_machines_own_addresses_and_interfaces_are_accepted() -> None:
     """Of either family."""
-    check_interface(SocketOptions(source="127.0.0.1", device="lo"))
+    check_options(SocketOptions(source="127.0.0.1", device="lo"))
     check_binding(Plan(socket=SocketOptions(source="127.0.0.1")), "192.0.2.1")
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.near import ceiling_measurement
 from linkgauge.engine.near.ceiling_measurement import unpaced_congestion
+from linkgauge.engine.workloads import sockets
 
 
 @pytest.mark.parametrize(
@@ -17,5 +17,5 @@ def test_a_congestion_control_without_pacing_is_chosen(
     path = tmp_path / "available"
     if available is not None:
         path.write_text(available)
-    monkeypatch.setattr(ceiling_measurement, "_CONGESTION_CONTROLS", path)
+    monkeypatch.setattr(sockets, "_CONGESTION_CONTROLS", path)
     assert unpaced_congestion() == choice

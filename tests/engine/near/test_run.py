@@ -14,6 +14,7 @@ from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachabl
 from linkgauge.engine.model.events import Changed, Event, Opened, Reason, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, format_size
+from linkgauge.engine.near import run as run_module
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run, open_run
 
@@ -237,10 +238,13 @@ async def _until_no_workers() -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_an_unknown_congestion_control_is_refused_with_how_to_list_them(far_end: Peer) -> None:
-    """The kernel's refusal becomes an error with the name and the remedy, and the run does not start."""
+async def test_a_congestion_control_that_the_far_end_lacks_is_refused_with_those_that_it_has(
+    far_end: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A near end that has it asks for it, and the kernel's refusal there names the host and its list."""
+    monkeypatch.setattr(run_module, "check_options", lambda _options: None)
     async with asyncio.timeout(20):
-        with pytest.raises(PeerUnreachable, match=r"nosuch is not available.*tcp_available_congestion_control"):
+        with pytest.raises(PeerUnreachable, match=r"nosuch is not available; that host has .*reno"):
             async with open_run(plan_of(socket=SocketOptions(congestion="nosuch")), far_end):
                 pass
         await _until_no_workers()

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, RunEnd, Sampled, Started
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.results.comparison import Difference, Figure
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.comparison import Difference, Figure, compare
+from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.summary import Summary
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.text.comparison import difference_words, figure_name, figure_value_words
+from linkgauge.tui.text.comparison import difference_words, figure_name, figure_value_words, plan_difference_words
 
 ONE = Settings()
 HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
@@ -39,11 +42,41 @@ def test_figures_are_named_and_valued_in_their_own_units() -> None:
     """A share of CPU differs by points, not by percent of percent."""
     cpu = Figure("cpu.near.host_percent", "percent", 50.0, 55.0, Difference(10.0))
     assert figure_name(cpu) == "CPU local host"
-    assert difference_words(cpu) == "5.0 points more (not tested)"
+    assert difference_words(cpu) == "5.0 points more (not\N{NO-BREAK SPACE}tested)"  # never apart at a line's end
     latency = Figure("measured.in.latency_us.p99", "ns", 1_500.0, None)
     assert figure_name(latency) == "in p99"
     shown = [figure_value_words(latency, second=second) for second in (False, True)]
     assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in shown] == ["1.50 µs", "–"]
+
+
+def test_runs_of_any_two_plans_are_compared() -> None:
+    """Whatever differs has its value in words: a workload with messages and one without, and every limit."""
+    first = summary_of(Plan())
+    plan = Plan(
+        Settings(Direction.IN, 3, 65_536),
+        Workload.RR,
+        block_bytes=4_096,
+        mode=Mode.SENDFILE,
+        socket=SocketOptions(congestion="reno"),
+        workers=2,
+        near_cores=(0, 1),
+        burst=4,
+        bytes_limit=5 << 20,
+    )
+    rows = plan_difference_words(compare(first, summary_of(plan)))
+    values = {name: (before, after.replace("\N{NO-BREAK SPACE}", " ")) for name, before, after in rows}
+    assert values["message sizes"] == ("none", "200/1 000")
+    assert values["bytes"] == ("unlimited", "5.00 MiB")
+    assert values["near cores"] == ("default", "0/1")
+    limited = plan_difference_words(compare(first, summary_of(Plan(rate_bit_s=100_000_000))))
+    assert [(name, after.replace("\N{NO-BREAK SPACE}", " ")) for name, _, after in limited] == [
+        ("rate", "100 Mb/s")
+    ]
+
+
+def summary_of(plan: Plan) -> Summary:
+    """Return the summary of a run with a plan that measured nothing."""
+    return replay([Started("2026-01-01T00:00:00Z", "db-02:5820", HOST, HOST, plan, Expectation())]).summary()
 
 
 def keep(directory: Path, run_id: str, step: int, settings: Settings) -> None:

@@ -155,7 +155,7 @@ def test_a_change_names_what_changed_and_nothing_else() -> None:
 
 def test_an_expected_rate_says_where_it_comes_from() -> None:
     """Documented or computed, and by whom."""
-    assert numbers.expected_rate(None) == "no target rate"
+    assert numbers.expected_rate(None) == "no expected rate"
     text = numbers.expected_rate(ExpectedRate(9_415_000_000, "documented", "AIX table 1"))
     assert spaced(text) == "9 415 Mb/s (documented: AIX table 1)"
 

@@ -46,7 +46,7 @@ def test_a_rate_without_an_expectation_has_dashes_and_no_share() -> None:
     """And the source says so; text of a source is made harmless."""
     out, in_, _ = rows.rate_rows(summary(RATE, RATE), 95)
     assert (plain(out.share), out.source) == ("100.0 %", "documented: a table")
-    assert (in_.expected, in_.share, in_.source) == (UNKNOWN, UNKNOWN, "no target rate")
+    assert (in_.expected, in_.share, in_.source) == (UNKNOWN, UNKNOWN, "no expected rate")
 
 
 def test_a_share_just_below_the_pass_mark_looks_short() -> None:

@@ -66,7 +66,7 @@ def run(
     ssh: SshOptions,
     output: OutputOptions,
 ) -> int:
-    """Run a test without a target rate, or with a preset."""
+    """Run a test without an expected rate, or with a preset."""
     return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output)
 
 

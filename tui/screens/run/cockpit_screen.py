@@ -185,7 +185,7 @@ class CockpitScreen(InstrumentScreen):
             return
         if message.problem:
             text = f"{message.problem}. Press n to choose a preset."
-            self.notify(text, title="No target rate", severity="warning", markup=False)
+            self.notify(text, title="No expected rate", severity="warning", markup=False)
         elif message.selection is not None:
             selection = message.selection
             self.state.set_preset(selection.preset, selection.variant, is_auto=True)

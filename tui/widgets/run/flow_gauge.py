@@ -68,7 +68,8 @@ class FlowGauge(LineWidget):
         room = min(width, self.most_width or width)
         font = _font_of_both(reading, room, rows)
         self.set_titles(
-            self._heading(width, is_wide=font is not None, is_scaled=is_scaled), _source(reading.expected, width)
+            self._heading(width, is_wide=font is not None, is_scaled=is_scaled),
+            _source(reading.expected, width, has_periods=reading.has_periods),
         )
         if stacked := _stacked_font(reading, room, rows):
             lines = self._stacked(stacked, width, rows)
@@ -263,9 +264,12 @@ def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
     return f"p50 {numbers.latency(p50)}", f"p99 {numbers.latency(p99)}"
 
 
-def _source(expected: ExpectedRate | None, width: int) -> Content:
+def _source(expected: ExpectedRate | None, width: int, *, has_periods: bool) -> Content:
     if expected is None:
-        return first_fit(width, Content("no target rate"), Content("no target"))
+        texts = ("no expected rate", "none expected")
+        if has_periods:
+            texts = ("each period has its own expected rate", "each period has its own", "see periods")
+        return first_fit(width, *map(Content, texts))
     return Content(cut_words(f"{EXPECTED_TICK} {expected.basis}: {numbers.sanitize(expected.source)}", width))
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _FIRST_STEPS: Final = (
     ("space", "start a test"),
-    ("n", "choose the kind of network, which sets the target rate"),
+    ("n", "choose the kind of network, which sets the expected rate"),
     ("+ - [ ] d", "sessions, window, direction: also during a test"),
     ("c", "connect to a host with `linkgauge endpoint`, or ssh://host"),
     ("?", "all keys"),
@@ -196,6 +196,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         response_bits=now.response_bits,
         latency=measured.latency if measured is not None else None,
         peak=peak,
+        has_periods=any(period.expectation[direction] for period in view.summary.periods),
         margin_percent=None
         if measured is None or measured.estimate is None
         else measured.estimate.half_width_percent,

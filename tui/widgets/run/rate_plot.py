@@ -16,6 +16,7 @@ from ...rendering.styles import DIRECTION_STYLES, EXPECTED
 from ...state.instrument_values import PlotColumn, PlotPeriod, period_averages, plot_columns
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
+from ...text.numbers import RateScale
 from ...text.summary import response_bits_of
 
 _HEADROOM: Final = 1.15
@@ -29,12 +30,13 @@ class RatePlot:
     def __init__(self, view: CockpitSnapshot) -> None:
         self._view = view
         self._periods = view.readings.periods if view.readings else []
+        self._scale = self._choose_scale()
 
     def titles(self) -> Iterator[Content]:
         """Yield titles from the longest to the shortest: after a change, with the averages around it."""
         view, periods = self._view, self._periods
         is_rate = _response_bits(view) is None
-        name, unit = ("throughput", view.units.value) if is_rate else ("transactions", "/s")
+        name, unit = ("throughput", self._scale.unit) if is_rate else ("transactions", "/s")
         averages = period_averages(periods, view.latest_summary)
         # A period that was over before it was measured has nothing to compare with.
         measured = [number for number, average in enumerate(averages[:-1]) if average is not None]
@@ -42,7 +44,7 @@ class RatePlot:
             first, last = periods[measured[-1]].settings, periods[-1].settings
             changes = [numbers.settings_change(last, first), numbers.settings_change(first, last)]
             before, after = averages[measured[-1]], averages[-1]
-            rates = [_number(view, before), _number(view, after)]
+            rates = [self._scale.number(before), self._scale.number(after)]
             end = f"{numbers.NBSP}{unit}{numbers.gain(before, after)}"
             words = (f"{change} {rate}" for change, rate in zip(changes, rates, strict=True))
             yield Content(f"{name}: {' → '.join(words)}{end}")
@@ -68,18 +70,31 @@ class RatePlot:
 
     def top(self, before: float) -> float:
         """Return the top of the axis of rates, not below the one before."""
+        highest = self._highest_measured()
+        top = max(before, self._highest_expected() * _HEADROOM)
+        return (nice_above(highest * 1.02) if highest * 1.02 > top else top) or 1e9
+
+    def _choose_scale(self) -> RateScale:
+        """Return the unit of the rates: that of the gauges. Without an expected rate the measured one sets it."""
+        bits = _response_bits(self._view)
+        if bits is not None:
+            return RateScale("trans/s", bits)
+        return numbers.rate_scale(self._view.units, self._highest_expected() or self._highest_measured())
+
+    def _highest_expected(self) -> float:
         direction = self._periods[-1].settings.direction if self._periods else Direction.OUT
         peak = self._view.peak[direction]
         rates = [period.expected_rate() for period in self._periods]
         expected = max((rate.bit_s for rate in rates if rate), default=0.0)
+        return max(expected, peak.bit_s if peak else 0.0)
+
+    def _highest_measured(self) -> float:
         points = (point for period in self._periods for flow in period.points.values() for point in flow)
-        highest = max((point.bit_s for point in points), default=0.0)
-        top = max(before, max(expected, peak.bit_s if peak else 0.0) * _HEADROOM)
-        return (nice_above(highest * 1.02) if highest * 1.02 > top else top) or 1e9
+        return max((point.bit_s for point in points), default=0.0)
 
     def value_axis(self, rows: int, top: float) -> list[Content]:
         """Return the cells left of each row, with round rates."""
-        unit = float(_response_bits(self._view) or self._view.units.bit_s)
+        unit = float(self._scale.bit_s)
         rates = ticks(top / unit, max(rows // 3, 2))[1:]
         return value_axis(rows, {_row_of(rate * unit, top, rows): numbers.number(rate) for rate in rates})
 
@@ -95,7 +110,7 @@ class RatePlot:
             canvas,
             self._periods,
             span_s,
-            lambda number: "" if averages[number] is None else _number(self._view, averages[number]),
+            lambda number: "" if averages[number] is None else self._scale.number(averages[number]),
         )
         return canvas
 
@@ -189,8 +204,3 @@ def _dashes(from_s: float, until_s: float, step_s: float, length: int) -> Iterat
 def _response_bits(view: CockpitSnapshot) -> int | None:
     """Return the payload of a transaction if the plot shows transactions a second, else None."""
     return response_bits_of(view.readings.plan if view.readings else view.plan)
-
-
-def _number(view: CockpitSnapshot, bit_s: float | None) -> str:
-    bits = _response_bits(view)
-    return numbers.rate_in_unit(bit_s, view.units) if bits is None else numbers.rate_number(bit_s, bits)

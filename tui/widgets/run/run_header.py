@@ -1,4 +1,4 @@
-"""The first three lines of a run: hosts and state, the preset and its target, the settings and their keys."""
+"""The first three lines of a run: hosts and state, preset and expected rate, the settings and their keys."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
@@ -153,22 +153,25 @@ class SettingsBar(_SnapshotLines):
 
 
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:
-    """Return the preset and its target rate; a name without room loses its last words."""
+    """Return the preset and its expected rate; a name without room loses its last words."""
+    head = Content.assemble(_key("n"), ("preset " if width >= _ROOMY else "", MUTED))
+    if view.is_preset_auto and not view.preset.id and view.far is None:
+        unknown = ("auto: not known before the first connection", "auto: not known yet")
+        return head + first_fit(width - head.cell_length, *map(Content, unknown))
     expected = view.expectation[view.plan.settings.direction]
     if expected is None:
-        target = Content.styled("no target rate", MUTED)
+        expected_text = Content.styled("no expected rate", MUTED)
     elif width >= _ROOMY:
-        target = Content.assemble(("target ", MUTED), numbers.expected_rate(expected))
+        expected_text = Content.assemble(("expected ", MUTED), numbers.expected_rate(expected))
     else:
-        target = Content.assemble(("target ", MUTED), numbers.rate(expected.bit_s), f" {expected.basis}")
-        target = first_fit(width // 2, target, Content(numbers.rate(expected.bit_s)))
-    head = Content.assemble(_key("n"), ("preset " if width >= _ROOMY else "", MUTED))
+        expected_text = Content.assemble(("expected ", MUTED), numbers.rate(expected.bit_s), f" {expected.basis}")
+        expected_text = first_fit(width // 2, expected_text, Content(numbers.rate(expected.bit_s)))
     gap = "    " if width >= _ROOMY else "  "
     auto = Content.styled(" (auto)" if view.is_preset_auto else "", MUTED)
-    room = width - head.cell_length - auto.cell_length - target.cell_length - len(gap)
+    room = width - head.cell_length - auto.cell_length - expected_text.cell_length - len(gap)
     name = Content.styled(cut_words(numbers.sanitize(view.preset.name_in(view.language)), room), "bold")
     preset_id = Content.styled(f"  {view.preset.id}", MUTED) if width >= _WIDE and view.preset.id else Content("")
-    return head + first_fit(room, name + preset_id, name) + auto + gap + target
+    return head + first_fit(room, name + preset_id, name) + auto + gap + expected_text
 
 
 def _settings_line(view: CockpitSnapshot, width: int) -> Content:

@@ -24,7 +24,7 @@ async def test_a_loopback_run_has_no_percentage_and_no_line(world: Any) -> None:
         world.script.end()
         await cockpit.end()
         text = cockpit.text()
-        assert "no target rate" in text
+        assert "no expected rate" in text
         assert "of expected" not in text
         assert "━ expected" not in text
         assert "DONE" in cockpit.line(0)

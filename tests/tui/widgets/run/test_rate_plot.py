@@ -101,3 +101,16 @@ async def test_two_quick_changes_are_compared_with_the_last_measured_rate(world:
         assert "–" not in title
         assert title.startswith("throughput: 3 sessions 2 99")
         assert "→ 1 session 99" in title
+
+
+@pytest.mark.parametrize(("preset", "unit"), [("10gbe-9000", "Mb/s"), ("25gbe-9000", "Gb/s")])
+async def test_the_axis_has_the_gauges_unit(world: Any, preset: str, unit: str) -> None:
+    """Gb/s from 10 000 Mb/s on, in the title and at the axis."""
+    async with world.cockpit((120, 40), preset=preset) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(8, 9e9)
+        await cockpit.settle()
+        assert titles(cockpit)[0] == f"throughput, {unit}"
+        highest = max(int(line[:7].replace(" ", "")) for line in plot_lines(cockpit)[:-1] if "┤" in line)
+        assert highest < 100 if unit == "Gb/s" else highest >= 1_000
+        assert unit in cockpit.text().replace("\u00a0", " ")

@@ -6,6 +6,7 @@ import pytest
 from linkgauge.engine.model.events import Started
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
+from linkgauge.presets.auto_select import NO_PRESET
 
 FAR = Peer("db-02")
 
@@ -50,3 +51,20 @@ async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
         assert "[bold]x[/]" in cockpit.line(0)
         assert "RUNNING" in cockpit.line(0)
         assert len(cockpit.line(0)) == 80
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_before_the_first_connection_the_header_says_that_the_preset_is_not_known_yet(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """Neither "none" nor "no expected rate" would be true: the interfaces of both ends will choose it."""
+    async with world.cockpit(size, peer=FAR) as cockpit:
+        state = cockpit.app.cockpit.state
+        state.set_peer(FAR)
+        state.set_preset(NO_PRESET, is_auto=True)
+        cockpit.app.cockpit.paint()
+        await cockpit.settle()
+        line = cockpit.line(1)
+        assert "auto: not known before the first connection" in line
+        assert "none" not in line
+        assert "no expected rate" not in line
