@@ -220,3 +220,7 @@ class RunLogError(LinkgaugeError):
 
 class PreferencesNotSaved(LinkgaugeError):
     """The settings could not be written: names the file and the cause."""
+
+
+class OutputError(LinkgaugeError):
+    """A result could not be written to stdout: names the cause."""

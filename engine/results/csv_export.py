@@ -6,15 +6,18 @@ An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's val
 
 import contextlib
 import csv
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Final, Self, TextIO
+from typing import Final, Self, TextIO, cast
 
+from ..host.background_writer import BackgroundWriter
 from ..model.errors import PlanError, RunLogError, explain_os_error
 from ..model.events import Event, ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
@@ -94,9 +97,12 @@ class CsvWriter:
     def append(cls, path: Path) -> Self:
         """Open a file to continue its rows; a new or empty one gets the header.
 
-        Raises PlanError if the path cannot be written or the file holds anything but rows of runs.
+        A thread opens and writes a named pipe or a terminal: its reader may come late, or stop. Raises PlanError if
+        the path cannot be written or the file holds anything but rows of runs.
         """
         try:
+            if _has_reader(path):
+                return cls(cast("TextIO", _BackgroundFile(path)), str(path))
             stream = path.open("a", encoding="utf-8", newline="")
         except (OSError, ValueError) as error:
             reason = explain_os_error(error) if isinstance(error, OSError) else "not a path"
@@ -152,6 +158,49 @@ class CsvWriter:
             self._stream.flush()
         except OSError as error:
             raise RunLogError(f"cannot write CSV to {self._name}: {explain_os_error(error)}") from error
+
+
+class _BackgroundFile:
+    """A file that a thread writes, in place of a text stream. A failure is raised by the next write."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = BackgroundWriter(str(path), partial(os.open, path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY))
+
+    def write(self, text: str) -> int:
+        """Queue text."""
+        self.flush()
+        self._writer.put(self._writer.OWN_FD, text.encode())
+        return len(text)
+
+    def flush(self) -> None:
+        """Raise the failure of an earlier write."""
+        if self._writer.error is not None:
+            self._writer.is_reported = True
+            raise self._writer.error
+
+    def close(self) -> None:
+        """Close the file once it has everything."""
+        self._writer.close()
+
+
+def _has_reader(path: Path) -> bool:
+    """Return whether a process or a person reads the path, so that writing to it may block."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISFIFO(mode):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return True
+    if not stat.S_ISCHR(mode):
+        return False
+    with open(path, "ab", buffering=0, opener=_open_device) as device:
+        return device.isatty()
+
+
+def _open_device(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def _close_quietly(stream: TextIO) -> None:

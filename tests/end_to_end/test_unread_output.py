@@ -1,7 +1,9 @@
 """Output that nobody reads: it holds up neither an endpoint nor a test, and results wait for their reader."""
 
 import contextlib
+import csv
 import fcntl
+import json
 import os
 import select
 import signal
@@ -10,8 +12,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from linkgauge.engine.model.errors import RunLogError
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.results.run_log import RunLog, RunRecord
 
 from .conftest import DEADLINE_S, CommandLine
 
@@ -136,3 +142,143 @@ def test_an_endpoint_serves_before_anybody_reads_its_address(
         assert endpoint.poll() is None
     assert unread.is_full
     assert end(endpoint, signal.SIGTERM) == 0
+
+
+def wait_for_runs(linkgauge: CommandLine, process: subprocess.Popen[str], count: int = 1) -> list[RunRecord]:
+    """Wait until the run log has so many complete runs; return them, the newest first."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        with contextlib.suppress(RunLogError), RunLog.open(linkgauge.data_dir) as log:
+            rows = log.list_runs()
+            if len(rows) == count and all(row.document for row in rows):
+                return rows
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("runs", "arguments"),
+    [
+        (1, ("run", "loopback", *SHORT, "--json-stream")),
+        (1, ("-v", "check", "gbe-fd-1500", "loopback", *SHORT, "--json")),
+        (2, ("sweep", "loopback", "--sessions", "1,2", "--seconds", "0.6", "--json-stream")),
+    ],
+)
+def test_a_test_whose_output_nobody_reads_runs_on_and_its_results_wait(
+    linkgauge: CommandLine, unread: UnreadPipe, runs: int, arguments: tuple[str, ...]
+) -> None:
+    """The run log has all of its samples before a byte is read. Messages and results share the pipe."""
+    process = linkgauge.start(*arguments, stdout=unread.writing, stderr=unread.writing)
+    for row in wait_for_runs(linkgauge, process, runs):
+        assert row.reason is Reason.COMPLETED
+        assert row.document is not None
+        assert row.document["measured"]["out"]["bytes"] > 0
+    assert unread.is_full
+    lines = unread.read_rest().splitlines()
+    assert process.wait(DEADLINE_S) == 0
+    assert sum("saved as run" in line for line in lines) == int(runs == 1)
+    if "--json" in arguments:
+        document = json.loads("\n".join(lines[lines.index("{") :]))
+        assert document["run_id"]
+    else:
+        events = [json.loads(line)["type"] for line in lines if line.startswith("{")]
+        assert events.count("end") == runs
+        assert events.count("interval") >= 4 * runs
+
+
+@pytest.mark.parametrize(("seconds", "number"), [("0.6", signal.SIGTERM), ("600", signal.SIGINT)])
+def test_a_signal_ends_a_test_whose_results_nobody_reads(
+    linkgauge: CommandLine, unread: UnreadPipe, seconds: str, number: signal.Signals
+) -> None:
+    """During the run, and while its results wait. The run log has it."""
+    process = linkgauge.start(
+        *("run", "loopback", "--seconds", seconds, "--warmup", "0", "--interval", "100ms", "--json-stream"),
+        stdout=unread.writing,
+        stderr=unread.writing,
+    )
+    if seconds == "600":
+        with RunLog.open(linkgauge.data_dir) as log:
+            while not (rows := log.list_runs()) or len(list(log.events(rows[0].run_id))) < 5:
+                assert process.poll() is None
+                time.sleep(0.05)
+    else:
+        wait_for_runs(linkgauge, process)
+    assert end(process, number) == 128 + number
+    assert unread.is_full
+    with RunLog.open(linkgauge.data_dir) as log:
+        [row] = log.list_runs()
+        assert row.reason is (Reason.INTERRUPTED if seconds == "600" else Reason.COMPLETED)
+
+
+def test_rows_of_csv_wait_in_a_pipe_without_a_reader(linkgauge: CommandLine, tmp_path: Path) -> None:
+    """Neither does the test wait for one who comes late, nor is a row lost."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    process = linkgauge.start("run", "loopback", *SHORT, "--csv", path, "--json")
+    [row] = wait_for_runs(linkgauge, process)
+    with path.open(newline="") as pipe:
+        rows = list(csv.DictReader(pipe))
+    assert linkgauge.finish(process).status == 0
+    assert len(rows) >= 10
+    assert {each["run_id"] for each in rows} == {row.run_id}
+
+
+@pytest.mark.parametrize("option", ["--json", "--json-stream", "--csv"])
+def test_a_full_disk_is_reported_and_the_run_log_has_the_run(linkgauge: CommandLine, option: str) -> None:
+    """The status tells a script that the result is missing."""
+    with Path("/dev/full").open("w") as full:
+        files = {"--csv": (option, "/dev/full")}.get(option, (option,))
+        answer = linkgauge.in_process("run", "loopback", *SHORT, *files, stdout=full)
+    assert answer.status == (2 if option == "--csv" else 3)
+    assert "no space left on device" in answer.err
+    assert "Exception ignored" not in answer.err
+    with RunLog.open(linkgauge.data_dir) as log:
+        assert [row.reason for row in log.list_runs()] == ([] if option == "--csv" else [Reason.COMPLETED])
+
+
+def test_a_reader_that_goes_away_during_a_test_is_reported(linkgauge: CommandLine) -> None:
+    """The test continues, and the run log has it."""
+    process = linkgauge.start("run", "loopback", *SHORT, "--json-stream")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    error = process.stderr.read()
+    assert process.wait(DEADLINE_S) == 0
+    assert "stdout: its reader closed it before it had everything" in error
+    assert "saved as run" in error
+
+
+class StoppedTerminal:
+    """A real pseudo-terminal that Ctrl-S has stopped: whatever writes to it blocks until Ctrl-Q."""
+
+    def __init__(self) -> None:
+        self._fd, self.inside = os.openpty()
+        os.write(self._fd, b"\x13")
+        self.drawn = b""
+
+    def continue_until_end(self) -> str:
+        """Press Ctrl-Q, and read until the last process has closed the terminal."""
+        os.close(self.inside)
+        os.write(self._fd, b"\x11")
+        with contextlib.suppress(OSError):  # EIO: nobody has it open
+            while part := os.read(self._fd, 65_536):
+                self.drawn += part
+        return self.drawn.decode().replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+def test_ctrl_s_stops_the_live_line_and_not_the_test(linkgauge: CommandLine, number: signal.Signals | None) -> None:
+    """After Ctrl-Q the terminal has one frame, and the summary; a signal ends the command before that."""
+    terminal = StoppedTerminal()
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.inside)
+    process = linkgauge.start("run", "loopback", *SHORT, env={**linkgauge.environment, "TERM": "xterm"}, **streams)
+    wait_for_runs(linkgauge, process)
+    if number is not None:
+        assert end(process, number) == 128 + number
+        return
+    text = terminal.continue_until_end()
+    assert process.wait(DEADLINE_S) == 0
+    assert text.count("CPU local") <= 1
+    assert text.index("connecting to loopback") < text.index("saved as run") < text.index("no target rate")

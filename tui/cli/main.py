@@ -112,7 +112,6 @@ def _carry_out(arguments: Sequence[str]) -> int:
         discard_stdout()
         return 0
     except OSError as error:
-        discard_stdout()  # it may be full: the interpreter would write what is left once more, and fail again
         print_stderr(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         return 3
     return status if isinstance(status, int) else 0

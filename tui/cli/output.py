@@ -17,7 +17,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
-from ...engine.model.errors import UsageError, explain_os_error
+from ...engine.model.errors import OutputError, UsageError, explain_os_error
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -154,10 +154,10 @@ def _wait_for_readers() -> None:
 def _report_failures() -> int:
     """Print why a result could not be written; return the exit status that follows from it."""
     status = 0
-    messages = stream_writer(sys.stderr)
+    messages = _message_writer()
     for writer in all_writers():
         error = writer.error
-        if error is None or writer.is_reported or not writer.had_results or (messages and writer is messages[1]):
+        if error is None or writer.is_reported or not writer.had_results or writer is messages:
             continue
         writer.is_reported = True
         if isinstance(error, BrokenPipeError):
@@ -186,14 +186,14 @@ class BackgroundStream:
         return target is None or target[1].is_idle
 
     def write(self, text: str) -> int:
-        """Queue text."""
-        if not _background.put(self._stream, text):
+        """Queue text, or write it at once."""
+        if text and not _background.put(self._stream, text):
             self._stream.write(text)
+            self._stream.flush()
         return len(text)
 
     def flush(self) -> None:
-        """Flush what was written at once."""
-        self._stream.flush()
+        """Do nothing: `write` has done it."""
 
     def isatty(self) -> bool:
         """Return whether the stream is a terminal."""
@@ -213,6 +213,9 @@ def emit(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()
+    except OSError as error:
+        discard_stdout()  # the interpreter would write what is left at its end, and fail once more
+        raise OutputError(f"cannot write to stdout: {explain_os_error(error)}") from error
 
 
 def emit_line(text: str) -> None:
@@ -247,7 +250,13 @@ def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:
 
     respect_no_break_spaces()
     pipe_width = 10_000 if is_wide else 100
-    console = Console(width=None if sys.stdout.isatty() else pipe_width, highlight=False, markup=False, emoji=False)
+    console = Console(
+        file=cast("TextIO", BackgroundStream(sys.stdout)),
+        width=None if sys.stdout.isatty() else pipe_width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
     with console.capture() as capture:
         for part in parts:
             console.print(part)
