@@ -190,6 +190,21 @@ def local_addresses() -> list[str]:
         return addresses
 
 
+def interface_families(name: str) -> set[int]:
+    """Return the families of an interface's addresses, link-local ones left out; empty off Linux."""
+    if sys.platform != "linux":
+        return set()
+    index = socket.if_nametoindex(name)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        netlink.settimeout(_NETLINK_DEADLINE_S)
+        return {
+            family
+            for family in (socket.AF_INET, socket.AF_INET6)
+            for owner, packed in _get_addresses(netlink, family)
+            if owner == index and not ip_address(packed).is_link_local
+        }
+
+
 def _get_addresses(netlink: socket.socket, family: int) -> list[tuple[int, bytes]]:
     """Return the addresses of a family, each with its interface's index."""
     found: list[tuple[int, bytes]] = []

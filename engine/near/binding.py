@@ -5,8 +5,9 @@ The kernel would refuse them as well, but only in a worker and in its own words.
 
 import errno
 import socket
+from typing import Any
 
-from ..host.nic import local_addresses
+from ..host.nic import interface_families, local_addresses
 from ..model.errors import PlanError, explain_os_error
 from ..model.peer import parse_ip_address
 from ..model.plan import Plan, SocketOptions
@@ -50,6 +51,16 @@ def _check_congestion(name: str) -> None:
             raise PlanError("congestion control", name, f"this machine has {available}") from error
         except OSError as error:
             raise PlanError("congestion control", name, explain_os_error(error)) from error
+
+
+def is_reachable(options: SocketOptions, family: int, address: tuple[Any, ...]) -> bool:
+    """Return whether a connection from the source and device of the options may get to a socket address."""
+    if options.source is not None:
+        return _family_of(options.source) == family
+    if options.device is None or parse_ip_address(str(address[0])).is_link_local:
+        return True
+    families = interface_families(options.device)
+    return not families or family in families
 
 
 def _check_device(name: str) -> None:

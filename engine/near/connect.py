@@ -4,18 +4,20 @@ Every failure becomes an error that says what to do.
 """
 
 import asyncio
+import errno
 import logging
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_near
 from ..control.tls import start_tls
 from ..far.loopback import embedded_endpoint
 from ..host.event_loop import call_in_thread, connect_socket
+from ..host.happy_eyeballs import Address, first_success, resolve_addresses
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -28,15 +30,17 @@ from ..model.errors import (
 )
 from ..model.host_info import HostInfo
 from ..model.peer import Peer
-from ..model.plan import End
+from ..model.plan import End, SocketOptions
 from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
+from .binding import is_reachable
 
 CONNECT_DEADLINE_S: Final = 5.0
 
 FarEnd = Peer | SshFarEnd
 """A far end to connect to: the address of a peer, or a far end that ssh has started."""
 
-_Address = tuple[int, tuple[Any, ...]]
+_UNBOUND: Final = SocketOptions()
+_MAX_NAMED: Final = 4
 _log = logging.getLogger(__name__)
 
 
@@ -69,46 +73,54 @@ async def query_ends(peer: FarEnd) -> HandshakeResult:
 
 
 @asynccontextmanager
-async def connect(peer: FarEnd) -> AsyncGenerator[tuple[ControlConnection, HandshakeResult]]:
+async def connect(
+    peer: FarEnd, binding: SocketOptions = _UNBOUND
+) -> AsyncGenerator[tuple[ControlConnection, HandshakeResult]]:
     """Connect to a peer and yield the control connection, after its handshake, with the facts of both ends.
 
     It takes at most 5 seconds. A far end that ssh has to start is started for this connection alone, and the login
-    takes its own time. Raises PeerUnreachable, PeerNotLinkgauge, PeerVersionMismatch, PeerRefused or PeerUntrusted.
+    takes its own time. Of a name with several addresses the first one to answer is used, without those that data
+    connections with the source and device of `binding` could not reach.
+    Raises PeerUnreachable, PeerNotLinkgauge, PeerVersionMismatch, PeerRefused or PeerUntrusted.
     """
     async with AsyncExitStack() as stack:
         if isinstance(peer, Peer) and peer.ssh is not None:
             peer = await stack.enter_async_context(open_ssh_far_end(peer))
-        yield await stack.enter_async_context(_open_connection(peer))
+        yield await stack.enter_async_context(_open_connection(peer, binding))
 
 
 @asynccontextmanager
-async def _open_connection(peer: FarEnd) -> AsyncGenerator[tuple[ControlConnection, HandshakeResult]]:
+async def _open_connection(
+    peer: FarEnd, binding: SocketOptions
+) -> AsyncGenerator[tuple[ControlConnection, HandshakeResult]]:
     control: ControlConnection | None = None
+    attempts: _Attempts | None = None
     try:
         try:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
-                control = await _connect_socket(peer) if isinstance(peer, Peer) else peer.open_control()
+                if isinstance(peer, Peer):
+                    attempts = _Attempts(peer)
+                    control = await attempts.connect(binding)
+                else:
+                    control = peer.open_control()
                 _log.debug("connected to %s", peer)
                 ends = await _shake_hands(control, peer)
         except TimeoutError as error:
-            raise _timeout_error(peer, connected=control is not None) from error
+            if attempts is not None and control is None:
+                raise attempts.unreachable_error() from error
+            raise _silence_error(peer) from error
         yield control, ends
     finally:
         if control is not None:
             await control.aclose()
 
 
-def _timeout_error(peer: FarEnd, *, connected: bool) -> PeerError:
+def _silence_error(peer: FarEnd) -> PeerError:
     if not isinstance(peer, Peer):
         return PeerUnreachable(f"{peer} did not answer over ssh within {CONNECT_DEADLINE_S:g} s")
-    if connected:
-        return PeerNotLinkgauge(
-            f"{peer} accepted the connection but sent nothing for {CONNECT_DEADLINE_S:g} s; "
-            "check that `linkgauge endpoint` listens there"
-        )
-    return PeerUnreachable(
-        f"no answer from {peer} in {CONNECT_DEADLINE_S:g} s; check that "
-        f"the host is up and that every firewall on the way allows TCP port {peer.port}"
+    return PeerNotLinkgauge(
+        f"{peer} accepted the connection but sent nothing for {CONNECT_DEADLINE_S:g} s; "
+        "check that `linkgauge endpoint` listens there"
     )
 
 
@@ -132,52 +144,86 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
         raise PeerUnreachable(f"{peer} did not answer the greeting: {error}") from error
 
 
-async def _connect_socket(peer: Peer) -> ControlConnection:
-    loop = asyncio.get_running_loop()
-    addresses = await _resolve(peer)
-    problem: OSError | None = None
-    for family, address in addresses:
+class _Attempts:
+    """The addresses of a peer's name, and why connections to them have failed so far."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._addresses: list[Address] = []
+        self._failures: dict[Address, OSError] = {}
+
+    async def connect(self, binding: SocketOptions) -> ControlConnection:
+        """Connect to the address that answers first; raise PeerError if none does."""
+        addresses = await _resolve(self._peer)
+        # Where the binding leaves none, the error is about the binding, once the peer has answered.
+        self._addresses = [each for each in addresses if is_reachable(binding, *each)] or addresses
+        sock = await first_success(self._addresses, _connect_socket, socket.socket.close, self._failures)
+        if sock is None:
+            raise self.unreachable_error()
         try:
-            sock = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as error:  # a name may have an address of a family that this host lacks
-            problem = error
-            continue
-        try:
-            sock.setblocking(False)
-            # An address that does not answer leaves time for the next one: IPv6 without a route is common.
-            deadline_s = None if address == addresses[-1][1] else CONNECT_DEADLINE_S / 2
-            async with asyncio.timeout(deadline_s):
-                await connect_socket(sock, address)
-            if peer.access is not None and peer.access.fingerprint is not None:
-                return await start_tls(sock, peer, peer.access.fingerprint)
-            _transport, control = await loop.create_connection(lambda: ControlConnection(End.NEAR), sock=sock)
+            return await _open_control(sock, self._peer)
         except OSError as error:
-            _log.debug("%s does not accept a connection: %s", address, error)
-            sock.close()
-            problem = error
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return control
-    if isinstance(problem, ConnectionRefusedError):
-        raise PeerUnreachable(
-            f"nothing listens on {peer}; start `linkgauge endpoint` there, or give its port as HOST:PORT"
-        ) from problem
-    raise PeerUnreachable(
-        f"{peer} cannot be reached: {explain_os_error(problem) if problem else 'it has no address'}"
-    ) from problem
+            raise PeerUnreachable(f"{self._peer} cannot be reached: {explain_os_error(error)}") from error
+
+    def unreachable_error(self) -> PeerUnreachable:
+        """Return the error for the most telling failure: a refusal, then silence, then any other."""
+        failure = min(self._failures.values(), key=_rank, default=None)
+        has_unanswered = len(self._failures) < len(self._addresses) or not self._addresses
+        tried = self._tried_addresses()
+        if isinstance(failure, ConnectionRefusedError):
+            text = f"nothing listens on {self._peer}{tried}; start `linkgauge endpoint` there, or give its port as"
+            return PeerUnreachable(f"{text} HOST:PORT")
+        if failure is None or has_unanswered:
+            return PeerUnreachable(
+                f"no answer from {self._peer} in {CONNECT_DEADLINE_S:g} s{tried}; check that "
+                f"the host is up and that every firewall on the way allows TCP port {self._peer.port}"
+            )
+        return PeerUnreachable(f"{self._peer} cannot be reached{tried}: {explain_os_error(failure)}")
+
+    def _tried_addresses(self) -> str:
+        names = list(dict.fromkeys(str(address[0]) for _, address in self._addresses))
+        if len(names) <= 1:
+            return ""
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        return f" (tried {', '.join(names[:_MAX_NAMED])}{more})"
 
 
-async def _resolve(peer: Peer) -> list[_Address]:
-    """Return the addresses of a peer's name, from a thread: the resolver may block past every deadline."""
+def _rank(error: OSError) -> int:
+    """Return how far an attempt got: 0 to the host, 1 to silence, 2 nowhere."""
+    if isinstance(error, ConnectionRefusedError):
+        return 0
+    return 1 if error.errno == errno.ETIMEDOUT else 2
 
-    def look_up() -> list[_Address]:
-        infos = socket.getaddrinfo(peer.host, peer.port, type=socket.SOCK_STREAM)
-        return [(family, address) for family, _type, _protocol, _name, address in infos]
 
+async def _connect_socket(target: Address) -> socket.socket:
+    family, address = target
+    sock = socket.socket(family, socket.SOCK_STREAM)  # raises where this host lacks the family
     try:
-        return await call_in_thread(look_up, name="resolver")
+        sock.setblocking(False)
+        await connect_socket(sock, address)
+    except BaseException as error:
+        _log.debug("no connection to %s: %r", address, error)
+        sock.close()
+        raise
+    return sock
+
+
+async def _open_control(sock: socket.socket, peer: Peer) -> ControlConnection:
+    try:
+        if peer.access is not None and peer.access.fingerprint is not None:
+            return await start_tls(sock, peer, peer.access.fingerprint)
+        loop = asyncio.get_running_loop()
+        _transport, control = await loop.create_connection(lambda: ControlConnection(End.NEAR), sock=sock)
+    except BaseException:
+        sock.close()
+        raise
+    return control
+
+
+async def _resolve(peer: Peer) -> list[Address]:
+    """Return the addresses of a peer's name, from a thread: the resolver may block past every deadline."""
+    try:
+        addresses = await call_in_thread(lambda: resolve_addresses(peer.host, peer.port), name="resolver")
     except (OSError, UnicodeError) as error:
         _, _, zone = peer.host.partition("%")
         if zone:
@@ -186,3 +232,6 @@ async def _resolve(peer: Peer) -> list[_Address]:
         raise PeerUnreachable(
             f"{peer.host} does not resolve to an address; check the spelling, or give the address"
         ) from error
+    if not addresses:
+        raise PeerUnreachable(f"{peer} cannot be reached: it has no address")
+    return addresses

@@ -90,7 +90,7 @@ async def open_run(
     check_cores(plan.near_cores, "cores")
     check_options(plan.socket)
     # The lease comes first: the fork server imports its modules while the far end answers.
-    async with ForkServerLease(), connect(peer) as (control, ends):
+    async with ForkServerLease(), connect(peer, plan.socket) as (control, ends):
         if ends.is_data_tunneled and plan.workload.opens_connections:
             raise PeerError(f"{peer}: --via-ssh cannot carry --workload {plan.workload}; leave out one of them")
         check_binding(plan, str(control.data_address[0]))

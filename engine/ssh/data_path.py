@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..host.event_loop import call_in_thread, connect_socket
+from ..host.happy_eyeballs import Address, first_success, resolve_addresses
 from ..model.errors import PeerUnreachable
 from ..model.events import WarningText
 from ..model.peer import Peer
@@ -76,16 +77,15 @@ async def find_data_path(
                 f"{peer}: --via-ssh: no connection gets through ssh to port {port} of the remote host; "
                 "its sshd must allow it (AllowTcpForwarding)"
             )
-        far = addresses[0] if addresses else ()
+        far = addresses[0][1] if addresses else ()
         return DataPath(data, _source_for(far), far, is_through_ssh=True)
     # The interface of a link-local address has that name on the remote host only.
     if host is not None and "%" not in host and (is_proxied(configuration) or not addresses):
         addresses += [each for each in await _resolve(host, port) if each not in addresses]
-    for address in addresses:
-        near = await _try_connection(address, DATA_PATH_DEADLINE_S / len(addresses))
-        if near is not None:
-            return DataPath(address, near, address)
-    tried = ", ".join(dict.fromkeys(str(address[0]) for address in addresses)) or "no known address"
+    way = await _find_first(addresses)
+    if way is not None:
+        return way
+    tried = ", ".join(dict.fromkeys(str(address[0]) for _, address in addresses)) or "no known address"
     raise PeerUnreachable(
         f"{peer}: the remote endpoint is up, but no data connection reaches its TCP port {port} "
         f"in {DATA_PATH_DEADLINE_S:g} s (tried {tried}); allow that port in every firewall on the way "
@@ -93,14 +93,28 @@ async def find_data_path(
     )
 
 
-async def _resolve(name: str, port: int) -> list[AddressPort]:
-    def look_up() -> list[AddressPort]:
-        return [info[4] for info in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
-
+async def _resolve(name: str, port: int) -> list[Address]:
     try:
-        return await call_in_thread(look_up, name="resolver", deadline_s=DATA_PATH_DEADLINE_S)
+        return await call_in_thread(
+            lambda: resolve_addresses(name, port), name="resolver", deadline_s=DATA_PATH_DEADLINE_S
+        )
     except (OSError, UnicodeError):
         return []
+
+
+async def _find_first(addresses: list[Address]) -> DataPath | None:
+    """Return the direct path to the address where an endpoint answers first; None without one in time."""
+
+    async def try_address(target: Address) -> DataPath:
+        near = await _try_connection(target[1], DATA_PATH_DEADLINE_S)
+        if near is None:
+            raise ConnectionError("no endpoint answers there")
+        return DataPath(target[1], near, target[1])
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DATA_PATH_DEADLINE_S):
+            return await first_success(addresses, try_address, lambda _path: None, {})
+    return None
 
 
 async def _try_connection(address: AddressPort, within_s: float) -> AddressPort | None:

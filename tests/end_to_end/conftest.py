@@ -19,6 +19,7 @@ import pytest
 from linkgauge.engine.host.debug_log import LOG_VARIABLE
 
 from ..command_line import CommandResult, carry_out
+from .veth_link import VethLink
 
 DEADLINE_S = 40.0
 # Commands that need no process of their own: they enter no namespace, serve nobody and set no log up.
@@ -315,3 +316,15 @@ def sshd(tmp_path: Path, linkgauge: CommandLine) -> Iterator[Sshd]:
     linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = server.command()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def link() -> Iterator[VethLink]:
+    """Give a link between two namespaces, with link-local addresses."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nsenter", "unshare"))):
+        pytest.skip("network namespaces are made as root, with unshare, nsenter and iproute2")
+    if not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this system has no IPv6")
+    made = VethLink()
+    yield made
+    made.close()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -13,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from .conftest import DEADLINE_S
+from .veth_link import VethLink
 
 KEY: Final = "k" * 20
 NEAR, FAR = "fe80::1%near0", "fe80::2%near0"  # both as the near host writes them
@@ -44,54 +44,6 @@ RUN_EACH: Final = textwrap.dedent("""
 """)
 
 
-class Link:
-    """Two network namespaces with a link between them, whose ends have link-local addresses only."""
-
-    def __init__(self) -> None:
-        self._holders = [self._hold() for _ in range(2)]
-        self.near, self.far = (["nsenter", "-t", str(each.pid), "-n"] for each in self._holders)
-        link = ["ip", "link", "add", "near0", "type", "veth", "peer", "name", "far0"]
-        self._run(self.near, *link, "netns", str(self._holders[1].pid))
-        for within, name, address in ((self.near, "near0", "fe80::1"), (self.far, "far0", "fe80::2")):
-            self._run(within, "ip", "link", "set", name, "addrgenmode", "none")
-            self._run(within, "ip", "link", "set", "lo", "up")
-            self._run(within, "ip", "link", "set", name, "up")
-            self._run(within, "ip", "addr", "add", f"{address}/64", "dev", name, "nodad")
-
-    @staticmethod
-    def _hold() -> "subprocess.Popen[str]":
-        holder = subprocess.Popen(
-            [shutil.which("unshare") or "", "--net", "sh", "-c", "echo up; exec cat"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "up\n"
-        return holder
-
-    @staticmethod
-    def _run(within: list[str], *command: str) -> None:
-        subprocess.run([*within, *command], check=True, timeout=DEADLINE_S)
-
-    def close(self) -> None:
-        """End the namespaces."""
-        for holder in self._holders:
-            holder.communicate(timeout=DEADLINE_S)
-
-
-@pytest.fixture
-def link() -> Iterator[Link]:
-    """Give a link."""
-    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nsenter", "unshare"))):
-        pytest.skip("network namespaces are made as root, with unshare, nsenter and iproute2")
-    if not Path("/proc/net/if_inet6").exists():
-        pytest.skip("this system has no IPv6")
-    made = Link()
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Give an environment with directories of the test's own, a key and the peer's line in the keys file."""
@@ -115,7 +67,7 @@ def without_uvloop(environment: dict[str, str], folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def endpoint(link: Link, environment: dict[str, str]) -> Iterator[str]:
+def endpoint(link: VethLink, environment: dict[str, str]) -> Iterator[str]:
     """Give the first line of a keyed endpoint that listens on the link's far end."""
     options = ["endpoint", "--bind", "fe80::2%far0", "--port", str(PORT)]
     process = subprocess.Popen(
@@ -134,7 +86,7 @@ def endpoint(link: Link, environment: dict[str, str]) -> Iterator[str]:
 @pytest.mark.parametrize("loop", ["uvloop", pytest.param("asyncio", marks=pytest.mark.every)])
 @pytest.mark.parametrize("source", [NEAR, pytest.param("", marks=pytest.mark.every)])
 def test_every_workload_runs_in_both_directions(
-    link: Link, environment: dict[str, str], endpoint: str, loop: str, source: str, tmp_path: Path
+    link: VethLink, environment: dict[str, str], endpoint: str, loop: str, source: str, tmp_path: Path
 ) -> None:
     """On each event loop: uvloop's own way to connect loses the interface of an address."""
     assert endpoint
@@ -150,7 +102,7 @@ def test_every_workload_runs_in_both_directions(
 
 
 def test_the_command_line_takes_and_shows_such_addresses(
-    link: Link, environment: dict[str, str], endpoint: str
+    link: VethLink, environment: dict[str, str], endpoint: str
 ) -> None:
     """The peer with its port, --bind, --source, the keys file and the line to paste at the other host."""
     assert f"[fe80::2%far0]:{PORT}" in endpoint
@@ -177,7 +129,7 @@ def test_the_command_line_takes_and_shows_such_addresses(
 
 
 @pytest.mark.every
-def test_a_remote_end_that_ssh_starts_is_reached_over_the_link(link: Link, linkgauge: Any, sshd: Any) -> None:
+def test_a_remote_end_that_ssh_starts_is_reached_over_the_link(link: VethLink, linkgauge: Any, sshd: Any) -> None:
     """Data goes directly to the address by which ssh got there."""
     sshd.start(address="[fe80::2%far0]", within=lambda words: [*link.far, *words])
     peer = f"ssh://[{FAR}]:{sshd.port}"

@@ -7,11 +7,16 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+import trustme
+from linkgauge.engine.control.tls import Certificate
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import (
     ConnectionClosed,
     PeerNotLinkgauge,
@@ -20,11 +25,14 @@ from linkgauge.engine.model.errors import (
     PeerVersionMismatch,
 )
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import Access, Peer
+from linkgauge.engine.model.plan import SocketOptions
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Begun, Introduction, Ping, Refuse, Welcome
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, encode_preamble
+
+from ..certificates import CertificateFiles
 
 T = TypeVar("T")
 HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
@@ -223,6 +231,72 @@ async def test_the_next_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPat
     ]
     resolver(monkeypatch, lambda: found)
     assert (await soon(query_host_info(Peer("many-homes")))).hostname
+
+
+@contextmanager
+def silent_port(address: str = "127.0.0.1") -> Iterator[int]:
+    """Give a port whose queue of connections is full: the kernel drops what comes, as a firewall does."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as sock, ExitStack() as stack:
+        sock.bind((address, 0))
+        sock.listen(0)
+        for _ in range(4):
+            client = stack.enter_context(socket.socket(family))
+            client.setblocking(False)
+            client.connect_ex(sock.getsockname())
+        yield sock.getsockname()[1]
+
+
+def entry(address: str, port: int) -> Any:
+    """Return an address as the resolver does."""
+    if ":" in address:
+        return (socket.AF_INET6, socket.SOCK_STREAM, 6, "", (address, port, 0, 0))
+    return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+
+
+@pytest.mark.parametrize("has_tls", [False, True])
+async def test_two_addresses_that_do_not_answer_leave_time_for_a_third(
+    monkeypatch: pytest.MonkeyPatch, has_tls: bool, tmp_path: Path
+) -> None:
+    """And data goes to the address that has answered, not to the first one."""
+    files = CertificateFiles(tmp_path, trustme.CA())
+    certificate = Certificate.load(files.cert, files.key) if has_tls else None
+    access = Access(may_be_open=True, fingerprint=files.fingerprint if has_tls else None)
+    async with asyncio.timeout(20), Endpoint(listen("127.0.0.1", 0), certificate=certificate) as endpoint:
+        with silent_port("::1") as first, silent_port() as second:
+            found = [entry("::1", first), entry("127.0.0.1", second), entry(*endpoint.address)]
+            resolver(monkeypatch, lambda: found)
+            async with connect(Peer("many-homes", access=access)) as (control, _ends):
+                assert control.data_address == endpoint.address
+
+
+@pytest.mark.parametrize("is_refused_first", [False, True])
+async def test_a_refusal_tells_more_than_silence(monkeypatch: pytest.MonkeyPatch, is_refused_first: bool) -> None:
+    """Whichever comes first; the addresses are named."""
+    monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
+    with silent_port("127.0.0.1" if not is_refused_first else "127.0.0.2") as silent:
+        ports = (refused_port(), silent) if is_refused_first else (silent, refused_port())
+        found = [entry("127.0.0.1", ports[0]), entry("127.0.0.2", ports[1])]
+        resolver(monkeypatch, lambda: found)
+        text = r"^nothing listens on many-homes:5820 \(tried 127\.0\.0\.1, 127\.0\.0\.2\); start"
+        with pytest.raises(PeerUnreachable, match=text):
+            await soon(query_host_info(Peer("many-homes")))
+        with silent_port("::1") as other:
+            found = [entry("::1", other), found[is_refused_first]]
+            text = r"^no answer from .* in 0\.5 s \(tried ::1, 127\.0\.0\.[12]\); check that the host is up"
+            with pytest.raises(PeerUnreachable, match=text):
+                await soon(query_host_info(Peer("many-homes")))
+
+
+async def test_addresses_that_a_source_cannot_reach_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, far_end: Peer
+) -> None:
+    """A test from an IPv4 address goes to the name's IPv4 address, although the IPv6 one answers as well."""
+    async with Endpoint(listen("::1", far_end.port)):
+        resolver(monkeypatch, lambda: [entry("::1", far_end.port), entry("127.0.0.1", far_end.port)])
+        for source, expected in ((None, "::1"), ("127.0.0.1", "127.0.0.1"), ("::1", "::1")):
+            async with asyncio.timeout(20), connect(Peer("both"), SocketOptions(source=source)) as (control, _ends):
+                assert control.data_address[0] == expected
 
 
 async def test_addresses_of_a_family_that_this_host_lacks_are_an_unreachable_peer(
