@@ -76,7 +76,7 @@ def run_test(test: TestJob) -> int:
         raise
     finally:
         if log is not None:
-            log.close()  # the last writes may fail too
+            log.close(print_stderr)  # the last writes may fail too
             if log.problem is not None and log.problem not in printed:
                 print_stderr(log.problem)
     if outcome is None:

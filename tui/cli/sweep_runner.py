@@ -75,7 +75,7 @@ def run_sweep(job: SweepJob) -> int:
         raise
     finally:
         if log is not None:
-            log.close()
+            log.close(print_stderr)
             if log.problem is not None:
                 print_stderr(log.problem)
     _write_result(replace(job, sweep=progress.sweep), progress.cells)

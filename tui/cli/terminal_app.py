@@ -195,10 +195,14 @@ def _run_with_log(
     notices: list[str] = []
     log = open_run_log(notices.append)
     try:
-        return run(_run_app(catalog, peer, selection, language, plan, log, notices, is_preset_auto=is_preset_auto))
+        status, outcome = run(
+            _run_app(catalog, peer, selection, language, plan, log, notices, is_preset_auto=is_preset_auto)
+        )
     finally:
         if log is not None:
-            log.close()
+            log.close(print_stderr)
+    _print_result(outcome, log)
+    return status
 
 
 async def _run_app(
@@ -211,7 +215,9 @@ async def _run_app(
     notices: list[str],
     *,
     is_preset_auto: bool,
-) -> int:
+) -> tuple[int, Outcome | None]:
+    """Run the app; return its exit status, and the last outcome if there is a terminal to print it on."""
+
     async def ask(question: str) -> str | None:
         return await app.ask(question)
 
@@ -241,9 +247,8 @@ async def _run_app(
             await app.run_async()
             # Textual cancels its workers and does not wait for them.
             await backend.wait_until_idle(_IDLE_TIMEOUT_S)
-        if app.return_code != signal_exit_status(signal.SIGHUP):  # nobody reads a terminal that has gone
-            _print_result(backend.last_outcome, log)
-        return app.return_code or 0
+        is_gone = app.return_code == signal_exit_status(signal.SIGHUP)  # nobody reads a terminal that has gone
+        return app.return_code or 0, None if is_gone else backend.last_outcome
 
 
 def _print_result(outcome: Outcome | None, log: RunLog | None) -> None:
@@ -252,7 +257,11 @@ def _print_result(outcome: Outcome | None, log: RunLog | None) -> None:
         return
     result = headline(outcome.summary, outcome.verdict)
     print_stderr(f"{result.mark}  {result.text}")
-    if log is not None and log.problem is None:
+    if log is None:
+        return
+    if log.problem is not None:
+        print_stderr(log.problem)
+    else:
         print_stderr(f"saved as run {outcome.run_id}; to see it: {PROGRAM} runs show {outcome.run_id}")
 
 

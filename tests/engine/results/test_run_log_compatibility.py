@@ -14,8 +14,7 @@ import pytest
 from linkgauge.engine.model.events import Ended, Sampled, Started, Warned
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import Meter
-from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log_schema import RUN_LOG_FILE_NAME
+from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 
 DATA = Path(__file__).parent / "data"
 

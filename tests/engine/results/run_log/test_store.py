@@ -31,7 +31,7 @@ from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id
 from linkgauge.engine.results.summary import Measurement
 
-from .log_entries import DEADLINE_S, ENDED, STARTED, TICK, sampled, start_child, write_run
+from ..log_entries import DEADLINE_S, ENDED, STARTED, TICK, sampled, start_child, write_run
 
 
 def _every_kind() -> list[Event]:

@@ -37,7 +37,7 @@ def _a_directory(path: Path) -> None:
     [
         (_not_a_database, "it is not a run log; move it away"),
         (_another_program_s, "is another program's database; choose another data directory"),
-        (_newer, r"was made by a newer linkgauge \(its format is 99, this one reads 1\); upgrade"),
+        (_newer, r"was made by a newer linkgauge \(its format is 99, this one reads 2\); upgrade"),
         (_a_directory, "it cannot be opened; make its directory writable"),
     ],
 )

@@ -7,25 +7,29 @@ text for the user. Several processes may use the same log at once.
 import difflib
 import json
 import random
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self, cast, get_args
 
-from ..host.process_identity import is_process_alive, process_identity
-from ..model.errors import DecodeError, PlanError, RunLogError
-from ..model.events import Ended, Event, Reason, RunEnd, Started, Warned
-from ..model.labels import truncate_label, validate_label, validate_note
-from ..model.serialization import decode_tagged, encode_tagged, make_printable
-from .run_log_schema import RUN_LOG_FILE_NAME, has_tables, missing_columns, open_connection, prepare_database
-from .run_log_writer import QUEUE_CAPACITY, LogWriter, SqlParameters, SqlStatement
+from ...host.process_identity import is_process_alive, process_identity
+from ...model.errors import DecodeError, PlanError, RunLogError
+from ...model.events import Ended, Event, Reason, RunEnd, Sampled, Started, Warned
+from ...model.labels import truncate_label, validate_label, validate_note
+from ...model.serialization import decode_tagged, encode_tagged, make_printable
+from .event_blocks import unpack_events
+from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
+from .schema import RUN_LOG_FILE_NAME, has_blocks, has_tables, missing_columns, open_connection, prepare_database
+from .writer import CLOSE_S, MAX_WAITING_BYTES, EventEntry, LogWriter, SqlParameters, SqlStatement
 
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 _PAGE: Final = 256
 _MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _FLUSH_S: Final = 10.0
+_MAX_NUMBER: Final = 2**62
 _COLUMNS: Final = (
     *("id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
     *("note", "grp"),
@@ -63,10 +67,13 @@ class RunLog:
     """A run log. You must close it, or use it as a context manager, to write the queue and end the thread."""
 
     def __init__(
-        self, path: Path, on_problem: Callable[[str], None] | None = None, capacity: int = QUEUE_CAPACITY
+        self,
+        path: Path,
+        on_problem: Callable[[str], None] | None = None,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
     ) -> None:
         self.path = path
-        self._writer = LogWriter(path, on_problem, capacity)
+        self._writer = LogWriter(path, on_problem, max_waiting_bytes)
         self._next: dict[str, int] = {}
 
     @classmethod
@@ -76,16 +83,17 @@ class RunLog:
         *,
         create: bool = True,
         on_problem: Callable[[str], None] | None = None,
-        capacity: int = QUEUE_CAPACITY,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
     ) -> Self:
         """Open the log in a directory; create both if they are missing, unless `create` is False.
 
         Raises RunLogError, with path and remedy, if the log cannot be used. `on_problem` is called with the text
-        of a later failure, in any thread.
+        of a later failure, in any thread. While another process has locked the file, up to `max_waiting_bytes` of
+        entries wait for it.
         """
         path = directory / RUN_LOG_FILE_NAME
         prepare_database(path, create=create)
-        return cls(path, on_problem, capacity)
+        return cls(path, on_problem, max_waiting_bytes)
 
     @property
     def problem(self) -> str | None:
@@ -108,7 +116,7 @@ class RunLog:
         words = (make_printable(preset_id), make_printable(peer), truncate_label(label), truncate_label(group))
         row = (run_id, *words, process_identity())
         sql = "INSERT INTO runs (id, preset, peer, label, grp, owner) VALUES (?, ?, ?, ?, ?, ?)"
-        self._writer.put(SqlStatement(run_id, sql, lambda: row))
+        self._writer.put(SqlStatement(run_id, sql, lambda: row, is_first=True))
 
     def add(self, run_id: str, event: Event) -> None:
         """Store an event of a run that has begun."""
@@ -116,8 +124,8 @@ class RunLog:
         if number is None:
             return
         self._next[run_id] = number + 1
-        sql = "INSERT INTO events (run_id, seq, event) VALUES (?, ?, ?)"
-        self._writer.put(SqlStatement(run_id, sql, lambda: (run_id, number, _event_text(event))))
+        sessions = len(event.sample.sessions) if isinstance(event, Sampled) else 0
+        self._writer.put(EventEntry(run_id, number, lambda: _event_text(event), sessions))
         if isinstance(event, Started):
             started_utc = make_printable(event.started_utc)
             sql = "UPDATE runs SET started_utc = ? WHERE id = ?"
@@ -133,11 +141,25 @@ class RunLog:
         """Store a run's verdict and document. Later events of the run are ignored."""
         if self._next.pop(run_id, None) is not None:
             sql = "UPDATE runs SET verdict = ?, document = ? WHERE id = ?"
-            self._writer.put(SqlStatement(run_id, sql, lambda: (verdict, json.dumps(document), run_id)))
+            row = (verdict, document, run_id)
+            self._writer.put(SqlStatement(run_id, sql, lambda: (row[0], json.dumps(row[1]), row[2]), is_last=True))
 
     def flush(self, timeout_s: float = _FLUSH_S) -> bool:
         """Wait until the queue is written or given up; return whether that took less than the timeout."""
         return self._writer.flush(timeout_s)
+
+    def size_bytes(self) -> int:
+        """Return the size of the log on the disk."""
+        return file_size(self.path)
+
+    def used_bytes(self) -> int:
+        """Return the part of the size that deleted runs do not still occupy."""
+        return used_size(self.path) if has_tables(self.path) else 0
+
+    def run_sizes(self) -> list[RunSize]:
+        """Return each run with the bytes that its deletion frees at least, the oldest first."""
+        self._flush_for_reading()
+        return run_sizes(self.path) if has_tables(self.path) else []
 
     def list_runs(self) -> list[RunRecord]:
         """Return all runs, the newest first. Raises RunLogError, as all reading methods do."""
@@ -160,7 +182,7 @@ class RunLog:
 
     def events(self, run_id: str) -> Iterator[Event]:
         """Iterate over the events of a run, in order; those of a crashed run end early."""
-        self.flush()
+        self._flush_for_reading()
         number = 0
         while page := self._page(run_id, number):
             for seq, text in page:
@@ -180,17 +202,29 @@ class RunLog:
 
     def delete(self, run_id: str) -> None:
         """Delete a run; raise RunLogError if there is none with that id, or if it is active."""
-        if self._exact(run_id).is_running:
-            raise RunLogError(f"run {run_id} is still running; stop it first")
-        with open_connection(self.path) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
-            connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
-            connection.execute("COMMIT")
+        self.delete_all([run_id])
 
-    def close(self) -> None:
-        """Write the queue and end the thread. A second call has no effect."""
-        self._writer.close()
+    def delete_all(self, run_ids: Sequence[str], *, rewrite: bool = False) -> None:
+        """Delete runs, in pieces; raise RunLogError, before any is deleted, as `delete` does.
+
+        The file becomes smaller. With `rewrite` also one of an older linkgauge that is large: for that, other
+        processes that want to write have to wait.
+        """
+        active = {row.run_id: row.is_running for row in self.list_runs()}
+        for run_id in run_ids:
+            if run_id not in active:
+                raise self._absence(run_id)
+            if active[run_id]:
+                raise RunLogError(f"run {run_id} is still running; stop it first")
+        remove_runs(self.path, run_ids, rewrite=rewrite)
+
+    def close(self, on_wait: Callable[[str], None] | None = None, timeout_s: float = CLOSE_S) -> None:
+        """Write the queue and end the thread. A second call has no effect.
+
+        If another process has locked the file, call `on_wait` with a text and wait for up to `timeout_s`; what
+        could not be written then is named in `problem`.
+        """
+        self._writer.close(on_wait, timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -199,7 +233,7 @@ class RunLog:
         self.close()
 
     def _rows(self, how: str, parameters: SqlParameters) -> list[RunRecord]:
-        self.flush()
+        self._flush_for_reading()
         if not has_tables(self.path):
             return []
         with open_connection(self.path) as connection:
@@ -211,31 +245,66 @@ class RunLog:
     def _exact(self, run_id: str) -> RunRecord:
         rows = self._rows("WHERE id = ?", (run_id,))
         if not rows:
-            raise RunLogError(f"there is no run {make_printable(run_id[:60])!r}; `linkgauge runs list` shows them")
+            raise self._absence(run_id)
         return rows[0]
+
+    def _absence(self, run_id: str) -> RunLogError:
+        return RunLogError(f"there is no run {make_printable(run_id[:60])!r}; `linkgauge runs list` shows them")
 
     def _set(self, sql: str, run_id: str, value: str | None) -> None:
         self._exact(run_id)
         prepare_database(self.path, create=True)  # an older file gets the columns that it lacks
         with open_connection(self.path) as connection:
+            connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql, (value, run_id))
+            connection.execute("COMMIT")
+
+    def _flush_for_reading(self) -> None:
+        """Write the queue, but do not wait for a locked file: what is written can be read."""
+        self._writer.flush(_FLUSH_S, unless_locked=True)
 
     def _page(self, run_id: str, number: int) -> list[tuple[int, str]]:
+        """Return the next events, from the one with this number on; none after the last."""
         # A connection for each page: a reader that stops half-way leaves nothing open.
         if not has_tables(self.path):
             return []
-        sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
         with open_connection(self.path) as connection:
-            return connection.execute(sql, (run_id, number, _PAGE)).fetchall()
+            connection.execute("BEGIN")  # rows become blocks meanwhile
+            first, block = _find_block(connection, run_id, number)
+            if first is None or first > number:
+                sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
+                last = _MAX_NUMBER if first is None else first - 1
+                rows = connection.execute(sql, (run_id, number, last, _PAGE)).fetchall()
+                if rows or first is None:
+                    return rows
+        try:
+            events = enumerate(unpack_events(block), first)
+        except ValueError as error:
+            raise self._damage(run_id, first) from error
+        return [(seq, text) for seq, text in events if seq >= number]
 
     def _read(self, run_id: str, seq: int, text: str) -> Event:
         try:
             return decode_tagged(_EVENTS, json.loads(text))
         except (DecodeError, PlanError, ValueError, TypeError, RecursionError) as error:
-            raise RunLogError(
-                f"run {run_id} in {self.path} is damaged at event {seq}; "
-                f"`linkgauge runs delete {run_id}` removes it"
-            ) from error
+            raise self._damage(run_id, seq) from error
+
+    def _damage(self, run_id: str, seq: int) -> RunLogError:
+        return RunLogError(
+            f"run {run_id} in {self.path} is damaged at event {seq}; `linkgauge runs delete {run_id}` removes it"
+        )
+
+
+def _find_block(connection: sqlite3.Connection, run_id: str, number: int) -> tuple[int | None, bytes]:
+    """Return the block that has this event, or else the next one, and the number of its first event."""
+    if not has_blocks(connection):
+        return None, b""
+    sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+    row = connection.execute(sql, (run_id, number)).fetchone()
+    if row is None or row[1] < number:
+        sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first > ? ORDER BY first LIMIT 1"
+        row = connection.execute(sql, (run_id, number)).fetchone()
+    return (None, b"") if row is None else (row[0], bytes(row[2]))
 
 
 def _event_text(event: Event) -> str:

@@ -3,6 +3,9 @@
 Write-ahead logging lets one process write a run while others read; `synchronous = NORMAL` is enough for what
 was committed to survive the death of the process, and does not make the disk wait for each sample. The log names
 hosts and people's notes about them: its files are the owner's alone.
+
+Version 1 had all events in `events`. Version 2 has the newest there, and all others in `blocks`. A file of version
+1 is read as it is, and gets the new tables when it is next written.
 """
 
 import contextlib
@@ -11,17 +14,18 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from ..host.saved_files import create_private_directory, create_private_file, restrict_to_owner
-from ..model.errors import RunLogError, explain_os_error
+from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
+from ...model.errors import RunLogError, explain_os_error
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _APPLICATION_ID: Final = 0x6C_67_61_75  # "lgau"
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")  # SQLite makes the others with the mode of the first
 _BUSY_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
+_PREPARE_S: Final = 1.0  # what is locked for longer is prepared by the writer, which can wait
+_WAL_BYTES: Final = 4 << 20  # the size that the file of the write-ahead log is cut to when it has been written back
 
-_TABLES: Final = (
-    """CREATE TABLE runs (
+_RUNS: Final = """CREATE TABLE runs (
         number INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
         preset TEXT NOT NULL,
@@ -35,16 +39,25 @@ _TABLES: Final = (
         document TEXT,
         note TEXT,
         grp TEXT
-    )""",
-    """CREATE TABLE events (
+    )"""
+_EVENTS: Final = """CREATE TABLE events (
         run_id TEXT NOT NULL,
         seq INTEGER NOT NULL,
         event TEXT NOT NULL,
         UNIQUE (run_id, seq)
-    )""",
-)
+    )"""
+# The events `first` to `last` of a run (event_blocks.py).
+_BLOCKS: Final = """CREATE TABLE blocks (
+        run_id TEXT NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        UNIQUE (run_id, first)
+    )"""
+# Runs whose row is gone already, and whose events a process is deleting.
+_REMOVALS: Final = "CREATE TABLE removals (run_id TEXT NOT NULL UNIQUE)"
 
-# Columns that an older file of version 1 may lack; they are added when it is next written.
+# Columns that a file of version 1 may lack; they are added when it is next written.
 _ADDED_COLUMNS: Final = ("note", "grp")
 
 _REMEDIES: Final = {
@@ -56,11 +69,16 @@ _REMEDIES: Final = {
     sqlite3.SQLITE_FULL: "the disk is full; free space on it, or choose another data directory",
     sqlite3.SQLITE_IOERR: "the disk failed; check it and its free space, or choose another data directory",
     sqlite3.SQLITE_BUSY: "another process has locked it; end that process and try again",
+    sqlite3.SQLITE_LOCKED: "another process has locked it; end that process and try again",
+    sqlite3.SQLITE_PROTOCOL: "another process has locked it; end that process and try again",
 }
+_LOCK_CODES: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
 
 def explain_error(path: Path, error: Exception) -> str:
     """Return a text for the user: the error of the file, and the remedy."""
+    if isinstance(error, RunLogError):
+        return str(error)
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)  # errors made by the Python module have none
         remedy = _REMEDIES.get(code & 0xFF) if isinstance(code, int) else None
@@ -79,11 +97,18 @@ def translate_errors(path: Path) -> Generator[None]:
         raise RunLogError(f"the run log cannot be used: {explain_error(path, error)}") from error
 
 
-def connect_sqlite(path: Path) -> sqlite3.Connection:
-    """Return a connection for a single thread, with explicit transactions."""
-    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+def is_lock_error(error: Exception) -> bool:
+    """Return whether another connection has locked the file: the same statement may succeed later."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & 0xFF in _LOCK_CODES
+
+
+def connect_sqlite(path: Path, busy_s: float = _BUSY_S) -> sqlite3.Connection:
+    """Return a connection for a single thread, with explicit transactions. It waits for a lock for `busy_s`."""
+    connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
     except BaseException:
         connection.close()
         raise
@@ -100,7 +125,8 @@ def open_connection(path: Path) -> Generator[sqlite3.Connection]:
 def prepare_database(path: Path, *, create: bool) -> None:
     """Check that the file is a run log of a supported version; create or upgrade it if necessary.
 
-    Without `create`, the file is only checked, and may be missing. Raises RunLogError.
+    Without `create`, the file is only checked, and may be missing. With it, a file that another process has locked
+    stays as it is: whoever writes to it prepares it first (`prepare_connection`). Raises RunLogError.
     """
     if create:
         with translate_errors(path.parent):
@@ -108,31 +134,56 @@ def prepare_database(path: Path, *, create: bool) -> None:
             create_private_file(path.resolve())
     elif not _exists(path):
         return
-    with open_connection(path) as connection:
-        _check(path, connection)
-        for suffix in _FILE_SUFFIXES:
-            restrict_to_owner(path.with_name(path.name + suffix))
-        if create:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")  # one process creates the tables; a read-only file fails here
-            if _check(path, connection):
-                for name in missing_columns(connection):
-                    connection.execute(f"ALTER TABLE runs ADD COLUMN {name} TEXT")
-            else:
-                for statement in _TABLES:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("COMMIT")
+    busy_s = _PREPARE_S if create else _BUSY_S
+    with translate_errors(path), contextlib.closing(connect_sqlite(path, busy_s)) as connection:
+        try:
+            _check(path, connection)
+            for suffix in _FILE_SUFFIXES:
+                restrict_to_owner(path.with_name(path.name + suffix))
+            if create:
+                prepare_connection(path, connection)
+        except sqlite3.Error as error:
+            if not (create and is_lock_error(error)):
+                raise
+
+
+def prepare_connection(path: Path, connection: sqlite3.Connection) -> None:
+    """Create the tables, or those that a file of an older linkgauge lacks. Raises RunLogError or sqlite3.Error."""
+    if not _check(path, connection):
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")  # one process creates the tables; a read-only file fails here
+    try:
+        _create_tables(path, connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _create_tables(path: Path, connection: sqlite3.Connection) -> None:
+    if not _check(path, connection):
+        for statement in (_RUNS, _EVENTS, _BLOCKS, _REMOVALS):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    else:
+        for name in missing_columns(connection):
+            connection.execute(f"ALTER TABLE runs ADD COLUMN {name} TEXT")
+        if not has_blocks(connection):
+            connection.execute(_BLOCKS)
+            connection.execute(_REMOVALS)
+    if read_pragma(connection, "user_version") != SCHEMA_VERSION:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _check(path: Path, connection: sqlite3.Connection) -> bool:
     """Return whether the tables exist; raise RunLogError if the database is not a supported run log."""
     if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
         return False
-    if _pragma(connection, "application_id") != _APPLICATION_ID:
+    if read_pragma(connection, "application_id") != _APPLICATION_ID:
         raise RunLogError(f"{path} is another program's database; choose another data directory")
-    version = _pragma(connection, "user_version")
+    version = read_pragma(connection, "user_version")
     if version > SCHEMA_VERSION:
         raise RunLogError(
             f"{path} was made by a newer linkgauge (its format is {version}, this one reads "
@@ -145,6 +196,11 @@ def missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Return the columns of `runs` that a file of an older linkgauge lacks; their values are unknown."""
     existing = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
     return tuple(name for name in _ADDED_COLUMNS if name not in existing)
+
+
+def has_blocks(connection: sqlite3.Connection) -> bool:
+    """Return whether the file has the tables of version 2."""
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'blocks'").fetchone() is not None
 
 
 def has_tables(path: Path) -> bool:
@@ -164,6 +220,7 @@ def _exists(path: Path) -> bool:
         return True
 
 
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
+def read_pragma(connection: sqlite3.Connection, name: str) -> int:
+    """Return the value of a pragma that is a whole number."""
     (value,) = connection.execute(f"PRAGMA {name}").fetchone()
     return int(value)

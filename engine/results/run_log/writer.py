@@ -1,0 +1,455 @@
+"""The thread that writes the run log, so that neither a slow disk nor a locked file can block a run.
+
+Callers put entries into a queue and never wait. The thread commits them run by run, in order, a transaction for
+whatever has come meanwhile. While another process has locked the file the entries wait in memory; many events
+together become a block (event_blocks.py), so that a day of one session takes less than the limit. Where the limit
+is exceeded, or writing fails, the rest of the run is dropped and the problem is reported: the log always holds the
+beginning of a run without a gap.
+
+Events are committed as rows at once, so that nothing is lost with the process. A block's worth of rows is then
+replaced by the block.
+"""
+
+import contextlib
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ...model.errors import RunLogError
+from .event_blocks import pack_events
+from .schema import connect_sqlite, explain_error, is_lock_error, prepare_connection
+
+# What the thread has not taken yet, because a disk hangs: two hours of both ends' samples of one session, two
+# minutes of those of 128 duplex sessions, in about 180 MB at most. An entry has the weight of some sessions.
+_MAX_QUEUED: Final = 1 << 18
+_ENTRY_WEIGHT: Final = 4
+_MAX_BATCH: Final = 1_024
+MAX_WAITING_BYTES: Final = 128 << 20  # a day of one session is 25 to 45 MB
+_MAX_WAITING_S: Final = 48 * 3600.0
+_BLOCK_EVENTS: Final = 512  # about a minute of both ends' samples
+_BLOCK_CHARACTERS: Final = 4 << 20
+_TRANSACTION_BYTES: Final = 1 << 20  # written in some milliseconds: nobody waits longer for the lock
+_BUSY_S: Final = 0.25  # new entries wait in the queue meanwhile
+_LOCKED_AFTER_S: Final = 1.0  # other processes' commits are shorter
+CLOSE_S: Final = 30.0
+_POLL_S: Final = 0.05
+_log = logging.getLogger(__name__)
+
+SqlParameters = tuple[str | int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlStatement:
+    """A statement of one run. The writing thread computes its parameters. After the last one the run has ended."""
+
+    run_id: str
+    sql: str
+    parameters: Callable[[], SqlParameters]
+    is_first: bool = False
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventEntry:
+    """An event of a run, of so many sessions. The writing thread makes its text."""
+
+    run_id: str
+    number: int
+    text: Callable[[], str]
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A place in the queue; `reached` is set when everything before it is written or given up."""
+
+    reached: threading.Event
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement with its parameters."""
+
+    run_id: str
+    sql: str
+    parameters: SqlParameters
+    is_first: bool
+    is_last: bool
+    size: int
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Texts of events in a row, the first with the number `first`."""
+
+    run_id: str
+    first: int
+    texts: list[str] = field(default_factory=list[str])
+    size: int = 0
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.texts) - 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether these are enough for a block."""
+        return len(self.texts) >= _BLOCK_EVENTS or self.size >= _BLOCK_CHARACTERS
+
+    def extend(self, texts: Sequence[str]) -> None:
+        """Append texts."""
+        self.texts.extend(texts)
+        self.size += sum(map(len, texts))
+
+    def to_block(self) -> "_Block":
+        """Return the block of these events."""
+        return _Block(self.run_id, self.first, self.last, pack_events(self.texts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The events `first` to `last`."""
+
+    run_id: str
+    first: int
+    last: int
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+
+_Entry = _Statement | _Rows | _Block
+_ENCODING_ERRORS: Final = (ValueError, TypeError, ArithmeticError, RecursionError, OSError)
+
+
+class LogWriter:
+    """Writes in the background. `on_problem` is called at most once per run, in any thread."""
+
+    def __init__(
+        self,
+        path: Path,
+        on_problem: Callable[[str], None] | None,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
+    ) -> None:
+        self.problem: str | None = None
+        self._path = path
+        self._on_problem = on_problem
+        self._max_waiting_bytes = max_waiting_bytes
+        self._queue: queue.SimpleQueue[SqlStatement | EventEntry | _Mark] = queue.SimpleQueue()
+        self._queued = 0  # the weight of the queue
+        self._queued_lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._abandoned = False  # the thread is to write nothing more
+        self._full: set[str] = set()  # runs whose further entries are not queued
+        self._failed: set[str] = set()  # runs whose further entries are not written
+        self._waiting: deque[_Entry] = deque()
+        self._waiting_bytes = 0
+        self._tails: dict[str, _Rows] = {}  # events that are written as rows, for each run's next block
+        self._locked_since: float | None = None
+        self._lock_error: Exception | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._is_prepared = False
+
+    def put(self, entry: SqlStatement | EventEntry) -> None:
+        """Queue an entry; never waits and never raises."""
+        if self._closed or entry.run_id in self._full or entry.run_id in self._failed:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="linkgauge-runlog", daemon=True)
+            self._thread.start()
+        if self._queued > _MAX_QUEUED:
+            self._refuse(entry.run_id, "the disk is too slow, or does not answer")
+            return
+        self._change_queued(_weight(entry))
+        self._queue.put(entry)
+
+    @property
+    def is_locked_out(self) -> bool:
+        """Whether another process has had the file locked for longer than a commit takes."""
+        since = self._locked_since
+        return since is not None and time.monotonic() - since > _LOCKED_AFTER_S
+
+    def flush(self, timeout_s: float, *, unless_locked: bool = False) -> bool:
+        """Wait until the queue is written or given up; return whether that took less than the timeout.
+
+        With `unless_locked`, do not wait for another process that has locked the file.
+        """
+        return self._mark(timeout_s, last=False, is_over=lambda: unless_locked and self.is_locked_out)
+
+    def close(self, on_wait: Callable[[str], None] | None = None, timeout_s: float = CLOSE_S) -> None:
+        """Write the queue and end the thread. Entries that cannot be written in time become a problem.
+
+        `on_wait` is called with a text if another process has locked the file.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        thread = self._thread
+        if thread is None:
+            return
+
+        def tell_once() -> bool:
+            nonlocal on_wait
+            if on_wait is not None and self.is_locked_out:
+                on_wait(f"{self._path}: another process has locked it; waiting for up to {timeout_s:g} s")
+                on_wait = None
+            return False
+
+        if self._mark(timeout_s, last=True, is_over=tell_once):
+            thread.join()
+            return
+        self._abandoned = True
+        thread.join(_BUSY_S + _LOCKED_AFTER_S)
+        if thread.is_alive():
+            self._report(f"this run is not saved from here on: {self._path}: the disk does not answer")
+        else:
+            self._report_unsaved()
+
+    def _mark(self, timeout_s: float, *, last: bool, is_over: Callable[[], bool]) -> bool:
+        if self._thread is None or not self._thread.is_alive():
+            return True
+        deadline = time.monotonic() + timeout_s
+        mark = _Mark(threading.Event(), last)
+        self._queue.put(mark)
+        while not mark.reached.wait(min(_POLL_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline or is_over():
+                return mark.reached.is_set()
+        return True
+
+    # The thread.
+
+    def _work(self) -> None:
+        marks: list[_Mark] = []
+        while not self._abandoned and not any(mark.last for mark in marks if mark.reached.is_set()):
+            for item in self._take():
+                if isinstance(item, _Mark):
+                    marks.append(item)
+                else:
+                    self._prepare(item)
+            self._write()
+            if not self._waiting:
+                for mark in marks:
+                    mark.reached.set()
+                marks = [mark for mark in marks if mark.last]
+        self._disconnect()
+
+    def _take(self) -> list[SqlStatement | EventEntry | _Mark]:
+        """Return what has come. Wait for it, but not for long while entries wait for the file."""
+        batch: list[SqlStatement | EventEntry | _Mark] = []
+        with contextlib.suppress(queue.Empty):
+            batch.append(self._queue.get(timeout=_POLL_S if self._waiting else None))
+            while len(batch) < _MAX_BATCH:
+                batch.append(self._queue.get_nowait())
+        self._change_queued(-sum(map(_weight, batch)))
+        return batch
+
+    def _change_queued(self, weight: int) -> None:
+        with self._queued_lock:
+            self._queued += weight
+
+    def _prepare(self, item: SqlStatement | EventEntry) -> None:
+        """Make the entry's values, and let it wait for its transaction."""
+        run_id = item.run_id
+        if run_id in self._failed:
+            return
+        if self._has_waited_too_long():
+            megabytes = round(self._waiting_bytes / 1e6)
+            self._refuse(run_id, f"another process has locked it, and {megabytes} MB wait to be written")
+        if run_id in self._full:
+            return
+        try:
+            if isinstance(item, EventEntry):
+                self._append_event(run_id, item.number, item.text())
+            else:
+                parameters = item.parameters()
+                size = sum(len(value) for value in parameters if isinstance(value, str))
+                self._append(_Statement(run_id, item.sql, parameters, item.is_first, item.is_last, size))
+        except _ENCODING_ERRORS as error:
+            self._fail(run_id, error)
+
+    def _has_waited_too_long(self) -> bool:
+        since = self._locked_since
+        waited_s = 0.0 if since is None else time.monotonic() - since
+        return self._waiting_bytes > self._max_waiting_bytes or waited_s > _MAX_WAITING_S
+
+    def _append(self, entry: _Entry) -> None:
+        self._waiting.append(entry)
+        self._waiting_bytes += entry.size
+
+    def _append_event(self, run_id: str, number: int, text: str) -> None:
+        """Let an event wait. A block's worth of them waits as a block, which is small."""
+        rows = self._waiting[-1] if self._waiting else None
+        if not isinstance(rows, _Rows) or rows.run_id != run_id or rows.is_full:
+            rows = _Rows(run_id, number)
+            self._append(rows)
+        rows.extend([text])
+        self._waiting_bytes += len(text)
+        if rows.is_full:
+            block = rows.to_block()
+            self._waiting[-1] = block
+            self._waiting_bytes += block.size - rows.size
+
+    def _write(self) -> None:
+        """Write what waits, in transactions of one run and of limited size, until the file is locked."""
+        while self._waiting and not self._abandoned:
+            entries = self._first_entries()
+            run_id = entries[0].run_id
+            try:
+                self._commit(entries)
+            except (sqlite3.Error, RunLogError, *_ENCODING_ERRORS) as error:
+                self._roll_back()
+                if is_lock_error(error):
+                    self._locked_since, self._lock_error = self._locked_since or time.monotonic(), error
+                    return
+                self._fail(run_id, error)
+                continue
+            self._locked_since = None
+            for entry in entries:
+                self._waiting.popleft()
+                self._waiting_bytes -= entry.size
+                self._note_tail(entry)
+            has_ended = any(isinstance(entry, _Statement) and entry.is_last for entry in entries)
+            tail = self._tails.get(run_id)
+            if tail is not None and (has_ended or tail.is_full):
+                self._replace_tail(tail, can_wait=not has_ended)
+
+    def _first_entries(self) -> list[_Entry]:
+        """Return the entries of the next transaction."""
+        entries: list[_Entry] = []
+        size = 0
+        for entry in self._waiting:
+            if entries and (entry.run_id != entries[0].run_id or size + entry.size > _TRANSACTION_BYTES):
+                break
+            entries.append(entry)
+            size += entry.size
+        return entries
+
+    def _commit(self, entries: list[_Entry]) -> None:
+        connection = self._connect()
+        connection.execute("BEGIN IMMEDIATE")
+        for entry in entries:
+            if isinstance(entry, _Rows):
+                sql = "INSERT INTO events (run_id, seq, event) VALUES (?, ?, ?)"
+                rows = ((entry.run_id, number, text) for number, text in enumerate(entry.texts, entry.first))
+                connection.executemany(sql, rows)
+            elif isinstance(entry, _Block):
+                _insert_block(connection, entry)
+            else:
+                connection.execute(entry.sql, entry.parameters)
+        connection.execute("COMMIT")
+
+    def _note_tail(self, entry: _Entry) -> None:
+        """Note rows that are written, for the next block."""
+        if not isinstance(entry, _Rows):
+            return
+        tail = self._tails.get(entry.run_id)
+        if tail is not None and tail.last + 1 != entry.first:  # a block came between
+            self._replace_tail(tail, can_wait=False)
+            tail = None
+        if tail is None:
+            tail = self._tails[entry.run_id] = _Rows(entry.run_id, entry.first)
+        tail.extend(entry.texts)
+
+    def _replace_tail(self, tail: _Rows, *, can_wait: bool) -> None:
+        """Replace rows by their block.
+
+        The block is made before the transaction: the file is locked for moments only. Rows that cannot be replaced
+        are tried again with the next ones, or remain: nothing is missing.
+        """
+        block = tail.to_block()
+        try:
+            connection = self._connect()
+            connection.execute("BEGIN IMMEDIATE")
+            sql = "DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?"
+            connection.execute(sql, (tail.run_id, block.first, block.last))
+            _insert_block(connection, block)
+            connection.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            _log.debug("rows of %s stay as they are: %s", tail.run_id, error)
+            self._roll_back()
+            if can_wait and len(tail.texts) < 2 * _BLOCK_EVENTS:
+                return
+        del self._tails[tail.run_id]
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = connect_sqlite(self._path, _BUSY_S)
+        if not self._is_prepared:  # the file may have been locked when the log was opened
+            prepare_connection(self._path, self._connection)
+            self._is_prepared = True
+        return self._connection
+
+    def _roll_back(self) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+
+    # Problems.
+
+    def _fail(self, run_id: str, error: Exception) -> None:
+        """Drop what waits of a run, and all that may come."""
+        self._failed.add(run_id)
+        self._tails.pop(run_id, None)
+        self._waiting = deque(entry for entry in self._waiting if entry.run_id != run_id)
+        self._waiting_bytes = sum(entry.size for entry in self._waiting)
+        self._report(f"this run is not saved from here on: {explain_error(self._path, error)}")
+
+    def _refuse(self, run_id: str, why: str) -> None:
+        """Take no more entries of a run. Those that wait are still written."""
+        if run_id not in self._full:
+            self._full.add(run_id)
+            self._report(f"this run is not saved from here on: {self._path}: {why}")
+
+    def _report_unsaved(self) -> None:
+        """Report what was still waiting at the end."""
+        counts: dict[str, int] = {}
+        unsaved: set[str] = set()
+        for entry in self._waiting:
+            if isinstance(entry, _Statement):
+                counts.setdefault(entry.run_id, 0)
+                unsaved |= {entry.run_id} if entry.is_first else set()
+            else:
+                counts[entry.run_id] = counts.get(entry.run_id, 0) + entry.last - entry.first + 1
+        parts = [
+            f"run {run_id} is not saved"
+            if run_id in unsaved
+            else f"run {run_id} is saved in part, without its result and its last {count} entries"
+            if count > 1
+            else f"run {run_id} is saved without its result"
+            for run_id, count in counts.items()
+        ]
+        why = str(self._path) if self._lock_error is None else explain_error(self._path, self._lock_error)
+        self._report(f"{'; '.join(parts)}: {why}")
+
+    def _report(self, text: str) -> None:
+        _log.debug("%s", text)
+        self.problem = text
+        if self._on_problem is not None:
+            self._on_problem(text)
+
+
+def _weight(item: SqlStatement | EventEntry | _Mark) -> int:
+    if isinstance(item, _Mark):
+        return 0
+    return _ENTRY_WEIGHT + (item.sessions if isinstance(item, EventEntry) else 0)
+
+
+def _insert_block(connection: sqlite3.Connection, block: _Block) -> None:
+    sql = "INSERT INTO blocks (run_id, first, last, data) VALUES (?, ?, ?, ?)"
+    connection.execute(sql, (block.run_id, block.first, block.last, block.data))
