@@ -159,10 +159,8 @@ def _describe(view: FlowView, bound: WindowBound) -> str:
     """Return the numbers behind a bound: bytes in flight, what the target needs, what the kernel's clocks say."""
     in_flight, most = _bytes(round(view.in_flight_bytes or 0)), _bytes(round(bound.window_bytes))
     rtt = format_milliseconds(view.flow.rtt_us or 0)
-    parts = [
-        f"each session had {in_flight} in flight, about as much as the kernel allows for it ({most}), "
-        f"with a round trip of {rtt}"
-    ]
+    allowed = f"about as much as the kernel allows for it ({most})"
+    parts = [f"each session had {in_flight} in flight, {allowed}, with a round trip of {rtt}"]
     if view.flow.expected_bit_s is not None:
         parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} in each session")
     if max(view.flow.rwnd_limited or 0.0, view.flow.sndbuf_limited or 0.0) >= _BY_CLOCKS:

@@ -41,7 +41,7 @@ from .evidence_cases import NIC, end, first, run
 )
 def test_a_remedy_is_a_command_of_the_ends_own_system(system: str, remedy: str) -> None:
     """Nobody is told to type what does not exist there."""
-    evidence = run(150, rwnd_limited=0.8, min_rtt_us=10_000, rtt_us=10_500)
+    evidence = run(150, rwnd_limited=0.8, min_rtt_us=10_000, rtt_us=10_500, peer_window_bytes=220_000)
     small = replace(evidence.far, system=system, tcp=TcpSysctls(tcp_rmem_max_bytes=262_144))
     assert first(replace(evidence, far=small)).remedy == remedy
 
