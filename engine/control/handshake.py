@@ -13,7 +13,7 @@ from ..host.description import describe_host
 from ..host.event_loop import read_exactly
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, PeerVersionMismatch, RemoteProtocolError
 from ..model.host_info import HostInfo
-from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey, is_loopback_address
+from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Challenge, Hello, Introduction, Message, Proof, Refuse, Welcome
@@ -116,7 +116,7 @@ async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeRes
         await _prove(link, peer, key)
     else:
         _require(Welcome, message, peer)
-        if key is not None and not access.may_be_open and not _is_this_host(link):
+        if key is not None and not access.may_be_open:
             raise PeerUntrusted(f"{peer} cannot be trusted: {_NO_DOWNGRADE}")
     far = _require(Introduction, await link.receive(), peer).facts
     link.try_send(Introduction(near))
@@ -145,11 +145,6 @@ def _require(kind: type[M], message: Message, peer: Peer) -> M:
     if not isinstance(message, kind):
         raise RemoteProtocolError(f"it sent {type(message).__name__} in place of {kind.__name__}")
     return message
-
-
-def _is_this_host(link: ControlConnection) -> bool:
-    """Return whether the far end is on this host: an endpoint on loopback needs no key."""
-    return is_loopback_address(str(link.peer_address[0])) if link.peer_address else False
 
 
 async def handshake_as_far(

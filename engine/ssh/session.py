@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import socket
 import sys
 import time
@@ -28,7 +27,14 @@ from ..model.plan import End
 from ..model.serialization import decode, encode, make_printable
 from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
 from .data_path import DataPath, choose_forward, find_data_path
-from .login import PortForward, login_command, manual_login_command, query_ssh_config, serve_askpass
+from .login import (
+    PortForward,
+    login_command,
+    manual_login_command,
+    query_ssh_config,
+    serve_askpass,
+    ssh_environment,
+)
 from .remote_main import MAX_LINE_BYTES, ListenReply, ListenRequest
 
 PromptCallback = Callable[[str], Awaitable[str | None]]
@@ -133,7 +139,7 @@ class _Login:
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
                     stderr=their_errors.fileno(),
-                    env=None if environment is None else os.environ | environment,
+                    env=ssh_environment(environment),
                     start_new_session=environment is not None,
                 )
             except OSError as error:

@@ -21,7 +21,7 @@ from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
 from ...engine.host.saved_files import PRIVATE_FILE_MODE, write_atomically
 from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error, make_printable
-from ...engine.model.peer import Access, Peer, SharedKey
+from ...engine.model.peer import Access, Peer, SharedKey, canonical_host, is_loopback_address
 from ...engine.model.shell_commands import shell_command
 from .storage import config_dir
 
@@ -48,18 +48,32 @@ def with_access(
     """Return a peer with its key and fingerprint, as far as they are known.
 
     `key_file` comes first, then the environment, then the keys file. A peer that has its access already, and a far
-    end that linkgauge starts itself, are returned unchanged. Raises InvalidKeyError for a file that cannot be used.
+    end that linkgauge starts itself, are returned unchanged. An endpoint on this host's loopback interface may be
+    open where the key is for any peer. Raises InvalidKeyError for a file that cannot be used.
     """
     if peer.is_loopback or peer.ssh is not None or peer.access is not None:
         return peer
-    key, pinned = (None, None) if key_file is None else (read_key_file(key_file), None)
+    key, line = None if key_file is None else read_key_file(key_file), _NO_LINE
+    is_for_peer = key is not None
     if key is None:
         key = key_from_environment(os.environ)
     if key is None or fingerprint is None:
-        stored_key, pinned = _read_keys_file(peer)
-        key = key or stored_key
-    access = Access(key, may_be_open=may_be_open, fingerprint=fingerprint or pinned)
-    return Peer(peer.host, peer.port, access)
+        line = _find_line(peer)
+        if key is None and line.key is not None:
+            key, is_for_peer = SharedKey(line.key), line.peer is not None
+    may_be_open = may_be_open or (not is_for_peer and _is_on_loopback(peer))
+    return Peer(
+        peer.host, peer.port, Access(key, may_be_open=may_be_open, fingerprint=fingerprint or line.fingerprint)
+    )
+
+
+def _is_on_loopback(peer: Peer) -> bool:
+    """Return whether a peer is an endpoint of this host's own, which needs no key unless it has one of its own."""
+    host = canonical_host(peer.host)
+    try:
+        return host == "localhost" or is_loopback_address(host)
+    except ValueError:
+        return False
 
 
 def key_from_environment(environment: Mapping[str, str]) -> SharedKey | None:
@@ -156,10 +170,9 @@ def is_remembered(peer: Peer) -> bool:
     if peer.access is None or peer.access.key is None:
         return False
     try:
-        stored, _ = _read_keys_file(peer)
+        return _find_line(peer).key == peer.access.key.reveal()
     except InvalidKeyError:
         return False
-    return stored is not None and stored.reveal() == peer.access.key.reveal()
 
 
 def _is_key_assignment(word: str) -> bool:
@@ -209,17 +222,19 @@ class _KeyLine:
     fingerprint: bytes | None = None
 
 
-def _read_keys_file(peer: Peer) -> tuple[SharedKey | None, bytes | None]:
-    """Return key and fingerprint of a peer from the keys file. A line that names the peer wins over `*`."""
+_NO_LINE: Final = _KeyLine("")
+
+
+def _find_line(peer: Peer) -> _KeyLine:
+    """Return the line of a peer in the keys file, else that of any peer, else one without a key."""
     path = config_dir() / "keys"
     lines = [line for line in _read_lines(path) if line.key is not None]
     of_peer = [line for line in lines if line.peer is not None and line.peer.identity == peer.identity]
     of_any = [line for line in lines if line.peer is None]
     for line in (*of_peer[:1], *of_any[-1:]):
-        if line.key is not None:
-            _log.debug("key of %s from a line of %s", peer, path)
-            return SharedKey(line.key), line.fingerprint
-    return None, None
+        _log.debug("key of %s from a line of %s", peer, path)
+        return line
+    return _NO_LINE
 
 
 def _read_lines(path: Path) -> list[_KeyLine]:

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import PeerUnreachable, PlanError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.ssh.bundle import REMOTE_COMMAND
 from linkgauge.engine.ssh.login import (
@@ -15,6 +15,7 @@ from linkgauge.engine.ssh.login import (
     manual_login_command,
     serve_askpass,
 )
+from linkgauge.engine.ssh.session import open_ssh_far_end
 
 DEADLINE_S = 40.0
 PEER = Peer.parse("ssh://me@db-02:2222")
@@ -54,6 +55,34 @@ def test_a_forwarded_port_is_on_loopback_at_both_ends() -> None:
     assert command[command.index("-L") + 1] == "127.0.0.1:1111:127.0.0.1:2222"
     assert {"ExitOnForwardFailure=yes", "ControlPath=none"} <= set(command)
     assert "ClearAllForwardings=yes" not in command
+
+
+@pytest.mark.parametrize("is_prompted", [False, True])
+async def test_ssh_does_not_get_the_key_of_endpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prompted: bool
+) -> None:
+    """A SendEnv in a person's configuration would send it to any host. All else is passed on."""
+    program = tmp_path / "ssh"
+    program.write_text('#!/bin/sh\nenv >> "$SEEN"\nexit 255\n', encoding="utf-8")
+    program.chmod(0o700)
+    for name, value in (
+        (SSH_COMMAND_VARIABLE, str(program)),
+        ("SEEN", str(tmp_path / "seen")),
+        ("MINE", "of-mine"),
+    ):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LINKGAUGE_KEY", "a-key-of-this-test")
+
+    async def prompt(_question: str) -> None:
+        raise AssertionError
+
+    with pytest.raises(PeerUnreachable):
+        async with asyncio.timeout(DEADLINE_S), open_ssh_far_end(PEER, prompt if is_prompted else None):
+            pass
+    seen = (tmp_path / "seen").read_text(encoding="utf-8")
+    assert "a-key-of-this-test" not in seen
+    assert seen.count("MINE=of-mine") == 2
+    assert ("SSH_ASKPASS=" in seen) is is_prompted
 
 
 @pytest.mark.parametrize("key", ["proxyjump", "proxycommand"])

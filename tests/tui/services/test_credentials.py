@@ -1,6 +1,7 @@
 """Where a key comes from, and which places are refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import InvalidKeyError, PlanError
@@ -203,6 +204,29 @@ def test_the_keys_file_needs_the_same_permissions(config: Path) -> None:
     write(config / "keys", "* any-peers-own-key-1\n", 0o644)
     with pytest.raises(InvalidKeyError, match="chmod 600"):
         with_access(DB)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "localhost", "LOCALHOST.", "::1", "::ffff:127.0.0.1"])
+def test_a_key_for_any_peer_leaves_an_endpoint_on_loopback_open_and_its_own_does_not(
+    config: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """Another user may listen there, in the place of the endpoint or of a forwarded port that the key is for."""
+
+    def may_be_open(host: str, **options: Any) -> bool:
+        access = with_access(Peer(host), **options).access
+        assert access is not None
+        assert access.key is not None
+        return access.may_be_open
+
+    write(config / "keys", f"* any-peers-own-key-1\n[::1]:5999 {KEY}\n")
+    assert may_be_open(host)
+    monkeypatch.setenv("LINKGAUGE_KEY", KEY)
+    assert may_be_open(host)
+    assert not may_be_open("db-02")
+    assert not may_be_open(host, key_file=write(config / "key", KEY))
+    monkeypatch.delenv("LINKGAUGE_KEY")
+    write(config / "keys", f"* any-peers-own-key-1\n{Peer(host)} {KEY}\n")
+    assert not may_be_open(host)
 
 
 def test_a_printed_peer_does_not_show_its_key() -> None:
