@@ -13,7 +13,13 @@ from typing import Final, Self
 from ..control.connection import ControlConnection
 from ..control.handshake import read_connection_header, refuse
 from ..control.tls import Certificate, is_client_hello
-from ..model.errors import AddressRefused, LinkgaugeError, RemoteProtocolError, explain_os_error
+from ..model.errors import (
+    AddressRefused,
+    LinkgaugeError,
+    RemoteProtocolError,
+    explain_os_error,
+    explain_resource_error,
+)
 from ..model.events import EndText, Reason
 from ..model.limits import Limits
 from ..model.peer import DEFAULT_PORT, SharedKey
@@ -165,13 +171,14 @@ class Endpoint:
         while True:
             try:
                 sock, address = await loop.sock_accept(self._listener)
-            except OSError as error:
+            except (OSError, MemoryError) as error:
                 # Out of descriptors, or the client has gone already: the next connection may succeed.
-                if error.errno not in _OUT_OF_ROOM or not await self._release_descriptor():
+                is_full = isinstance(error, MemoryError) or error.errno in _OUT_OF_ROOM
+                if not is_full or not await self._release_descriptor():
                     self._log(
                         LogEntry(
                             "not_accepted",
-                            f"a connection could not be accepted: {explain_os_error(error)}",
+                            f"a connection could not be accepted: {explain_resource_error(error)}",
                         )
                     )
                     await asyncio.sleep(_ACCEPT_PAUSE_S)

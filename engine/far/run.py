@@ -25,6 +25,7 @@ from ..model.errors import (
     LinkgaugeError,
     RemoteProtocolError,
     RequestDeclined,
+    WorkerError,
     explain_os_error,
 )
 from ..model.events import EndText, Reason, RunEnd
@@ -117,6 +118,9 @@ async def serve_client(
             pass  # a near end that only asked for the host's facts
         except LinkgaugeError as error:
             log(LogEntry("dropped", f"rejected: {error}", client=address))
+        except MemoryError:
+            control.try_send(Refuse("the remote host is out of memory"))
+            log(LogEntry("dropped", "rejected: out of memory", client=address))
         finally:
             await control.aclose()
 
@@ -276,7 +280,11 @@ class FarRun:
             raise RemoteProtocolError("a data connection with an invalid token")
         self._reserve_connection(hello)
         spec = SessionSpec(hello.direction, hello.session, hello.generation, hello.window_bytes, secret.hex())
-        await self.pool.send_command(AdoptSession(spec), sock.detach())
+        try:
+            await self.pool.send_command(AdoptSession(spec), sock.detach())
+        except WorkerError as error:  # otherwise the near end would only see the connection closed
+            self._handle_worker_loss(str(error))
+            raise
 
     def _reserve_connection(self, hello: DataHello) -> None:
         """Reserve what a connection needs beyond the settings in force: it may arrive before their change does."""

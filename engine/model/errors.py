@@ -59,6 +59,11 @@ def explain_os_error(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def explain_resource_error(error: OSError | MemoryError) -> str:
+    """Return the reason of an error of the system or of memory that could not be allocated."""
+    return explain_os_error(error) if isinstance(error, OSError) else "out of memory"
+
+
 class LinkgaugeError(Exception):
     """Base of every error with a text for a person."""
 

@@ -32,7 +32,7 @@ from typing import Final, NoReturn
 
 from ..host.debug_log import configure_debug_log, flush_debug_log
 from ..host.event_loop import loop_factory
-from ..model.errors import DecodeError
+from ..model.errors import DecodeError, WorkerError
 from ..model.serialization import decode
 from . import worker
 from .ipc import COMMANDS
@@ -147,6 +147,8 @@ class ForkServer:
             os.close(errors_fd)
             worker.serve(channel_fd, counters_fd, number)
             status = 0
+        except WorkerError as error:
+            sys.stderr.write(f"{error}\n")
         except BaseException:  # noqa: BLE001 - nothing above could report it
             traceback.print_exc()
         finally:

@@ -89,7 +89,7 @@ COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, ApplyChan
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
-    """The worker process reads commands."""
+    """The worker process has its configuration."""
 
 
 @dataclass(frozen=True, slots=True)

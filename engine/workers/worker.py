@@ -15,7 +15,7 @@ from typing import Final
 
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
-from ..model.errors import LinkgaugeError, explain_os_error
+from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketOptions
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -74,12 +74,12 @@ class Worker:
         self._sessions_sharing_rate = 1
         self._bytes_limit: int | None = None
         self._refresh_s = 0.1
+        self._failure: str | None = None
         self._eof = asyncio.Event()
         self._channel = WorkerChannel[Command](channel, COMMANDS, self._handle, self._eof.set)
 
     async def serve(self) -> None:
-        """Host sessions until the channel ends."""
-        self._channel.send(WorkerReady())
+        """Host sessions until the channel ends; raise WorkerError where a command could not be carried out."""
         refreshing = asyncio.create_task(self._refresh())
         try:
             await self._eof.wait()
@@ -95,11 +95,21 @@ class Worker:
             for claims in self._claims.values():
                 claims.release()
             self._channel.close()
+        if self._failure is not None:
+            raise WorkerError(self._failure)
 
     def _handle(self, command: Command, fd: int | None) -> None:
+        try:
+            self._carry_out(command, fd)
+        except (OSError, MemoryError) as error:
+            self._failure = explain_resource_error(error)
+            self._eof.set()
+
+    def _carry_out(self, command: Command, fd: int | None) -> None:
         match command:
             case Configure():
                 self._configure(command)
+                self._channel.send(WorkerReady())
             case StartPayload():
                 self._start_payload()
             case ApplyChange():
@@ -135,7 +145,7 @@ class Worker:
     def _start_payload(self) -> None:
         self._is_payload_held = False
         self._initial_sessions = len(self._sessions)
-        for session in self._sessions.values():
+        for session in list(self._sessions.values()):  # one that cannot start leaves them
             self._start(session, is_alone=len(self._sessions) == 1)
 
     def _apply_change(self, change: ApplyChange) -> None:
@@ -180,9 +190,10 @@ class Worker:
                     await session_handshake.send_accepted(sock)
                 endpoint = await session_handshake.negotiate_listener(sock, self._config, spec)
             info = self._read_info(sock, spec)
-        except (OSError, LinkgaugeError) as error:
+            is_hosted = self._host(sock, spec, endpoint)
+        except (OSError, MemoryError, LinkgaugeError) as error:
             _close(sock, endpoint)
-            why = explain_os_error(error) if isinstance(error, OSError) else str(error)
+            why = str(error) if isinstance(error, LinkgaugeError) else explain_resource_error(error)
             if isinstance(error, TimeoutError):
                 why = "no answer in time"
             _log.debug("session %s %s failed to open: %r", spec.direction, spec.session, error)
@@ -192,7 +203,7 @@ class Worker:
         except asyncio.CancelledError:
             _close(sock, endpoint)
             raise
-        if self._host(sock, spec, endpoint):
+        if is_hosted:
             self._channel.send(ConnectionOpened(info))
 
     def _read_info(self, sock: socket.socket, spec: SessionSpec) -> SocketInfo:
@@ -223,7 +234,8 @@ class Worker:
             self._sessions.pop(key, None)
             self._channel.send(ConnectionLost(direction, number, spec.generation, why))
 
-        assert self._resources is not None  # noqa: S101 - Configure is the first command
+        if self._resources is None:
+            raise WorkerError("a session came before the configuration of its worker")
         limit, claims = self._bytes_limit, self._claims[direction]
         budget = None if limit is None else ByteBudget(claims, number - 1, limit)
         context = SessionContext(self._counters, slot_index(direction, number), spec.generation, on_lost, budget)

@@ -25,7 +25,7 @@ from ..metering.shared_counters import (
     SharedCounters,
     histogram_offset,
 )
-from ..model.errors import explain_os_error
+from ..model.errors import explain_os_error, explain_resource_error
 from ..model.latency_histogram import bucket_of
 from ..model.plan import Mode
 from ..model.socket_info import TCP_COUNTERS
@@ -180,7 +180,10 @@ class Session(ABC):
         """Let payload flow; `is_alone` if no other session shares the worker now."""
         self._is_alone = is_alone
         self.refresh()
-        self._start_io()
+        try:
+            self._start_io()
+        except (OSError, MemoryError) as error:
+            self._end(explain_resource_error(error))
 
     def share_worker(self) -> None:
         """Move from a thread to the event loop: the worker has another session now."""

@@ -117,7 +117,10 @@ JOIN_TIMEOUT_S: Final = 1.0
 
 
 def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | None], None]) -> threading.Thread:
-    """Run `body` in a thread, then `on_done` with its result or its OSError on the running event loop."""
+    """Run `body` in a thread, then `on_done` with its result or its OSError on the running event loop.
+
+    Raises OSError where the system gives no further thread.
+    """
     call = asyncio.get_running_loop().call_soon_threadsafe
 
     def run() -> None:
@@ -131,7 +134,10 @@ def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | N
             call(on_done, result, error)
 
     thread = threading.Thread(target=run, daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise OSError("no thread could be started; raise the limit of processes (ulimit -u)") from error
     return thread
 
 

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -12,16 +14,18 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.errors import PeerRefused
+from linkgauge.engine.model.errors import PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, encode_frame
@@ -59,9 +63,9 @@ INTRODUCTION = encode_frame(Introduction(HostInfo("web-07", "Linux", 2, "linkgau
 class Far:
     """A far end in a process of its own, and what it holds."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "linkgauge.engine.far.loopback"],
+            [*prefix, sys.executable, "-P", "-m", "linkgauge.engine.far.loopback"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -361,6 +365,70 @@ async def test_memory_for_the_counters_that_is_denied_declines_the_run() -> None
             await run_once(far.peer)
         far.limit(resource.RLIMIT_AS, resource.getrlimit(resource.RLIMIT_AS)[0])
         assert (await run_once(far.peer))[-1].end.reason is Reason.COMPLETED
+    assert far.close() == ""
+
+
+def limit_workers(far: Far, spare_bytes: int) -> None:
+    """Let each later worker of an endpoint map so much more than its fork server has."""
+    (server,) = fork_servers_of(far.process.pid)
+    pages = int(Path(f"/proc/{server}/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + spare_bytes
+    resource.prlimit(server, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+
+@pytest.mark.parametrize(
+    ("workload", "spare_bytes", "reason"),
+    [
+        (Workload.STREAM, 12 * MIB, "cannot allocate memory"),  # no room for the buffer
+        (Workload.RR, 26 * MIB, "out of memory"),  # none for the block of responses after it
+    ],
+)
+async def test_a_worker_without_memory_ends_the_run_with_the_reason_at_both_ends(
+    workload: Workload, spare_bytes: int, reason: str
+) -> None:
+    """And the endpoint serves the next one once there is room."""
+    far = Far()
+    await run_once(far.peer)
+    with gives_all_back(far):
+        limit_workers(far, spare_bytes)
+        why = await why_it_failed(far, replace(plan_of(5), workload=workload, block_bytes=16 * MIB))
+        assert reason in why
+        limit_workers(far, 1 << 40)
+        assert (await run_once(far.peer))[-1].end.reason is Reason.COMPLETED
+    assert far.close() == ""
+
+
+async def why_it_failed(far: Far, plan: Plan) -> str:
+    """Return the reason that the near end gets for a run that cannot be carried out."""
+    try:
+        end = (await run_once(far.peer, plan))[-1].end
+    except PeerError as error:
+        return str(error)
+    assert end.reason in {Reason.WORKER_LOST, Reason.SESSION_LOST}, end
+    return end.detail
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not all(map(shutil.which, ("setpriv", "prlimit"))),
+    reason="another user's processes are limited as root, with util-linux",
+)
+@pytest.mark.parametrize(
+    ("most_tasks", "sessions"),
+    [(2, 1), (3, 1), pytest.param(1, 1, marks=pytest.mark.every), pytest.param(3, 2, marks=pytest.mark.every)],
+)
+async def test_a_host_without_processes_ends_the_run_with_the_reason(most_tasks: int, sessions: int) -> None:
+    """The fork server, a worker, its thread or a second worker finds none (RLIMIT_NPROC); later it serves again."""
+    # Root has as many processes as it likes. The capability is for this user's Python, which others may not read.
+    uid = 50_000 + os.getpid() % 10_000
+    as_user = ["setpriv", f"--reuid={uid}", "--clear-groups"]
+    as_user += [f"--{which}=-all,+dac_override" for which in ("inh-caps", "ambient-caps", "bounding-set")]
+    far = Far([*as_user, "prlimit", f"--nproc={most_tasks}:1000"])
+    why = await why_it_failed(far, plan_of(5, sessions=sessions))
+    assert re.search(r"no worker process could be started: resource temporarily unavailable|no thread could", why)
+    for pid in [far.process.pid, *fork_servers_of(far.process.pid)]:
+        command = [*as_user, "prlimit", "--pid", str(pid), "--nproc=1000:1000"]
+        assert await (await asyncio.create_subprocess_exec(*command)).wait() == 0
+    assert (await run_once(far.peer))[-1].end.reason is Reason.COMPLETED
     assert far.close() == ""
 
 

@@ -1,6 +1,7 @@
 """The fork server as a process of its own: its replies to requests, and its end."""
 
 import errno
+import json
 import signal
 import socket
 import subprocess
@@ -9,7 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 from linkgauge.engine.metering.shared_counters import SharedCounters
+from linkgauge.engine.model.plan import SECOND_NS, End, Mode, SocketOptions
+from linkgauge.engine.model.serialization import encode_tagged
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workers.fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
+from linkgauge.engine.workers.ipc import Configure
 
 DEADLINE_S = 30.0
 
@@ -34,13 +39,17 @@ def read_reply(sock: socket.socket) -> tuple[int, int, int]:
 
 
 def fork(sock: socket.socket, worker_id: int) -> socket.socket:
-    """Ask for a worker; return the other end of its channel."""
+    """Ask for a worker and configure it; return the other end of its channel."""
     channel, worker_channel = socket.socketpair()
     counters = SharedCounters.create()
     request = REQUEST_STRUCT.pack(ForkRequest.FORK, worker_id, 0)
     with worker_channel:
         socket.send_fds(sock, [request], [worker_channel.fileno(), counters.fd, 2])
     counters.close()
+    configure = Configure(
+        End.FAR, SECOND_NS, 64, Mode.COPY, SocketOptions(), Workload.STREAM, 0, 0, 1, 0, (), shares_core=False
+    )
+    channel.sendall(json.dumps({"fd": False, **encode_tagged(configure)}).encode() + b"\n")
     return channel
 
 

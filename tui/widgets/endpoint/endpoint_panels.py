@@ -206,6 +206,8 @@ def _value(name: str, value: int) -> str:
     unit = limit_rules()[name].unit
     if unit == "bit/s":
         return numbers.rate(value)
+    if unit == "bytes":
+        return numbers.payload(value)
     return f"{numbers.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
 
 

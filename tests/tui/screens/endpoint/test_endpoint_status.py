@@ -26,6 +26,9 @@ COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
 FACTS = EndpointInfo("db-02", "port 5820, all addresses", "key required: new at this start, y copies it", COMMAND)
 STREAM = RunStatus(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SECOND_NS, 0, 0, 0)
 
+# By default some depend on this machine's cores and memory.
+LIMITS = Limits(workers=8, memory_bytes=4 << 30, client_memory_bytes=1 << 30, deny=("10.0.0.0/8",))
+
 
 class Endpoint:
     """An endpoint with clients, or with none, a quarter of a second later each time until it stands still."""
@@ -60,7 +63,7 @@ class Endpoint:
             ClientStatus(3, "198.51.100.4", "lab", 2 * SECOND_NS),
         )
         closed = bool(self.leaving)
-        return EndpointStatus(at_ns, clients if self.visited else (), 1, Limits(deny=("10.0.0.0/8",)), closed)
+        return EndpointStatus(at_ns, clients if self.visited else (), 1, LIMITS, closed)
 
     def reload(self) -> None:
         """Count it."""
