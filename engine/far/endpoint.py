@@ -28,7 +28,7 @@ from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from .admission import Admission
 from .event_log import EventLog
-from .listener import format_client, listen
+from .listener import format_host, listen
 from .pending import PendingConnection, PendingConnections
 from .run import RunRegistry, serve_client
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
@@ -183,7 +183,7 @@ class Endpoint:
                     )
                     await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            client = format_client(address)
+            client = format_host(address)
             try:
                 self.admission.check_address(client)
             except AddressRefused as error:

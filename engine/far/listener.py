@@ -59,23 +59,12 @@ def reachable_hosts(listener: socket.socket) -> list[str]:
     """
     host = str(listener.getsockname()[0])
     if host not in _ANY:
-        return [host + _zone_of(listener)]
+        return [format_host(listener.getsockname())]
     families = (socket.AF_INET,) if listener.family == socket.AF_INET else (socket.AF_INET, socket.AF_INET6)
     addresses = _interface_addresses(families)
     name = socket.gethostname()
     names = _resolve(name)
     return [*([name] if names and names <= set(addresses) else []), *addresses] or [name]
-
-
-def _zone_of(listener: socket.socket) -> str:
-    """Return the interface of a link-local address after `%`, by its name on this host; empty for all others."""
-    scope = listener.getsockname()[3:]
-    if not scope or not scope[0]:
-        return ""
-    try:
-        return f"%{socket.if_indextoname(scope[0])}"
-    except OSError:  # the interface has gone
-        return f"%{scope[0]}"
 
 
 def _interface_addresses(families: tuple[socket.AddressFamily, ...]) -> list[str]:
@@ -110,8 +99,8 @@ def _resolve(name: str) -> set[str]:
     return set() if thread.is_alive() else found
 
 
-def format_client(address: tuple[Any, ...]) -> str:
-    """Return the host of a client's socket address: IPv4 in its own notation, link-local with its interface."""
+def format_host(address: tuple[Any, ...]) -> str:
+    """Return the host of a socket address: IPv4 in its own notation, link-local with its interface."""
     host = str(address[0])
     scope = address[3] if len(address) == _IPV6_PARTS else 0
     if not scope or "%" in host:

@@ -55,7 +55,7 @@ from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient, check_connect_back
-from .listener import format_client
+from .listener import format_host
 from .status import LogEntry, LogSink, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
@@ -86,7 +86,7 @@ async def serve_client(
     """
     admission = admission or Admission()
     limits = admission.limits
-    address = format_client(control.peer_address) if control.peer_address else None
+    address = format_host(control.peer_address) if control.peer_address else None
     clients: list[AdmittedClient] = []
     with contextlib.ExitStack() as stack:
 

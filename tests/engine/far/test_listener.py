@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.far.listener import (
-    format_client,
+    format_host,
     get_inherited_listener,
     listen,
     notify_systemd,
@@ -84,8 +84,8 @@ def test_the_hosts_name_is_printed_only_if_it_resolves_to_an_interface(monkeypat
 def test_a_clients_address_has_its_own_notation_and_its_interface() -> None:
     """IPv4 on a socket of both families, and link-local addresses, which are the same on every link."""
     index, name = socket.if_nameindex()[0]
-    assert format_client(("::ffff:192.0.2.1", 5820, 0, 0)) == "192.0.2.1"
-    assert format_client(("192.0.2.1", 5820)) == "192.0.2.1"
-    assert format_client(("fe80::1", 5820, 0, index)) == f"fe80::1%{name}"
-    assert format_client(("fe80::1%eth9", 5820, 0, index)) == "fe80::1%eth9"
-    assert format_client(("fe80::1", 5820, 0, 2**31 - 1)) == f"fe80::1%{2**31 - 1}"
+    assert format_host(("::ffff:192.0.2.1", 5820, 0, 0)) == "192.0.2.1"
+    assert format_host(("192.0.2.1", 5820)) == "192.0.2.1"
+    assert format_host(("fe80::1", 5820, 0, index)) == f"fe80::1%{name}"
+    assert format_host(("fe80::1%eth9", 5820, 0, index)) == "fe80::1%eth9"
+    assert format_host(("fe80::1", 5820, 0, 2**31 - 1)) == f"fe80::1%{2**31 - 1}"

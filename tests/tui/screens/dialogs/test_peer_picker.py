@@ -27,24 +27,29 @@ class Kept:
         return self._rows
 
 
-async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_answers(world: Any) -> None:
+@pytest.mark.parametrize(
+    ("text", "peer"),
+    [("db-02:5820", Peer("db-02", 5820)), ("[fe80::1%eth0]:5210", Peer("fe80::1%eth0", 5_210))],
+)
+async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_answers(
+    world: Any, text: str, peer: Peer
+) -> None:
     """Its name goes into the line, so that enter takes what stands there."""
-    world.history = Kept(row("db-02:5820"))
+    world.history = Kept(row(text))
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         screen = cockpit.app.screen
         assert isinstance(screen, TextPrompt)
         await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
         await cockpit.settle()
-        text = cockpit.text()
-        assert "✓ db-02:5820" in text
-        assert "16 cores" in text
+        assert f"✓ {text}" in cockpit.text()
+        assert "16 cores" in cockpit.text()
         await cockpit.press("down", "down")
-        assert screen.query_one(Input).value == "db-02:5820"
+        assert screen.query_one(Input).value == text
         await cockpit.press("enter")
         await cockpit.end()
         assert isinstance(cockpit.app.screen, CockpitScreen)
-        assert cockpit.app.cockpit.state.peer == Peer("db-02", 5820)
+        assert cockpit.app.cockpit.state.peer == peer
 
 
 async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> None:
