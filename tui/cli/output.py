@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
@@ -237,6 +238,12 @@ def check_json_options(as_json: bool, as_json_stream: bool) -> None:
     """Raise UsageError for both kinds of JSON at once."""
     if as_json and as_json_stream:
         raise UsageError("--json-stream and --json exclude each other: give one of them")
+
+
+def check_output_file(option: str, path: Path | None, *, force: bool) -> None:
+    """Raise UsageError for a file that exists, unless it may be replaced. Devices and pipes are written to."""
+    if path is not None and path.is_file() and not force:
+        raise UsageError(f"{option} {path} exists already; give another file, or --force to replace it")
 
 
 def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:

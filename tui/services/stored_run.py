@@ -159,7 +159,7 @@ def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat
             content = documents[0] if len(documents) == 1 else documents
             path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         case "html":
-            generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--html", str(path)])
+            generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--force", "--html", str(path)])
     return path
 
 

@@ -123,16 +123,19 @@ def test_a_run_that_broke_off_says_so(world: Any, kept: RunLog) -> None:
 def test_the_command_writes_a_report(
     world: Any, kept: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whole, in the place of what was there; a file that cannot be written is a fault of the command line."""
+    """Whole; with --force in place of what was there. A file that cannot be written is a wrong command line."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(kept.path.parent))
     there = tmp_path / "report.html"
     there.write_text("before")
-    assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there)]) == 0
+    assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there)]) == 2
+    assert f"--html {there} exists already; give another file, or --force" in capsys.readouterr().err
+    assert there.read_text() == "before"
+    assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there), "--force"]) == 0
     assert "report of 1\u00a0run written to" in capsys.readouterr().err.replace("\n", " ")
     assert "99.6 %" in Page(there.read_text(encoding="utf-8")).text
     assert run_command_line(["runs", "report", FIRST, "--html", str(tmp_path / "no" / "x.html")]) == 2
     assert "--html" in capsys.readouterr().err
-    assert run_command_line(["runs", "report", "nonsense", "--html", str(there)]) == 2
+    assert run_command_line(["runs", "report", "nonsense", "-f", "--html", str(there)]) == 2
     assert [path.name for path in tmp_path.iterdir() if "report" in path.name] == ["report.html"]
     assert MAX_RUNS == 8
 

@@ -11,7 +11,15 @@ from ....engine.model.errors import UsageError
 from ...services.storage import find_run, open_run_list
 from ..completion import complete_run
 from ..options import JsonOption
-from ..output import discard_stdout, emit_json, emit_line, emit_rich, print_stderr, terminal_width
+from ..output import (
+    check_output_file,
+    discard_stdout,
+    emit_json,
+    emit_line,
+    emit_rich,
+    print_stderr,
+    terminal_width,
+)
 from ..typer_extension import DefaultGroup, add_command
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ app = typer.Typer(
     subcommand_metavar="[COMMAND ...]",
 )
 
+ForceOption = Annotated[bool, typer.Option("--force", "-f", metavar="", help="Replace the file if it exists.")]
 RunArgument = Annotated[
     str,
     typer.Argument(
@@ -167,9 +176,7 @@ def export_runs(
         Path | None,
         typer.Option("--csv", metavar="FILE", show_default="stdout", help="File of the rows."),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", "-f", metavar="", help="Replace the file if it exists.")
-    ] = False,
+    force: ForceOption = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", "-J", metavar="", help="Print JSON: a document for an ID, a list for all."),
@@ -178,8 +185,7 @@ def export_runs(
     """Write a run, or all of them, as CSV or JSON."""
     if as_json and csv is not None:
         raise UsageError("--csv and --json exclude each other; give one of them")
-    if csv is not None and csv.is_file() and not force:
-        raise UsageError(f"--csv {csv} exists already; give another file, or --force to replace it")
+    check_output_file("--csv", csv, force=force)
     with open_run_list() as log:
         rows = sorted(log.list_runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
         if as_json:
@@ -199,8 +205,10 @@ def report_runs(
     ],
     *,
     html: Annotated[Path, typer.Option("--html", metavar="FILE", show_default=False, help="File of the page.")],
+    force: ForceOption = False,
 ) -> int:
     """Write runs as one HTML page with plots."""
+    check_output_file("--html", html, force=force)
     with open_run_list() as log:
         rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
         from ...report.run_page import write_run_report

@@ -9,6 +9,7 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
 from ..options import OUTPUT, PEER_HELP, AccessOptions, LinkOptions, SshOptions
+from ..output import check_output_file
 from ..typer_extension import option
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ class SweepOutputOptions:
 
     csv: Path | None = option(OUTPUT, Path | None, "Write a row for each run.", "--csv", metavar="FILE")
     report: Path | None = option(OUTPUT, Path | None, "Write an HTML page with plots.", metavar="FILE")
+    force: bool = option(
+        OUTPUT, bool, "Replace the files if they exist.", "--force", "-f", default=False, metavar=""
+    )
     as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
     as_json_stream: bool = option(
         OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
@@ -126,6 +130,8 @@ def sweep(
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
     page = None if output.report is None else _report_path(output.report)
+    check_output_file("--csv", output.csv, force=output.force)
+    check_output_file("--report", page, force=output.force)
     if options.resume is not None:
         if options.has_axes or link != LinkOptions():
             raise UsageError("--resume continues a sweep with its own settings; give no others with it")

@@ -95,3 +95,17 @@ def test_an_interrupted_sweep_resumes_where_it_stopped(tmp_path: Path, environme
         header, *lines = csv.reader(stream)
     assert tuple(header) == CSV_COLUMNS
     assert [line[1] for line in lines] == [cell["run_id"] for cell in whole["cells"]]
+
+
+@pytest.mark.parametrize(("option", "name"), [("--csv", "rows.csv"), ("--report", "page.html")])
+def test_a_sweep_replaces_a_file_only_with_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, name: str
+) -> None:
+    """The file of a person is left alone, and nothing is measured; with --force the next check is reached."""
+    path = tmp_path / name
+    path.write_text("precious")
+    assert run_command_line(["sweep", "loopback", option, str(path)]) == 2
+    assert f"{option} {path} exists already; give another file, or --force" in capsys.readouterr().err
+    assert run_command_line(["sweep", option, str(path), "-f"]) == 2
+    assert "PEER is missing" in capsys.readouterr().err
+    assert path.read_text() == "precious"
