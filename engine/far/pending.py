@@ -44,6 +44,7 @@ class PendingConnections:
 
     def __init__(self) -> None:
         self._networks: dict[str, dict[PendingConnection, None]] = {}
+        self._known: set[str] = set()  # of these networks, the ones with a client
         self._count = 0
 
     def __len__(self) -> int:
@@ -53,7 +54,7 @@ class PendingConnections:
         """Add a connection, and abort the oldest one of its network, or of all, where it is one too many.
 
         One network may have a quarter of `limit`. With `is_known` there is a client in it, whose data connections
-        arrive at once: it may have all of them.
+        arrive at once: it may have all of them, and strangers make room first.
         """
         own = self._networks.get(connection.network, {})
         if not is_known and len(own) >= max(1, limit // _ADDRESS_PART):
@@ -61,6 +62,7 @@ class PendingConnections:
         elif self._count >= limit:
             self.make_room()
         self._networks.setdefault(connection.network, {})[connection] = None
+        (self._known.add if is_known else self._known.discard)(connection.network)
         self._count += 1
 
     def discard(self, connection: PendingConnection) -> None:
@@ -71,10 +73,15 @@ class PendingConnections:
             self._count -= 1
             if not own:
                 del self._networks[connection.network]
+                self._known.discard(connection.network)
 
     def make_room(self) -> PendingConnection | None:
-        """Abort and return the oldest connection of the network that has the most; None without any."""
-        most = max(self._networks.values(), key=len, default=None)  # of equals, the one that came first
+        """Abort and return the oldest connection of the network that has the most; None without any.
+
+        Networks with a client come last. They are few: each client has its limits.
+        """
+        strangers = (own for network, own in self._networks.items() if network not in self._known)
+        most = max(strangers, key=len, default=None) or max(self._networks.values(), key=len, default=None)
         return None if most is None else self._abort_oldest(most)
 
     def _abort_oldest(self, connections: dict[PendingConnection, None]) -> PendingConnection:

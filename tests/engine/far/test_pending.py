@@ -15,6 +15,7 @@ import trustme
 from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
@@ -104,6 +105,36 @@ async def test_the_data_connections_of_a_client_may_take_more_than_a_quarter() -
         endpoint.admission.limits = Limits(pending=64)
         async with open_run(plan, peer) as run:
             assert not [event async for event in run if type(event).__name__ == "SessionLost"]
+
+
+@pytest.mark.parametrize("has_tls", [True, False])
+async def test_strangers_of_many_addresses_take_no_room_from_the_data_connections_of_a_client(
+    files: CertificateFiles, has_tls: bool
+) -> None:
+    """Its connections are several of one address, and theirs one each of many."""
+    plan = Plan(Settings(Direction.DUPLEX, 12), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
+    async with asyncio.timeout(DEADLINE_S), serving(files if has_tls else None, 32) as (endpoint, peer):
+
+        async def come(number: int) -> None:
+            while True:
+                for turn in range(20):
+                    place = f"127.0.{10 + number}.{turn + 1}"
+                    _reader, writer = await asyncio.open_connection(*endpoint.address, local_addr=(place, 0))
+                    strangers.append(writer)
+
+        strangers: list[asyncio.StreamWriter] = []
+        crowd = [asyncio.create_task(come(number)) for number in range(4)]
+        try:
+            async with open_run(plan, peer) as run:
+                events = [event async for event in run]
+            assert events[-1].end.reason is Reason.COMPLETED
+        finally:
+            for task in crowd:
+                task.cancel()
+            await asyncio.wait(crowd)
+            for writer in strangers:
+                writer.close()
+            await query_host_info(peer)  # behind all of them: none is being accepted while the endpoint ends
 
 
 _MANY_ADDRESSES = """
