@@ -5,9 +5,10 @@ Measured, at the sender (tcp_info of linux/tcp.h): the pacing rate (tcpi_pacing_
 and the smoothed and the shortest round trip (tcpi_rtt, tcpi_min_rtt): their difference is a queue on the path.
 
 Meaning: if the sender had data and no window stopped it, only its pace, congestion control or the path can be the
-limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more,
-BBR at 1.25 times what it measured on the path. A congestion window below bandwidth x delay (RFC 5681) limits only
-a flow whose payload in flight fills it. Everything else is the path's.
+limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more.
+BBR is an exception: it paces at what it measured on the path, and keeps no queue, so that the path is the better
+guess. A congestion window below bandwidth x delay (RFC 5681) limits only a flow whose payload in flight fills it.
+Everything else is the path's.
 
 Findings: `pacing`, `congestion-window`, `path-slow`. Lost packets have a module of their own, which comes first.
 """
@@ -40,18 +41,21 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
     """Yield a finding if the sender sends at its pacing rate, and no queue shows that the path is the limit."""
     flow = view.flow
     pacing_bit_s = None if flow.pacing_bit_s is None else flow.pacing_bit_s * view.evidence.sessions
-    if pacing_bit_s is None or view.has_queue or pacing_bit_s > _PACED * flow.bit_s:
+    if pacing_bit_s is None or view.has_queue or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:
         return
-    is_bbr = (flow.congestion or "").startswith("bbr")
     yield Finding(
         "pacing",
         view.budget.take("network"),
         0.8,
         "The sender is paced below the expected rate.",
         f"it paces at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} arrives, and no queue builds",
-        "for comparison: linkgauge … --congestion cubic" if is_bbr else remedies.show_pacing(view.sender),
+        remedies.show_pacing(view.sender),
         view.sender.end,
     )
+
+
+def _is_bbr(view: FlowView) -> bool:
+    return (view.flow.congestion or "").startswith("bbr")
 
 
 def _congestion_window(view: FlowView) -> Iterator[Finding]:
@@ -110,8 +114,7 @@ def _path_confidence(view: FlowView) -> float:
 
 def _other_control(view: FlowView) -> str:
     """Return the comparison that tells a slow path from a wrong estimate of BBR, which keeps no queue."""
-    is_bbr = (view.flow.congestion or "").startswith("bbr")
-    return "; for comparison: linkgauge … --congestion cubic" if is_bbr and not view.has_queue else ""
+    return "; for comparison: linkgauge … --congestion cubic" if _is_bbr(view) and not view.has_queue else ""
 
 
 def _other_direction(view: FlowView) -> str:
