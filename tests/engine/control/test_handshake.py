@@ -135,11 +135,8 @@ async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(f
     assert (await soon(query_host_info(taken))).hostname
 
 
-async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_host(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_host() -> None:
     """It asks for no key and introduces itself; this end says no more than its greeting."""
-    monkeypatch.setattr("linkgauge.engine.control.handshake._is_this_host", lambda _link: False)
     answer = encode_frame(Welcome()) + encode_frame(Introduction(HOST))
     with pytest.raises(PeerUntrusted):
         async with impostor(answer) as (peer, heard):
