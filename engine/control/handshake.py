@@ -36,10 +36,12 @@ _REFUSE_DEADLINE_S: Final = 0.3  # refusals are made one by one: others wait beh
 
 
 async def refuse(sock: socket.socket, why: str) -> None:
-    """Send a client the reason of its refusal; close once the client has read it, or after a deadline."""
+    """Send a client the reason of its refusal; return once the client has read it, or after a deadline.
+
+    Close the socket then. The endpoint takes its descriptor for another use in the same turn of the loop.
+    """
     _log.debug("refused: %s", why)
-    with sock:
-        await _send_last(sock, encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
+    await _send_last(sock, encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
 
 
 async def _send_last(sock: socket.socket, data: bytes) -> None:
