@@ -295,7 +295,9 @@ def test_the_app_begins_with_what_its_command_line_asks_for(terminal: Open, link
     after = screen.drawn.rpartition(b"\x1b[?1049l")[2].decode()
     run_id = only_run(linkgauge)["run_id"]
     assert "linkgauge: • NO VERDICT" in after
-    assert f"saved as run {run_id}; to see it: linkgauge runs show {run_id}" in after
+    (line,) = [line for line in after.splitlines() if "saved" in line]
+    assert line == f"linkgauge: saved; to see it: linkgauge runs show {run_id}"
+    assert len(line) < 80
     document = only_run(linkgauge)["document"]
     plan, tcp = document["plan"], document["tcp"]
     assert (plan["direction"], plan["sessions"], plan["window_bytes"], plan["duration_s"]) == ("in", 5, 65_536, 2)

@@ -59,8 +59,8 @@ _TOGGLES: list[Key] = [
     ("d", _shows("[out]")),
     ("t", _shows("[5 s]")),
     ("t" * 5, _shows("[until stopped]")),
-    ("p", _shows("PAUSED")),
-    ("p", _lacks("PAUSED")),
+    ("p", _shows("FROZEN")),
+    ("p", _lacks("FROZEN")),
 ]
 _LISTS = (("presets", "n", "type to filter", 5), ("history", "h", "runs kept", 3))
 _HELP: list[Key] = [("?", _shows("keys and marks")), ("\x1b", _lacks("keys and marks"))]

@@ -261,8 +261,8 @@ def _print_result(outcome: Outcome | None, log: RunLog | None) -> None:
         return
     if log.problem is not None:
         print_stderr(log.problem)
-    else:
-        print_stderr(f"saved as run {outcome.run_id}; to see it: {PROGRAM} runs show {outcome.run_id}")
+    else:  # shorter than a line of 80 columns, which a terminal would break within the id
+        print_stderr(f"saved; to see it: {PROGRAM} runs show {outcome.run_id}")
 
 
 @asynccontextmanager

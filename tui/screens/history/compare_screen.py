@@ -153,11 +153,12 @@ class CompareScreen(ActionScreen):
 
 def _legend(letter: str, line: RunLine) -> Content:
     unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
+    when = f"{line.when}  " if line.label else ""  # a run's id begins with it
     return Content.assemble(
         (f"{letter} ", f"bold {SERIES_STYLES[letter]}"),
         (f"{line.label or line.run_id}  ", "bold"),
         f"{line.rate}{unit}  {line.verdict_words}  ",
-        (f"{line.when}  {line.preset or 'no preset'} to {line.peer}, {line.test}", MUTED),
+        (f"{when}{line.preset or 'no preset'} to {line.peer}, {line.test}", MUTED),
     )
 
 

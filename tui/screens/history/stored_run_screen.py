@@ -16,6 +16,7 @@ from ....engine.results.run_log import RunRecord
 from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
+from ...rendering.styled_lines import first_fit
 from ...rendering.styles import MUTED
 from ...services.stored_run import StoredRun, load_stored_run
 from ...text import numbers
@@ -97,8 +98,11 @@ class StoredRunScreen(InstrumentScreen):
         plan_words = (
             f"{numbers.workload(plan)}, {numbers.settings(plan.settings)}, {numbers.duration(plan.duration_ns)}"
         )
-        details = f"   {line.when} UTC   {plan_words}"
-        self.query_one("#plan", Static).update(Content.assemble(preset, (details, MUTED)))
+        texts = (
+            Content.assemble(preset, (f"   {when}{plan_words}", MUTED)) for when in (f"{line.when} UTC   ", "")
+        )
+        plan_line = self.query_one("#plan", Static)
+        plan_line.update(first_fit(plan_line.content_size.width, *texts))  # the run's id has the time as well
 
     @on(RunLogFailed)
     def _show_failure(self, message: RunLogFailed) -> None:

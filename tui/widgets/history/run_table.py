@@ -165,7 +165,7 @@ def _widths(width: int, needs: tuple[tuple[str, int], ...]) -> dict[str, int]:
     """
     fixed = {"": 2, "when": 18, "test": 11, "rate": 11, "%": 8, "verdict": 14}
     if width < _ROOMY:
-        fixed = {"": 2, "when": 13, "test": 7, "rate": 9, "%": 8, "verdict": 9}
+        fixed = {"": 2, "when": 13, "test": 7, "rate": 11, "%": 8, "verdict": 9}
     for name in ("test", "%"):
         if width < _NARROW:
             del fixed[name]

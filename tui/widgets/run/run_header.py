@@ -130,7 +130,7 @@ def _state(view: CockpitSnapshot) -> Content:
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
         word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
     if view.is_paused:
-        word, style = "‖ PAUSED", "$text-warning"
+        word, style = "‖ FROZEN", "$text-warning"
     if readings is None:
         return Content.styled(word, f"bold {style}")
     limit = "" if readings.plan.duration_ns is None else f" / {numbers.clock(readings.plan.duration_ns)}"

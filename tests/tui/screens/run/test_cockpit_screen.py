@@ -167,7 +167,7 @@ async def test_p_freezes_the_instruments_and_releases_them(world: Any, size: tup
         await cockpit.press("p", "plus")
         world.script.run_for(8, 2e9)
         await cockpit.settle()
-        assert "PAUSED 00:04" in cockpit.line(0)
+        assert "FROZEN 00:04" in cockpit.line(0)
         assert "[2]" in cockpit.line(2)
         assert "sessions 1" in cockpit.text()
         assert cockpit.app.cockpit.readings.elapsed_ns == 4 * SECOND_NS
