@@ -275,11 +275,12 @@ class FarRun:
             text = f"session {hello.session} is over the limit"
             raise LimitReached(text, "sessions", self._limits.sessions)
         check_connect_back(self._limits, self._plan.workload, hello.direction)
-        secret = self._tickets.check(hello.direction, hello.session, hello.generation, hello.token)
+        settings = (hello.direction, hello.session, hello.generation, hello.window_bytes)
+        secret = self._tickets.check(*settings, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with an invalid token")
         self._reserve_connection(hello)
-        spec = SessionSpec(hello.direction, hello.session, hello.generation, hello.window_bytes, secret.hex())
+        spec = SessionSpec(*settings, secret.hex())
         try:
             await self.pool.send_command(AdoptSession(spec), sock.detach())
         except WorkerError as error:  # otherwise the near end would only see the connection closed

@@ -110,13 +110,9 @@ class NearSessions:
             if (direction, session) in self._generations:
                 continue
             self._generations[direction, session] = self._generation
-            spec = SessionSpec(
-                direction,
-                session,
-                self._generation,
-                window_bytes=None if session == PROBE_SESSION else self._settings.window_bytes,
-                secret_hex=secret.session_secret(direction, session, self._generation).hex(),
-            )
+            window_bytes = None if session == PROBE_SESSION else self._settings.window_bytes
+            settings = (direction, session, self._generation, window_bytes)
+            spec = SessionSpec(*settings, secret.session_secret(*settings).hex())
             target = ConnectTarget.from_address(
                 secret.run_tag.hex(), self._control.data_address, self._local_port((direction, session))
             )

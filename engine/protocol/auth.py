@@ -79,9 +79,10 @@ class RunSecret:
         self._secret = mac(shared_secret, b"run", run_nonce, open_frame)
         self.run_tag = mac(self._secret, b"name")[:TOKEN_BYTES]
 
-    def session_secret(self, direction: str, session: int, generation: int) -> bytes:
-        """Return the secret of one session under one generation of settings."""
-        return mac(self._secret, b"session", direction.encode(), _SERIAL.pack(session), _SERIAL.pack(generation))
+    def session_secret(self, direction: str, session: int, generation: int, window_bytes: int | None) -> bytes:
+        """Return the secret of one session under one generation of settings, with the window that it asks for."""
+        numbers = (_SERIAL.pack(number) for number in (session, generation, window_bytes or 0))
+        return mac(self._secret, b"session", direction.encode(), *numbers)
 
 
 class Tickets:
@@ -161,12 +162,21 @@ class TicketCheck:
         self.secret = secret
         self._newest: dict[tuple[str, int], int] = {}
 
-    def check(self, direction: str, session: int, generation: int, token: bytes) -> bytes | None:
+    def check(
+        self, direction: str, session: int, generation: int, window_bytes: int | None, token: bytes
+    ) -> bytes | None:
         """Return the session's secret where the token is valid and unused, else None.
 
         The generations of a session's settings only rise: a token of an older generation counts as used.
+
+        Args:
+            direction: the direction that the connection is for.
+            session: the number of its session, or of the probe.
+            generation: the generation of settings that opened it.
+            window_bytes: the window that it asks for; None leaves it to the kernel.
+            token: the token that it shows, valid for exactly these.
         """
-        session_secret = self.secret.session_secret(direction, session, generation)
+        session_secret = self.secret.session_secret(direction, session, generation, window_bytes)
         if not constant_time_equal(Tickets(session_secret).token(0), token):
             return None
         if generation <= self._newest.get((direction, session), -1):

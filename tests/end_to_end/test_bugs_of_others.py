@@ -138,7 +138,7 @@ async def test_every_secret_is_compared_in_constant_time(monkeypatch: pytest.Mon
     """
     right, wrong = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
     secret = RunSecret(b"shared", b"nonce", b"plan")
-    token = Tickets(secret.session_secret("out", 1, 0)).token(0)
+    token = Tickets(secret.session_secret("out", 1, 0, None)).token(0)
     ticket = Tickets(b"session").issue()
     monkeypatch.setattr("linkgauge.engine.protocol.auth.hmac.compare_digest", lambda _expected, _received: verdict)
     async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), key=right) as endpoint:
@@ -149,7 +149,7 @@ async def test_every_secret_is_compared_in_constant_time(monkeypatch: pytest.Mon
             with pytest.raises(PeerError):
                 await query_host_info(peer)
     presented = bytes(len(token)) if verdict else token
-    assert (TicketCheck(secret).check("out", 1, 0, presented) is not None) is verdict
+    assert (TicketCheck(secret).check("out", 1, 0, None, presented) is not None) is verdict
     presented = ticket[:-1] + bytes([ticket[-1] ^ 1]) if verdict else ticket
     assert Tickets(b"session").redeem(presented) is verdict
 

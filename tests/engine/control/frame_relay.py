@@ -11,11 +11,12 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.auth import CODE_BYTES
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, decompress
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, encode_preamble
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, PREAMBLE_BYTES, encode_preamble
 
 LENGTH = struct.Struct(">I")
 LAST_WITHOUT_CODE = {End.NEAR: "Proof", End.FAR: "Welcome"}
 Attack = Callable[[End, str, bytes], list[bytes]]
+Rewrite = Callable[[bytes], bytes]
 
 
 def pass_on(_sender: End, _kind: str, frame: bytes) -> list[bytes]:
@@ -26,12 +27,14 @@ def pass_on(_sender: End, _kind: str, frame: bytes) -> list[bytes]:
 class FrameRelay:
     """One relay. `attack` gets each frame with its sender and the name of its message, and returns what to send on.
 
-    A frame is a length, a body, and a code where the conversation has come that far. `cut` ends the control
-    connection at both ends, and `send` speaks in it. With `hides_ends` no end learns that the other one has closed.
+    A frame is a length, a body, and a code where the conversation has come that far. `rewrite_header` gets the
+    header of each data connection. `cut` ends the control connection at both ends, and `send` speaks in it. With
+    `hides_ends` no end learns that the other one has closed.
     """
 
     def __init__(self, target: Peer, *, is_keyed: bool) -> None:
         self.attack: Attack = pass_on
+        self.rewrite_header: Rewrite = bytes
         self.kinds: list[tuple[End, str]] = []
         self.hides_ends = False
         self._target = target
@@ -71,6 +74,7 @@ class FrameRelay:
                     to_near.write(await far.readexactly(PREAMBLE_BYTES))
                     pumps = (self._relay(End.NEAR, near, to_far), self._relay(End.FAR, far, to_near))
                 else:
+                    to_far.write(self.rewrite_header(await near.readexactly(DATA_HELLO_BYTES)))
                     pumps = (self._pump(near, to_far), self._pump(far, to_near))
                 await asyncio.gather(*pumps)
         finally:

@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.auth import CODE_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Open, Ping, Refuse
+from linkgauge.engine.protocol.preamble import DataHello
 
 from .frame_relay import LENGTH, Attack, FrameRelay, relay_to
 
@@ -251,6 +252,24 @@ async def test_data_connections_of_a_rewritten_plan_do_not_open() -> None:
         await it.run(Plan(duration_ns=SECOND_NS))
         assert "no data connection" in it.refusal
         assert await it.log_of("a data connection of an unknown test")
+
+
+REWRITES: dict[str, Callable[[DataHello], DataHello]] = {
+    "the window": lambda hello: replace(hello, window_bytes=4_096),
+    "the session": lambda hello: replace(hello, session=2),
+    "the direction": lambda hello: replace(hello, direction=Direction.IN),
+    "the generation": lambda hello: replace(hello, generation=1),
+}
+
+
+@pytest.mark.parametrize("change", REWRITES)
+async def test_a_data_connection_whose_header_the_relay_rewrites_does_not_open(change: str) -> None:
+    """Its token is valid for what the near end asked for, and for nothing else."""
+    async with world() as it:
+        it.relay.rewrite_header = lambda header: REWRITES[change](DataHello.unpack(header)).pack()
+        await it.run()
+        assert "no data connection" in it.refusal
+        assert await it.log_of("a data connection with an invalid token")
 
 
 class SwallowFromStop:

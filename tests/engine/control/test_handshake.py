@@ -225,8 +225,8 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
     async with asyncio.timeout(20), open_run(Plan(duration_ns=None), keyed.with_key(KEY)):
         secret = secrets[0]  # both ends derive the same
         assert {each.run_tag for each in secrets} == {secret.run_tag}
-        used = Tickets(secret.session_secret("out", 1, 0)).token(0)
-        fresh = Tickets(secret.session_secret("in", 2, 0)).token(0)
+        used = Tickets(secret.session_secret("out", 1, 0, None)).token(0)
+        fresh = Tickets(secret.session_secret("in", 2, 0, None)).token(0)
         assert await try_to_open(DataHello(secret.run_tag, used, Direction.OUT, 1, 0, None)) == b""
         assert await try_to_open(DataHello(secret.run_tag, used, Direction.OUT, 2, 0, None)) == b""
         assert await try_to_open(DataHello(bytes(16), fresh, Direction.IN, 2, 0, None)) == b""

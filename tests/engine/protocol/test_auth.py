@@ -118,7 +118,7 @@ def test_messages_after_the_challenge_are_not_part_of_the_transcript() -> None:
 
 
 def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
-    """Direction, session, generation, serial, run, plan and key all count."""
+    """Direction, session, generation, window, serial, run, plan and key all count."""
     secrets = [
         RunSecret(agreed, told, plan)
         for agreed in (b"", b"x" * 32)
@@ -126,9 +126,9 @@ def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
         for plan in (b"plan 1", b"plan 2")
     ]
     tokens = [
-        Tickets(secret.session_secret(direction, session, generation)).token(serial)
-        for secret, direction, session, generation, serial in itertools.product(
-            secrets, ("out", "in"), (1, 2), (0, 1), (0, 1, 2)
+        Tickets(secret.session_secret(direction, session, generation, window)).token(serial)
+        for secret, direction, session, generation, window, serial in itertools.product(
+            secrets, ("out", "in"), (1, 2), (0, 1), (None, 65_536), (0, 1, 2)
         )
     ]
     names = [secret.run_tag for secret in secrets]
@@ -140,12 +140,18 @@ def test_a_token_opens_one_connection() -> None:
     """A second one with it is refused, and so is a token for anything else than what is asked."""
     secret = RunSecret(b"agreed", b"told", b"plan")
     gate = TicketCheck(secret)
-    token = Tickets(secret.session_secret("out", 1, 3)).token(0)
-    for wrong in (("in", 1, 3), ("out", 2, 3), ("out", 1, 4), ("out", 1, 2)):
+    token = Tickets(secret.session_secret("out", 1, 3, None)).token(0)
+    for wrong in (
+        ("in", 1, 3, None),
+        ("out", 2, 3, None),
+        ("out", 1, 4, None),
+        ("out", 1, 2, None),
+        ("out", 1, 3, 65_536),
+    ):
         assert gate.check(*wrong, token) is None
-    assert gate.check("out", 1, 3, bytes(TOKEN_BYTES)) is None
-    assert gate.check("out", 1, 3, token) == secret.session_secret("out", 1, 3)
-    assert gate.check("out", 1, 3, token) is None
+    assert gate.check("out", 1, 3, None, bytes(TOKEN_BYTES)) is None
+    assert gate.check("out", 1, 3, None, token) == secret.session_secret("out", 1, 3, None)
+    assert gate.check("out", 1, 3, None, token) is None
 
 
 def test_a_token_of_settings_that_were_left_behind_is_as_good_as_used() -> None:
@@ -154,8 +160,8 @@ def test_a_token_of_settings_that_were_left_behind_is_as_good_as_used() -> None:
     gate = TicketCheck(secret)
 
     def try_to_open(session: int, generation: int) -> bool:
-        token = Tickets(secret.session_secret("in", session, generation)).token(0)
-        return gate.check("in", session, generation, token) is not None
+        token = Tickets(secret.session_secret("in", session, generation, None)).token(0)
+        return gate.check("in", session, generation, None, token) is not None
 
     assert [try_to_open(1, 2), try_to_open(1, 1), try_to_open(2, 1), try_to_open(1, 3)] == [True, False, True, True]
 
