@@ -73,6 +73,8 @@ def _follow_links(path: Path) -> Path:
         folder = path.parent.stat()
         is_shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
         if is_shared and link.st_uid not in {os.geteuid(), folder.st_uid}:
-            raise PermissionError(errno.EACCES, "another user's link", str(path))
+            raise PermissionError(
+                "another user's symbolic link has its name"
+            )  # without a number: no text of errno's
         path = path.parent / path.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

@@ -19,7 +19,7 @@ from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
-from ...engine.host.saved_files import PRIVATE_FILE_MODE, write_atomically
+from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error, make_printable
 from ...engine.model.peer import Access, Peer, SharedKey, canonical_host, is_loopback_address
 from ...engine.model.shell_commands import shell_command
@@ -157,7 +157,7 @@ def remember_access(peer: Peer) -> Path:
     if _COMMENT.search(line):
         raise InvalidKeyError(f"the key of {peer} cannot be saved: # at its beginning would make it a comment")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private_directory(path.parent)
         write_atomically(path, "\n".join([*kept, line]) + "\n", mode=PRIVATE_FILE_MODE)
     except OSError as error:
         raise InvalidKeyError(f"the key cannot be saved in {path}: {error.strerror or 'write error'}") from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.host.saved_files import PRIVATE_FILE_MODE, write_atomically
+from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ...engine.model.errors import PlanError, PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_percent
 from ..text.numbers import RateUnit
@@ -77,7 +77,7 @@ def save_preferences(folder: Path, preferences: Preferences) -> Path | None:
     """
     path = folder / FILE_NAME
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        create_private_directory(folder)
         backup = _rename_to_backup(path) if read_preferences(folder).problems else None
         write_atomically(path, _toml(preferences), mode=PRIVATE_FILE_MODE)
     except OSError as error:

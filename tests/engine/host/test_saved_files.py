@@ -123,7 +123,7 @@ def test_another_users_link_in_everybodys_directory_is_not_followed(tmp_path: Pa
     way = tmp_path / "way"
     way.symlink_to(trap)
     for path in (trap, way):
-        with pytest.raises(PermissionError, match="another user's link"):
+        with pytest.raises(PermissionError, match="another user's symbolic link"):
             write_atomically(path, "new")
     assert victim.read_text() == "old"
     assert sorted(shared.iterdir()) == [trap]

@@ -1,10 +1,13 @@
 """Commands to paste: whatever the other end calls itself, a shell takes it as one word."""
 
+import ast
+import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
+import linkgauge
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -62,3 +65,25 @@ def test_control_characters_do_not_reach_a_terminal_and_only_values_are_quoted()
     """A person can still read what the command sets."""
     assert shell_command("ethtool", "a\x1b[2J\nid") == "ethtool 'a\ufffd[2J\ufffdid'"
     assert set_sysctl_command("net.ipv4.tcp_rmem", "1 2 3") == "sysctl -w net.ipv4.tcp_rmem='1 2 3'"
+
+
+_PROGRAMS = r"(ethtool|ifconfig|sysctl|chmod|ip( -\w+)* (link|route|addr)|tc|linkgauge (run|check|app)) "
+
+
+def _filled_commands(path: Path) -> list[str]:
+    """Return the f-strings of a module that put a value behind the name of a program."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+            if re.search(_PROGRAMS + r"[^;:,)\u2026]*\{\}", text):
+                found.append(text)
+    return found
+
+
+def test_no_other_module_puts_a_value_into_a_command() -> None:
+    """A word that is not quoted there is a command of its own."""
+    root = Path(linkgauge.__file__).parent
+    modules = [path for name in ("engine", "presets", "tui") for path in (root / name).rglob("*.py")]
+    assert len(modules) > 100
+    assert {path.name: found for path in modules if (found := _filled_commands(path))} == {}

@@ -297,6 +297,7 @@ def test_the_first_remembered_key_creates_the_file_with_its_fingerprint(config: 
     peer = Peer("db-02", 5830, Access(SharedKey(KEY), fingerprint=bytes.fromhex(SHA)))
     config.rmdir()
     assert remember_access(peer).stat().st_mode & 0o777 == 0o600
+    assert config.stat().st_mode & 0o777 == 0o700
     access = with_access(Peer("db-02", 5830)).access
     assert access is not None
     assert access.fingerprint == bytes.fromhex(SHA)

@@ -47,7 +47,10 @@ def open_app(
         keep_log_off_screen()
         return run_app(far_peer, preset, language, plan)
     if peer is not None:
-        raise UsageError(f"the app needs a terminal; without one: linkgauge check {peer}, or linkgauge run {peer}")
+        from ....engine.model.shell_commands import shell_command
+
+        check, run = (shell_command("linkgauge", command, peer) for command in ("check", "run"))
+        raise UsageError(f"the app needs a terminal; without one: {check}, or {run}")
     from ..preset_option import find_preset
     from ..run_test import TestJob, run_test
 

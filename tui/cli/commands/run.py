@@ -81,7 +81,9 @@ def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
 
     ids = {AUTO, *(preset.id for preset in load_presets().presets)} - {LOOPBACK.host}
     if first in ids:
-        raise UsageError(f"PEER is missing; give a host: linkgauge check {first} HOST")
+        from ....engine.model.shell_commands import shell_command
+
+        raise UsageError(f"PEER is missing; give a host: {shell_command('linkgauge', 'check', first, 'HOST')}")
     return AUTO, first
 
 
