@@ -281,4 +281,4 @@ def test_ctrl_s_stops_the_live_line_and_not_the_test(linkgauge: CommandLine, num
     text = terminal.continue_until_end()
     assert process.wait(DEADLINE_S) == 0
     assert text.count("CPU local") <= 1
-    assert text.index("connecting to loopback") < text.index("saved as run") < text.index("no target rate")
+    assert text.index("connecting to loopback") < text.index("saved as run") < text.index("no expected rate")

@@ -100,7 +100,7 @@ class PlanOptions:
     bytes_: str | None = option(
         TEST,
         str | None,
-        "End after so many bytes in each direction: 100M, 10G.",
+        "Send so many bytes in each direction, then end: 100M, 10G.",
         "--bytes",
         "-n",
         metavar="SIZE",
@@ -422,7 +422,7 @@ class OutputOptions:
         metavar="FILE",
     )
     why: bool = option(
-        OUTPUT, bool, "Say what limits the rate, even without a target.", "--why", default=False, metavar=""
+        OUTPUT, bool, "Say what limits the rate, even without an expected rate.", "--why", default=False, metavar=""
     )
     as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
     as_json_stream: bool = option(

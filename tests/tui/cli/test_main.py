@@ -75,6 +75,25 @@ def test_the_help_names_every_command_and_what_a_peer_is() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "usage", "words"),
+    [
+        (("presets", "list"), "[WORD ...]", "Show only presets with these words"),
+        (("presets", "new"), "NAME", "Id of the run, or its beginning; required."),
+        (("runs", "report"), "ID...", "File of the page; required."),
+        (("runs", "compare"), "ID ID...", "the first is what the others are compared with."),
+        (("run",), "PEER", "Send so many bytes in each direction, then end"),
+    ],
+)
+def test_a_help_page_says_what_may_be_left_out_and_what_may_not(
+    cli: Cli, command: tuple[str, ...], usage: str, words: str
+) -> None:
+    """A stranger has nothing else to go by."""
+    text = cli(*command, "--help").stdout
+    assert text.splitlines()[0] == f"Usage: linkgauge {' '.join(command)} [OPTIONS] {usage}"
+    assert words in " ".join(text.split())
+
+
 def test_the_version_is_that_of_the_package(cli: Cli) -> None:
     """Data, so on stdout."""
     import linkgauge

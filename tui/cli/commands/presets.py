@@ -30,7 +30,7 @@ def list_presets(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="WORD", show_default=False, help="Show only presets with these words: 10g, wireguard."
+            metavar="[WORD ...]", show_default=False, help="Show only presets with these words: 10g, wireguard."
         ),
     ] = None,
     *,
@@ -95,7 +95,9 @@ def new_preset(
     *,
     from_run: Annotated[
         str,
-        typer.Option("--from-run", metavar="ID", show_default=False, help="Id of the run, or its beginning."),
+        typer.Option(
+            "--from-run", metavar="ID", show_default=False, help="Id of the run, or its beginning; required."
+        ),
     ],
     force: Annotated[
         bool, typer.Option("--force", "-f", metavar="", help="Replace your preset of this id.")

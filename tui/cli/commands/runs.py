@@ -147,7 +147,11 @@ def note_run(
 def compare_runs(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="ID ID...", show_default=False, help="Run to compare with, then the others."),
+        typer.Argument(
+            metavar="ID ID...",
+            show_default=False,
+            help="Ids of runs, or their beginnings; the first is what the others are compared with.",
+        ),
     ],
     *,
     as_json: JsonOption = False,
@@ -201,10 +205,16 @@ def export_runs(
 def report_runs(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="ID...", show_default=False, help="Ids of runs; several are compared first."),
+        typer.Argument(
+            metavar="ID...",
+            show_default=False,
+            help="Ids of runs, or their beginnings; the first is what the others are compared with.",
+        ),
     ],
     *,
-    html: Annotated[Path, typer.Option("--html", metavar="FILE", show_default=False, help="File of the page.")],
+    html: Annotated[
+        Path, typer.Option("--html", metavar="FILE", show_default=False, help="File of the page; required.")
+    ],
     force: ForceOption = False,
 ) -> int:
     """Write runs as one HTML page with plots."""
