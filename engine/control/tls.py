@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from ..host.saved_files import explain_exposure
 from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os_error
 from ..model.peer import Peer
 from ..model.plan import End
@@ -30,10 +31,11 @@ class Certificate:
 
     @classmethod
     def load(cls, certificate: Path, key: Path) -> Self:
-        """Read PEM files; raise TlsError where they are invalid, or do not belong together."""
+        """Read PEM files; raise TlsError where they are invalid or no pair, or where others can read the key."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         try:
+            _check_private(key)
             context.load_cert_chain(certificate, key, password=_no_password)
             first = certificate.read_text(encoding="ascii").partition(ssl.PEM_FOOTER)[0]
             pem = ssl.PEM_HEADER + first.partition(ssl.PEM_HEADER)[2] + ssl.PEM_FOOTER
@@ -41,6 +43,12 @@ class Certificate:
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors
             why = _explain(error)
             raise TlsError(f"--tls-cert {certificate} and --tls-key {key} cannot be used: {why}") from error
+
+
+def _check_private(key: Path) -> None:
+    exposure = explain_exposure(key, key.stat().st_mode)
+    if exposure is not None:
+        raise ValueError(exposure)
 
 
 def _explain(error: OSError | ValueError) -> str:

@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 class Endpoint:
     """Serves clients on a listening socket while its `async with` block lasts.
 
-    `admission.limits` and `key` may be replaced at any time; they apply to later clients.
+    `admission.limits`, `key` and `certificate` may be replaced at any time; they apply to later clients.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Endpoint:
         self.admission = Admission(limits)
         self.key = key
         self._listener = listener
-        self._certificate = certificate
+        self.certificate = certificate
         self._event_log = EventLog(log)
         self._log = self._event_log.add
         self._accepts_control = accepts_control
@@ -276,8 +276,9 @@ class Endpoint:
         sock = connection.sock
         sock.setblocking(False)
         async with asyncio.timeout(deadline_s):
-            if self._certificate is not None and await is_client_hello(sock):
-                return await self._open_control(connection, b"", self._certificate)
+            certificate = self.certificate
+            if certificate is not None and await is_client_hello(sock):
+                return await self._open_control(connection, b"", certificate)
             opening, hello = await read_connection_header(sock)
         if hello is not None:
             self._pending.discard(connection)
@@ -288,7 +289,7 @@ class Endpoint:
             await asyncio.get_running_loop().sock_sendall(sock, encode_preamble(CONTROL_KIND))
             sock.close()
             return None
-        if self._certificate is not None:
+        if certificate is not None:
             await refuse(sock, _GIVE_FINGERPRINT)
             raise RemoteProtocolError("a client without TLS (--tls-fingerprint)")
         return await self._open_control(connection, opening)

@@ -12,9 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from ..model.shell_commands import shell_command
+
 PRIVATE_FILE_MODE: Final = 0o600
 _PRIVATE_DIRECTORY_MODE: Final = 0o700
 _OF_OTHERS: Final = 0o077
+_SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 _MOST_LINKS: Final = 40  # as path_resolution(7)
 
 
@@ -59,6 +62,20 @@ def restrict_to_owner(path: Path) -> None:
         status = path.stat()
         if status.st_uid == os.geteuid() and status.st_mode & _OF_OTHERS:
             path.chmod(stat.S_IMODE(status.st_mode) & ~_OF_OTHERS)
+
+
+def explain_exposure(path: Path, mode: int) -> str | None:
+    """Return why a file of this mode is no place for a secret, with the remedy; None where only its owner reads it.
+
+    A credential of systemd is for its service alone, whatever its mode (systemd.exec(5)).
+    """
+    mode = stat.S_IMODE(mode)
+    directory = os.environ.get(_SYSTEMD_CREDENTIALS)
+    if not mode & _OF_OTHERS or (directory and path.absolute().parent == Path(directory)):
+        return None
+    return (
+        f"{path} can be read by others than its owner (mode {mode:03o}): {shell_command('chmod', 600, str(path))}"
+    )
 
 
 def _follow_links(path: Path) -> Path:

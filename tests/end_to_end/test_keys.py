@@ -193,6 +193,7 @@ def test_with_a_certificate_the_endpoint_prints_the_options_for_the_near_end(
     issued = trustme.CA().issue_cert("db-02")
     cert, private = tmp_path / "cert.pem", tmp_path / "key.pem"
     issued.cert_chain_pems[0].write_to_path(cert)
+    private.touch(0o600)
     issued.private_key_pem.write_to_path(private)
     process = linkgauge.start(
         "endpoint", "--bind", "127.0.0.1", "--port", "0", "--tls-cert", cert, "--tls-key", private

@@ -1,18 +1,22 @@
 """The endpoint as a service, with the real command: a socket that is handed over, a log, signals, limits."""
 
 import asyncio
+import hashlib
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.model.errors import PeerKeyRequired
-from linkgauge.engine.model.peer import Peer, SharedKey
+import trustme
+from linkgauge.engine.model.errors import PeerKeyRequired, PeerUntrusted
+from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 
 DEADLINE_S = 40.0
@@ -122,6 +126,52 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
     assert [entry["text"] for entry in log if entry["event"] == "not_reloaded"] == [
         f"key not changed: {key_file} can be read by others than its owner (mode 644): chmod 600 {key_file}"
     ]
+
+
+def write_certificate(folder: Path) -> bytes:
+    """Put a new certificate and its key into a folder; return the fingerprint."""
+    issued = trustme.CA().issue_cert("db-02")
+    (folder / "tls.key").touch(0o600)
+    issued.private_key_pem.write_to_path(folder / "tls.key")
+    issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert((folder / "tls.crt").read_text())).digest()
+
+
+def is_trusted(address: str, fingerprint: bytes) -> bool:
+    """Return whether an endpoint has the certificate of a fingerprint."""
+    peer = replace(Peer.parse(address), access=Access(SharedKey(KEYS[0]), fingerprint=fingerprint))
+    try:
+        return asyncio.run(query_host_info(peer)).cores > 0
+    except PeerUntrusted:
+        return False
+
+
+def test_a_certificate_is_read_again_at_sighup(linkgauge: Any, tmp_path: Path) -> None:
+    """A renewed one counts for new clients; one that cannot be used changes nothing."""
+    fingerprints = [write_certificate(tmp_path)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(DEADLINE_S)
+        linkgauge.environment |= {"LINKGAUGE_KEY": KEYS[0], "NOTIFY_SOCKET": str(tmp_path / "notify")}
+        files = ("--tls-cert", tmp_path / "tls.crt", "--tls-key", tmp_path / "tls.key")
+        endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--json", "--log-json", *files)
+        assert manager.recv(100) == b"READY=1"
+        address = f"127.0.0.1:{json.loads(endpoint.stdout.readline())['listening']['port']}"
+        fingerprints.append(write_certificate(tmp_path))
+        assert [is_trusted(address, each) for each in fingerprints] == [True, False]
+        reload(endpoint, manager)
+        assert [is_trusted(address, each) for each in fingerprints] == [False, True]
+        (tmp_path / "tls.key").chmod(0o644)
+        reload(endpoint, manager)
+        (tmp_path / "tls.key").chmod(0o600)
+        (tmp_path / "tls.crt").write_text("no certificate")
+        reload(endpoint, manager)
+        assert [is_trusted(address, each) for each in fingerprints] == [False, True]
+        endpoint.send_signal(signal.SIGINT)
+        log = log_of(linkgauge.finish(endpoint))
+    texts = [entry["text"] for entry in log if entry["event"] in {"reloaded", "not_reloaded"}]
+    assert f"certificate read again: new clients need --tls-fingerprint {fingerprints[1].hex()}" in texts
+    assert sum(text.startswith("certificate not changed: --tls-cert ") for text in texts) == 2
 
 
 def test_effective_limits_are_shown_and_invalid_limits_are_a_usage_error(linkgauge: Any, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ class EndpointBackend:
         return self._endpoint.get_status()
 
     def reload(self) -> None:
-        """Read the limits and the key again."""
+        """Read the limits, the key and the certificate again."""
         reload(self._config, self._endpoint, self.log.add)
 
     def shut_down(self) -> None:
@@ -112,7 +112,7 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         command=setup.near_command(),
         tls=None if setup.certificate is None else format_fingerprint(setup.certificate.fingerprint),
         hint=hint,
-        can_reload=config.limits.file is not None or config.key_file is not None,
+        can_reload=any((config.limits.file, config.key_file, config.tls)),
     )
 
 

@@ -31,6 +31,7 @@ from ...engine.model.errors import (
     InvalidKeyError,
     InvalidLimitError,
     LinkgaugeError,
+    TlsError,
     explain_os_error,
 )
 from ...engine.model.limits import Limits, limit_rules
@@ -185,7 +186,7 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
 
 
 def reload(config: EndpointConfig, endpoint: Endpoint, log: LogSink) -> None:
-    """Read the limits and the key file again. A bad one is logged, and the earlier one stays in force."""
+    """Read limits, key and certificate again. A bad one is logged, and the earlier one stays in force."""
     try:
         endpoint.admission.limits = config.limits.read()
     except InvalidLimitError as error:
@@ -194,6 +195,8 @@ def reload(config: EndpointConfig, endpoint: Endpoint, log: LogSink) -> None:
         log(LogEntry("reloaded", "limits read again: they apply to new connections"))
     if config.key_file is not None and not config.is_open:
         _reload_key(Path(config.key_file), endpoint, log)
+    if config.tls is not None:
+        _reload_certificate(config.tls, endpoint, log)
 
 
 def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
@@ -203,6 +206,16 @@ def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
         log(LogEntry("not_reloaded", f"key not changed: {error}"))
         return
     log(LogEntry("reloaded", "key file read again: new connections need that key; running tests continue"))
+
+
+def _reload_certificate(files: tuple[str, str], endpoint: Endpoint, log: LogSink) -> None:
+    try:
+        endpoint.certificate = certificate = Certificate.load(*map(Path, files))
+    except TlsError as error:
+        log(LogEntry("not_reloaded", f"certificate not changed: {error}"))
+        return
+    fingerprint = format_fingerprint(certificate.fingerprint)
+    log(LogEntry("reloaded", f"certificate read again: new clients need --tls-fingerprint {fingerprint}"))
 
 
 async def drain(endpoint: Endpoint, at_once: asyncio.Event, log: LogSink) -> None:

@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import shlex
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,14 @@ from typing import Final
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
-from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
+from ...engine.host.saved_files import (
+    PRIVATE_FILE_MODE,
+    create_private_directory,
+    explain_exposure,
+    write_atomically,
+)
 from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error, make_printable
 from ...engine.model.peer import Access, Peer, SharedKey, canonical_host, is_loopback_address
-from ...engine.model.shell_commands import shell_command
 from .storage import config_dir
 
 _log = logging.getLogger(__name__)
@@ -34,7 +37,6 @@ _ANY_PEER: Final = "*"
 _FINGERPRINT: Final = re.compile(r"(?:SHA256[:=])?((?:[0-9a-f]{2}:?){31}[0-9a-f]{2})", re.ASCII | re.IGNORECASE)
 # systemd gives a service its secrets in a directory that only the service can read. The access list that does this
 # looks like a permission of the group.
-_SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 _PROGRAM: Final = "linkgauge"
 _PASTED: Final = (
     "give HOST, HOST:PORT, ssh://HOST or loopback, or paste the command that `linkgauge endpoint` printed"
@@ -266,12 +268,9 @@ def _read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
     """Return the text of a file that only its owner may read; raise InvalidKeyError, which ends with the remedy."""
     try:
         with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            if mode & 0o077 and not _is_systemd_credential(path):
-                raise InvalidKeyError(
-                    f"{path} can be read by others than its owner (mode {mode:03o}): "
-                    + shell_command("chmod", 600, str(path))
-                )
+            exposure = explain_exposure(path, os.fstat(file.fileno()).st_mode)
+            if exposure is not None:
+                raise InvalidKeyError(exposure)
             data = file.read(limit_bytes + 1)
     except OSError as error:
         raise InvalidKeyError(f"the key file {path} cannot be read: {explain_os_error(error)}") from error
@@ -283,8 +282,3 @@ def _read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidKeyError(f"{path}, line {line}, is not text: {remedy}") from error
-
-
-def _is_systemd_credential(path: Path) -> bool:
-    directory = os.environ.get(_SYSTEMD_CREDENTIALS)
-    return bool(directory) and path.absolute().parent == Path(directory)

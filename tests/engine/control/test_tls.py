@@ -119,3 +119,18 @@ def test_files_that_are_no_certificate_are_named(files: CertificateFiles, tmp_pa
     for certificate, key in ((tmp_path / "none.pem", files.key), (nonsense, files.key), (other.cert, files.key)):
         with pytest.raises(TlsError, match=f"--tls-cert {certificate} and --tls-key {key} cannot be used: ."):
             Certificate.load(certificate, key)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_private_key_that_others_can_read_is_refused(
+    files: CertificateFiles, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the remedy; a credential of systemd is for its service alone."""
+    files.key.chmod(mode)
+    try:
+        with pytest.raises(TlsError, match=rf"can be read by others than its owner \(mode {mode:o}\): chmod 600"):
+            Certificate.load(files.cert, files.key)
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(files.key.parent))
+        assert Certificate.load(files.cert, files.key).fingerprint == files.fingerprint
+    finally:
+        files.key.chmod(0o600)

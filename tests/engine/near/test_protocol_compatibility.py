@@ -99,6 +99,7 @@ async def test_a_near_end_of_version_1_with_tls_gets_the_version_as_well(tmp_pat
     issued = trustme.CA().issue_cert("db-02")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     issued.cert_chain_pems[0].write_to_path(cert)
+    key.touch(0o600)
     issued.private_key_pem.write_to_path(key)
     certificate = Certificate.load(cert, key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -47,12 +47,16 @@ class EndpointOptions:
     tls_cert: Path | None = option(
         _ENDPOINT,
         Path | None,
-        "Certificate (PEM): control connections use TLS.",
+        "Certificate (PEM): control connections use TLS. SIGHUP reads it again.",
         "--tls-cert",
         metavar="FILE",
     )
     tls_key: Path | None = option(
-        _ENDPOINT, Path | None, "Private key of the certificate (PEM).", "--tls-key", metavar="FILE"
+        _ENDPOINT,
+        Path | None,
+        "Private key of the certificate (PEM); only you may read it.",
+        "--tls-key",
+        metavar="FILE",
     )
     ui: bool = option(
         _ENDPOINT, bool, "Show clients, rates and the log on a screen.", "--ui", default=False, metavar=""
