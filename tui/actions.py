@@ -110,8 +110,8 @@ ACTIONS: Final = (
         "Settings of the test", in_footer=False,
     ),
     Action(
-        "plot", ("v",), "plot", "Plot throughput, RTT, retransmits or cwnd",
-        "Show the next plot: throughput, RTT, retransmits, congestion window.",
+        "plot", ("v",), "plot", "Plot throughput, RTT, retransmits, cwnd or windows",
+        "Show the next plot: throughput, RTT, retransmits, cwnd, bytes in flight and windows.",
         "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
     ),
     Action(

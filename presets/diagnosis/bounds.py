@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .evidence import EndEvidence, FlowView
+from ...engine.model.plan import Direction
+from .evidence import EndEvidence, Evidence, FlowView, flow_views
 
 WINDOW_PER_REQUESTED: Final = 1.3
 _WINDOW_PER_LIMIT: Final = 0.65
@@ -45,6 +46,34 @@ class WindowBound:
     limit_bytes: int
     end: EndEvidence
     is_sender: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FlowWindows:
+    """What must agree in one direction, in bytes of payload of a session; None where it is unknown.
+
+    `window` is the smallest window of both ends, `needed` bandwidth x delay of the expected rate.
+    """
+
+    direction: Direction
+    in_flight: float | None
+    window: float | None
+    cwnd: float | None
+    needed: float | None
+
+
+def flow_windows(evidence: Evidence) -> tuple[FlowWindows, ...]:
+    """Return the windows of each direction."""
+    return tuple(
+        FlowWindows(
+            view.flow.direction,
+            view.in_flight_bytes,
+            min((bound.window_bytes for bound in _window_bounds(view)), default=None),
+            view.flow.cwnd_bytes,
+            None if view.flow.expected_bit_s is None else view.needed_window_bytes,
+        )
+        for view in flow_views(evidence)
+    )
 
 
 def find_reached_bound(view: FlowView) -> WindowBound | None:

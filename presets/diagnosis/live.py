@@ -15,6 +15,7 @@ from ...engine.model.samples import CoreTimes
 from ...engine.results.accumulators import RecentSamples, SampleSum
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
+from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose
 from .evidence import CoreLoad, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .finding import Finding
@@ -237,6 +238,7 @@ class LiveDiagnosis:
         self._collector = EvidenceCollector(meter, link, pass_percent=pass_percent, ceiling=ceiling)
         self._without_target = without_target
         self._stable = StableFindings()
+        self._windows: tuple[FlowWindows, ...] = ()
         self._elapsed_ns = 0
         self._diagnosed_ns: int | None = None
 
@@ -267,10 +269,21 @@ class LiveDiagnosis:
             return self._stable.findings
         evidence = self._collector.recent_evidence()
         if evidence is None:
-            self._stable, self._diagnosed_ns = StableFindings(), None
+            self._stable, self._diagnosed_ns, self._windows = StableFindings(), None, ()
             return ()
-        self._diagnosed_ns = self._elapsed_ns
+        self._diagnosed_ns, self._windows = self._elapsed_ns, flow_windows(evidence)
         return self._stable.update(self._elapsed_ns, self._diagnose(evidence))
+
+    @property
+    def current_windows(self) -> tuple[FlowWindows, ...]:
+        """The windows behind `current_findings`, which must be read first."""
+        return self._windows
+
+    @property
+    def final_windows(self) -> tuple[FlowWindows, ...]:
+        """The windows behind `final_findings`."""
+        evidence = self._collector.period_evidence()
+        return () if evidence is None else flow_windows(evidence)
 
     @property
     def final_findings(self) -> tuple[Finding, ...]:

@@ -13,6 +13,7 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
 from ...engine.results.summary import Summary
+from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
@@ -132,6 +133,7 @@ class CockpitState:
             problem=self.problem,
             notices=tuple(self.run.notices) if self.run else self._notices,
             findings=self._findings(),
+            windows=self._windows(),
             is_paused=self.is_paused,
             pass_percent=self.pass_percent,
             is_preset_auto=self.is_preset_auto,
@@ -144,6 +146,12 @@ class CockpitState:
         if self.summary is not None:
             return self.diagnosis.final_findings if self.summary.end.reason.is_regular else ()
         return self.diagnosis.current_findings if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
+
+    def _windows(self) -> tuple[FlowWindows, ...]:
+        """Return the windows behind the findings."""
+        if self.diagnosis is None:
+            return ()
+        return self.diagnosis.current_windows if self.summary is None else self.diagnosis.final_windows
 
     def begin_run(self) -> None:
         """Clear the instruments for the next run. `run_opened` or `set_problem` must follow."""

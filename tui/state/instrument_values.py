@@ -34,6 +34,7 @@ class PlotContent(Enum):
     RTT = auto()
     RETRANSMITS = auto()
     CWND = auto()
+    WINDOWS = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from ...engine.results.accumulators import (
     sum_bytes,
 )
 from ...engine.results.summary import Summary
+from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
@@ -317,6 +318,7 @@ class CockpitSnapshot:
     problem: RunProblem | None = None
     notices: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    windows: tuple[FlowWindows, ...] = ()
     is_paused: bool = False
     language: str = "en"
     units: RateUnit = RateUnit.MBIT

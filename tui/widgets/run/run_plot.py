@@ -1,4 +1,4 @@
-"""The plot of a run over time: throughput, RTT, retransmits or the congestion window."""
+"""The plot of a run: throughput, RTT, retransmits or cwnd over time, or bytes in flight and their windows."""
 
 from math import ceil
 from typing import Final
@@ -12,6 +12,7 @@ from ...state.instrument_values import PlotContent, PlotPeriod
 from ...state.live_readings import CockpitSnapshot
 from .rate_plot import RatePlot
 from .tcp_plot import TcpPlot
+from .window_bars import WINDOW_TITLES, window_lines
 
 # Lengths of the time axis of a run without a duration: a full axis grows to the next one.
 _SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
@@ -57,6 +58,9 @@ class RunPlot(LineWidget):
         if self._view is None:
             return []
         content = self._content
+        if content is PlotContent.WINDOWS:
+            self.set_titles(first_fit(width, *map(Content, WINDOW_TITLES)), Content(""))
+            return window_lines(self._view.windows, width, height)
         plot = RatePlot(self._view) if content is PlotContent.THROUGHPUT else TcpPlot(self._view, content)
         self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 4:

@@ -1,0 +1,52 @@
+"""Bytes in flight of a session as a bar, above the windows that bound them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from textual.content import Content
+
+from ....presets.diagnosis.bounds import FlowWindows
+from ...rendering.canvas import bar
+from ...rendering.styles import DIRECTION_STYLES, LOAD, MUTED
+from ...text import numbers
+
+WINDOW_TITLES: Final = (
+    "bytes in flight and windows, KiB in each session, last 3 s",
+    "bytes in flight and windows, KiB",
+    "windows, KiB",
+)
+_LABEL_CELLS: Final = 12
+_VALUE_CELLS: Final = 8
+_NOTHING: Final = "no values from the kernel yet"
+
+
+def window_lines(windows: Sequence[FlowWindows], width: int, height: int) -> list[Content]:
+    """Return four bars for each direction: in flight, window, cwnd, and bandwidth x delay of the expected rate.
+
+    All have one scale, so that the bar which the bytes in flight have reached stands out.
+    """
+    values = [value for flow in windows for _, value in _bars(flow) if value is not None]
+    room = width - _LABEL_CELLS - _VALUE_CELLS
+    if room <= 0:
+        return []
+    if not values:
+        return [Content.styled(_NOTHING, MUTED)]
+    top = max(values)
+    lines = [line for flow in windows for line in _flow_lines(flow, top, room, has_arrow=len(windows) > 1)]
+    return lines[:height]
+
+
+def _flow_lines(flow: FlowWindows, top: float, room: int, *, has_arrow: bool) -> Iterator[Content]:
+    arrow = f"{numbers.arrow(flow.direction)} " if has_arrow else ""
+    for name, value in _bars(flow):
+        style = DIRECTION_STYLES[flow.direction] if name == "in flight" else LOAD
+        text = numbers.UNKNOWN if value is None else numbers.number(value / numbers.KIB, 1 if value < 10_240 else 0)
+        yield Content.assemble(
+            (f"{arrow}{name:<{_LABEL_CELLS - len(arrow)}}", MUTED),
+            bar(None if value is None else value / top, room, style),
+            (f"{text:>{_VALUE_CELLS}}", "bold"),
+        )
+
+
+def _bars(flow: FlowWindows) -> tuple[tuple[str, float | None], ...]:
+    return ("in flight", flow.in_flight), ("window", flow.window), ("cwnd", flow.cwnd), ("needed", flow.needed)
