@@ -11,7 +11,7 @@ from itertools import count
 
 from ..host.cpu import check_cores, shares_cores
 from ..model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
-from ..model.limits import Limits, is_in_networks
+from ..model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
 from ..model.peer import client_network
 from ..model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ..model.workload import Workload
@@ -119,7 +119,7 @@ class Admission:
         """
         self._check_open()
         self.check_settings(plan.settings)
-        check_connect_back(self.limits, plan.workload, plan.settings.direction)
+        ConnectBackLimit(self.limits, plan.workload).check_settings(plan.settings)
         if not shares_cores(plan):  # otherwise a near end on this host has chosen them by itself
             try:
                 check_cores(plan.far_cores, "far cores")
@@ -172,8 +172,32 @@ class Admission:
             raise LimitReached(f"{settings.sessions} sessions are too many", "sessions", self.limits.sessions)
 
 
-def check_connect_back(limits: Limits, workload: Workload, direction: Direction) -> None:
-    """Raise LimitReached if a workload needs connections to the client, and the limits allow none."""
-    if not limits.connect_back and connects_back(workload, direction):
-        text = f"{workload} inwards needs a connection back to the client; give --direction out"
-        raise LimitReached(text, "connect_back", limits.connect_back)
+class ConnectBackLimit:
+    """The limit of one run's sessions that connect to a port which the client names (crr inwards)."""
+
+    def __init__(self, limits: Limits, workload: Workload) -> None:
+        self._rate_s = limits.connect_back
+        self._workload = workload
+        self._bucket: TokenBucket | None = None
+
+    def check_settings(self, settings: Settings) -> None:
+        """Raise LimitReached if settings need such sessions, and the limit allows none or not as many at once."""
+        if not connects_back(self._workload, settings.direction):
+            return
+        if not self._rate_s:
+            text = f"{self._workload} inwards needs a connection back to the client; give --direction out"
+            raise LimitReached(text, "connect_back", self._rate_s)
+        if settings.sessions > BURST_FACTOR * self._rate_s:
+            text = f"{settings.sessions} sessions of {self._workload} inwards are too many at once"
+            raise LimitReached(text, "connect_back", self._rate_s)
+
+    def take(self, direction: Direction, now_ns: int) -> None:
+        """Count a new session of a direction; raise LimitReached if it is one too many."""
+        self.check_settings(Settings(direction, sessions=1))
+        if not connects_back(self._workload, direction):
+            return
+        if self._bucket is None:
+            self._bucket = TokenBucket(self._rate_s, now_ns)
+        if not self._bucket.take(now_ns):
+            text = f"too many new sessions of {self._workload} inwards in a second"
+            raise LimitReached(text, "connect_back", self._rate_s)

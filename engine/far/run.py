@@ -54,7 +54,7 @@ from ..protocol.preamble import DataHello
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
-from .admission import Admission, AdmittedClient, check_connect_back
+from .admission import Admission, AdmittedClient, ConnectBackLimit
 from .listener import format_host
 from .status import LogEntry, LogSink, RunStatus
 
@@ -209,6 +209,7 @@ class FarRun:
         self._limits, self._reserve = limits, reserve
         self.nonce = secrets.token_bytes(TOKEN_BYTES)
         self._tickets = TicketCheck(control.derive_run_secret(self.nonce))
+        self._connect_back = ConnectBackLimit(limits, plan.workload)
         self._control = control
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
@@ -274,11 +275,11 @@ class FarRun:
         if hello.session > self._limits.sessions:
             text = f"session {hello.session} is over the limit"
             raise LimitReached(text, "sessions", self._limits.sessions)
-        check_connect_back(self._limits, self._plan.workload, hello.direction)
         settings = (hello.direction, hello.session, hello.generation, hello.window_bytes)
         secret = self._tickets.check(*settings, hello.token)
         if secret is None:
             raise RemoteProtocolError("a data connection with an invalid token")
+        self._connect_back.take(hello.direction, time.monotonic_ns())
         self._reserve_connection(hello)
         spec = SessionSpec(*settings, secret.hex())
         try:
@@ -330,7 +331,7 @@ class FarRun:
         if change.settings.sessions > self._limits.sessions:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
-        check_connect_back(self._limits, self._plan.workload, change.settings.direction)
+        self._connect_back.check_settings(change.settings)
         self._reserve(change.settings)
         _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings

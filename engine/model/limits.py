@@ -96,7 +96,13 @@ class Limits:
     idle_s: int = _limit(60, "s", 1, 3_600, "time for a connected client to start a run")
     message_bytes: int = _limit(16_384, "bytes", 4_096, 16_384, "longest message of a client")
     messages_s: int = _limit(100, "per second", 10, 10_000, "messages of a client; bursts may be twice as large")
-    connect_back: int = _limit(1, "", 0, 1, "1 lets crr inwards connect to a port of the client; 0 does not")
+    connect_back: int = _limit(
+        500,
+        "per second",
+        0,
+        10_000,
+        "new sessions of crr inwards, each with connections to the client; 0: none",
+    )
     drain_s: int = _limit(30, "s", 0, 3_600, "time for running tests to finish when the endpoint stops")
     allow: tuple[str, ...] = _networks("serve only addresses in these networks; none means all")
     deny: tuple[str, ...] = _networks("never serve addresses in these networks, even if allowed")
@@ -208,6 +214,9 @@ def _read_number(text: str, unit: LimitUnit) -> int | None:
     return int(text) if _WHOLE.fullmatch(text.strip()) else None
 
 
+BURST_FACTOR: Final = 2
+
+
 class TokenBucket:
     """A rate limit, with bursts of twice the rate after a pause. Time is an argument."""
 
@@ -215,12 +224,12 @@ class TokenBucket:
 
     def __init__(self, rate_s: int, now_ns: int) -> None:
         self._rate_s = rate_s
-        self._left = 2.0 * rate_s
+        self._left = float(BURST_FACTOR * rate_s)
         self._then_ns = now_ns
 
     def take(self, now_ns: int) -> bool:
         """Take a token; return whether there was any."""
-        self._left = min(2.0 * self._rate_s, self._left + (now_ns - self._then_ns) * self._rate_s / 1e9)
+        self._left = min(BURST_FACTOR * self._rate_s, self._left + (now_ns - self._then_ns) * self._rate_s / 1e9)
         self._then_ns = now_ns
         if self._left < 1:
             return False

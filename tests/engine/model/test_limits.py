@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.far.admission import Admission
+from linkgauge.engine.far.admission import Admission, ConnectBackLimit
 from linkgauge.engine.model.errors import AddressRefused, InvalidLimitError, LimitReached, RequestDeclined
 from linkgauge.engine.model.limits import Limits, TokenBucket, is_in_networks, limit_rules
-from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 
 HOURS_NS = 3_600 * SECOND_NS
 
@@ -173,3 +174,20 @@ def test_a_bucket_gives_a_rate_and_twice_as_many_at_once() -> None:
     assert sum(bucket.take(HOURS_NS) for _ in range(100)) == 20
     assert not bucket.take(HOURS_NS)
     assert bucket.take(HOURS_NS + SECOND_NS // 10)
+
+
+def test_connections_back_to_a_client_have_a_rate() -> None:
+    """Bursts may be twice as large; other directions and workloads take nothing of it."""
+    limit = ConnectBackLimit(Limits(connect_back=2), Workload.CRR)
+    for _ in range(9):
+        limit.take(Direction.OUT, 0)
+        ConnectBackLimit(Limits(connect_back=0), Workload.RR).take(Direction.IN, 0)
+    for _ in range(4):
+        limit.take(Direction.IN, 0)
+    with pytest.raises(LimitReached, match=r"too many new sessions of crr inwards in a second .*connect_back is 2"):
+        limit.take(Direction.IN, 0)
+    limit.take(Direction.IN, SECOND_NS // 2)
+    with pytest.raises(LimitReached, match="too many"):
+        limit.take(Direction.IN, SECOND_NS // 2)
+    with pytest.raises(LimitReached, match=r"give --direction out .*connect_back is 0"):
+        ConnectBackLimit(Limits(connect_back=0), Workload.CRR).take(Direction.IN, 0)

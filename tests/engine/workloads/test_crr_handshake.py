@@ -243,5 +243,12 @@ async def test_an_endpoint_need_not_connect_back(direction: Direction, record: A
             await record(plan_of(Workload.CRR, direction), peer)
         recorded = await record(plan_of(Workload.CRR, Direction.OUT), peer, turn)
         assert "connect_back is 0" in recorded.end.detail
+        endpoint.admission.limits = Limits(connect_back=1)
+        with pytest.raises(
+            PeerRefused, match=r"3 sessions of crr inwards are too many at once .*connect_back is 1"
+        ):
+            await record(plan_of(Workload.CRR, direction, sessions=3), peer)
+        recorded = await record(plan_of(Workload.CRR, direction), peer)
+        assert recorded.end.reason is Reason.COMPLETED
         recorded = await record(plan_of(Workload.RR, direction), peer)
         assert recorded.end.reason is Reason.COMPLETED
