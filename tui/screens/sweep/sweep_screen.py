@@ -39,7 +39,7 @@ from ...text import numbers
 from ...text.sweep import estimated_duration_ns, point_words, result_words
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.overlay_plot import OverlayPlot
-from ...widgets.history.sweep_map import best_lines, knee_lines, map_lines, overlay_lines
+from ...widgets.history.sweep_map import axis_of_plot, best_lines, knee_lines, map_lines, overlay_lines
 from ..base_screen import ActionScreen, app_of, internal_error_text
 from ..dialogs.export import prompt_export
 from .sweep_form import SweepForm
@@ -103,7 +103,7 @@ class SweepProgress:
             ("linkgauge ", KEY),
             (" sweep  ", "bold"),
             f"{len(self.results)} of {runs}{self._time_left()}   ",
-            (f"{numbers.sanitize(sweep.peer)}{preset}   {sweep.group}", MUTED),
+            (f"{sweep.group}   {numbers.sanitize(sweep.peer)}{preset}", MUTED),  # what --resume needs comes first
         )
 
     def status(self) -> Content:
@@ -328,7 +328,7 @@ class SweepScreen(ActionScreen):
         results = self._progress.results
         lines, names, legend = overlay_lines(self._sweep, results, LETTERS)
         self.query_one(OverlayPlot).show(lines, names)
-        self.query_one("#legend", Static).update(_legend(legend))
+        self.query_one("#legend", Static).update(_legend(legend, axis_of_plot(self._sweep)))
         for name, render in (("best", best_lines), ("map", map_lines), ("knees", knee_lines)):
             text = render(self._sweep, results)
             section = self.query_one(f"#{name}", Static)
@@ -420,8 +420,10 @@ async def open_stored_sweep(
     await app_of(screen).push_screen(stored)
 
 
-def _legend(names: Sequence[str]) -> Content:
+def _legend(names: Sequence[str], axis: str) -> Content:
+    """Return the name of each line, and at the end that of the axis below them."""
     parts: list[tuple[str, str]] = []
     for name in names:
         parts += [(f"{name[0]} ", f"bold {SERIES_STYLES[name[0]]}"), (f"{name[2:]}   ", MUTED)]
+    parts.append((f"over {axis}", MUTED))
     return Content.assemble(*parts)

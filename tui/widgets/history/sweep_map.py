@@ -127,5 +127,11 @@ def overlay_lines(
     return lines, [axis_value_words(row_axis, value) for value in rows], names
 
 
+def axis_of_plot(sweep: Sweep) -> str:
+    """Return the name of the axis below the lines of `overlay_lines`."""
+    _, row_axis, _, _ = next(grids(sweep))
+    return AXIS_NAMES[row_axis]
+
+
 def _rate(cell: SweepResult | None) -> float | None:
     return None if cell is None else cell.bit_s

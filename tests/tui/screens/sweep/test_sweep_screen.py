@@ -171,7 +171,9 @@ def test_the_time_left_follows_from_the_mean_of_the_runs_so_far(summary: Summary
     progress.begin_point(SWEEP.points[0])
     clock.now_ns = 20 * SECOND_NS
     progress.end_point(SweepResult(SWEEP.points[0], "run-1", summary))
-    assert "1 of 4 runs, about 01:00 left" in plain(progress.head())
+    head = plain(progress.head())
+    assert "1 of 4 runs, about 01:00 left" in head
+    assert head.index(SWEEP.group) + len(SWEEP.group) < 78  # what --resume needs is whole at 80 columns
 
 
 def test_a_run_without_a_result_counts_only_for_the_time() -> None:
