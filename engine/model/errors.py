@@ -28,6 +28,7 @@ LinkgaugeError
 ├── LabError                 a lab could not be built
 │   └── LabUnavailable       this machine or user cannot have labs at all
 ├── RunLogError              the run log cannot be used, or has no such run
+├── OutputError              a result could not be written
 └── PreferencesNotSaved      the settings could not be written
 
 The first six end a command with status 2 (the command line is wrong), the others with 3 (no test could be run).

@@ -1,5 +1,6 @@
 """The amount that the sessions of a direction share: never exceeded, and used up."""
 
+import os
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
@@ -12,7 +13,7 @@ LIMIT = 10_000_019
 
 def take_all(fd: int, session: int, count: int) -> int:
     """Take blocks until nothing is left, in a process of its own; return the sum."""
-    counters = SharedCounters(fd)
+    counters = SharedCounters(os.dup(fd))  # one process may take several turns
     claims = counters.claims(Direction.IN)
     budget, total = ByteBudget(claims, session, LIMIT), 0
     while taken := budget.take(count):
