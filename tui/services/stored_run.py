@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from ...engine.model.errors import PlanError, RunLogError
-from ...engine.model.events import Expectation
+from ...engine.model.events import Changed, Expectation, Opened, Sampled
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.results.comparison import Comparison, compare
@@ -84,6 +84,11 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
     meter, readings = Meter(), LiveReadings(Plan())
     diagnosis = LiveDiagnosis(meter)
     for event in history.events(row.run_id):
+        if meter.started is None and isinstance(event, Sampled | Changed | Opened):
+            raise RunLogError(
+                f"run {row.run_id} is damaged: its beginning is missing; "
+                f"`linkgauge runs delete {row.run_id}` removes it"
+            )
         for consumer in (meter, readings, diagnosis):
             consumer.feed(event)
     meter.flush()

@@ -93,6 +93,8 @@ def translate_errors(path: Path) -> Generator[None]:
     """Translate errors of SQLite and the system to RunLogError."""
     try:
         yield
+    except UnicodeDecodeError as error:  # a damaged file may have any bytes in SQLite's own messages
+        raise RunLogError(f"the run log cannot be used: {path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}") from error
     except (sqlite3.Error, OSError) as error:
         raise RunLogError(f"the run log cannot be used: {explain_error(path, error)}") from error
 

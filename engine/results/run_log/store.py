@@ -270,11 +270,13 @@ class RunLog:
             return []
         with open_connection(self.path) as connection:
             connection.execute("BEGIN")  # rows become blocks meanwhile
-            first, block = _find_block(connection, run_id, number)
+            first, block = self._find_block(connection, run_id, number)
             if first is None or first > number:
                 sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
                 last = _MAX_NUMBER if first is None else first - 1
                 rows = connection.execute(sql, (run_id, number, last, _PAGE)).fetchall()
+                if any(not isinstance(seq, int) or not isinstance(text, str) for seq, text in rows):
+                    raise self._damage(run_id, number)
                 if rows or first is None:
                     return rows
         try:
@@ -289,22 +291,32 @@ class RunLog:
         except (DecodeError, PlanError, ValueError, TypeError, RecursionError) as error:
             raise self._damage(run_id, seq) from error
 
+    def _find_block(self, connection: sqlite3.Connection, run_id: str, number: int) -> tuple[int | None, bytes]:
+        """Return the block that has this event, or else the next one, and the number of its first event."""
+        if not has_blocks(connection):
+            return None, b""
+        sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+        row = self._block_of(connection.execute(sql, (run_id, number)).fetchone(), run_id, number)
+        if row is None or row[1] < number:
+            sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first > ? ORDER BY first LIMIT 1"
+            row = self._block_of(connection.execute(sql, (run_id, number)).fetchone(), run_id, number)
+        return (None, b"") if row is None else (row[0], row[2])
+
+    def _block_of(self, row: tuple[Any, ...] | None, run_id: str, number: int) -> tuple[int, int, bytes] | None:
+        """Return a row of blocks with its types checked: SQLite takes any type in any column."""
+        if row is None:
+            return None
+        first, last, data = row
+        if not (isinstance(first, int) and isinstance(last, int) and isinstance(data, bytes)):
+            raise self._damage(run_id, number)
+        if not 0 <= first <= last < _MAX_NUMBER:
+            raise self._damage(run_id, number)
+        return first, last, data
+
     def _damage(self, run_id: str, seq: int) -> RunLogError:
         return RunLogError(
             f"run {run_id} in {self.path} is damaged at event {seq}; `linkgauge runs delete {run_id}` removes it"
         )
-
-
-def _find_block(connection: sqlite3.Connection, run_id: str, number: int) -> tuple[int | None, bytes]:
-    """Return the block that has this event, or else the next one, and the number of its first event."""
-    if not has_blocks(connection):
-        return None, b""
-    sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first <= ? ORDER BY first DESC LIMIT 1"
-    row = connection.execute(sql, (run_id, number)).fetchone()
-    if row is None or row[1] < number:
-        sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first > ? ORDER BY first LIMIT 1"
-        row = connection.execute(sql, (run_id, number)).fetchone()
-    return (None, b"") if row is None else (row[0], bytes(row[2]))
 
 
 def _event_text(event: Event) -> str:
@@ -316,7 +328,13 @@ def _event_text(event: Event) -> str:
     return json.dumps(encode_tagged(event), separators=(",", ":"))
 
 
+def _text(value: object) -> str | None:
+    """Return a cell as text: a damaged file may have any type in any column."""
+    return value if value is None or isinstance(value, str) else make_printable(repr(value)[:_MAX_TEXT])
+
+
 def _row(row: tuple[Any, ...]) -> RunRecord:
+    row = tuple(map(_text, row))
     run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, document, note, group = row
     known = {member.value: member for member in Reason}
     return RunRecord(

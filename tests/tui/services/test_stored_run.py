@@ -1,11 +1,15 @@
 """Runs of the log, rebuilt from their events."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from linkgauge.engine.model.events import Reason
+import pytest
+from linkgauge.engine.model.errors import RunLogError
+from linkgauge.engine.model.events import Event, Reason
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.run_log import RunLog
@@ -54,6 +58,23 @@ def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, ke
 
 
 FIRST, SHORT, CHANGED = "20261118-091200-a2b3", "20261119-221030-c4d5", "20261120-070000-e6f7"
+
+
+class WithoutBeginning:
+    """A log that has lost the first event of each run."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+
+    def events(self, run_id: str) -> Iterator[Event]:
+        """Return all events but the first."""
+        return islice(self._log.events(run_id), 1, None)
+
+
+def test_a_run_whose_beginning_is_missing_is_damaged(kept: RunLog) -> None:
+    """Nothing says what its samples are of."""
+    with pytest.raises(RunLogError, match=f"its beginning is missing; `linkgauge runs delete {SHORT}`"):
+        load_stored_run(WithoutBeginning(kept), kept.find(SHORT))
 
 
 def test_each_run_is_compared_with_the_first(world: Any, kept: RunLog) -> None:

@@ -184,6 +184,37 @@ def test_a_damaged_event_is_reported_with_the_remedy(log: RunLog) -> None:
         next(events)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE blocks SET data = 1099511627776",
+        "UPDATE blocks SET data = -1",
+        "UPDATE blocks SET data = 'text'",
+        "UPDATE blocks SET first = 'x'",
+        "UPDATE blocks SET last = 1.5",
+        "UPDATE blocks SET last = 9223372036854775807",
+        "UPDATE events SET event = 7",
+        "UPDATE events SET seq = 9223372036854775807 WHERE seq = 3",
+        "UPDATE runs SET peer = 7, label = x'ff', reason = 1.5, owner = x'00', document = 3",
+    ],
+)
+def test_a_cell_of_a_wrong_type_is_damage_and_no_other_error(log: RunLog, change: str) -> None:
+    """SQLite takes any type in any column."""
+    write_run(log, "r1", STARTED, sampled(0), ENDED)
+    assert log.flush()
+    log.close()
+    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
+        if not connection.execute("SELECT count(*) FROM blocks").fetchone()[0]:
+            connection.execute("INSERT INTO blocks (run_id, first, last, data) VALUES ('r1', 0, 1, x'00')")
+        connection.execute(change)
+    with RunLog.open(log.path.parent) as other:
+        (record,) = other.list_runs()
+        assert record.run_id == "r1"
+        assert all(value is None or isinstance(value, str) for value in (record.peer, record.label, record.detail))
+        with pytest.raises(RunLogError, match="is damaged at event"):
+            list(other.events("r1"))
+
+
 _WRITER = """
 import sys
 from pathlib import Path
