@@ -24,6 +24,7 @@ from typing import Any
 import pyte
 import pytest
 from linkgauge.engine.model.events import Event, Sampled
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.samples import End
 from linkgauge.engine.results.run_log import RunLog
 
@@ -47,6 +48,7 @@ class Terminal:
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self._fd, inside = os.openpty()
+        self._name = os.ttyname(inside)
         self._is_open = True
         self.drawn = b""
         self._set_size(columns, lines)
@@ -89,6 +91,18 @@ class Terminal:
         self._screen.resize(lines, columns)
         self._screen.reset()
         self._set_size(columns, lines)
+
+    def stop_output(self) -> None:
+        """Stop the terminal's output, as a multiplexer or a sleeping ssh connection does: writes to it block."""
+        inside = os.open(self._name, os.O_RDWR | os.O_NOCTTY)
+        termios.tcflow(inside, termios.TCOOFF)
+        os.close(inside)
+
+    def continue_output(self) -> None:
+        """Let the terminal's output go on."""
+        inside = os.open(self._name, os.O_RDWR | os.O_NOCTTY)
+        termios.tcflow(inside, termios.TCOON)
+        os.close(inside)
 
     def finish(self) -> int:
         """Follow the screen to the app's end; return its exit status."""
@@ -204,6 +218,13 @@ def events_of(linkgauge: Any, run_id: str) -> list[Event]:
     """Return every event of a run from the log."""
     with RunLog.open(linkgauge.data_dir, create=False) as log:
         return list(log.events(run_id))
+
+
+def last_sample_ns(linkgauge: Any) -> int:
+    """Return when the latest sample of the only run was taken, on the clock of its end."""
+    with RunLog.open(linkgauge.data_dir) as log:
+        [row] = log.list_runs()
+        return max((e.sample.elapsed_ns for e in log.events(row.run_id) if isinstance(e, Sampled)), default=0)
 
 
 def received(events: list[Event], *, counted_only: bool) -> int:
@@ -369,6 +390,31 @@ def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
     run = only_run(linkgauge)
     assert run["ended"] == {"reason": "interrupted", "detail": f"interrupted by {number.name}"}
     assert run["document"]["measured"]["total"]["bytes"] > 0
+    assert_nothing_is_left(home)
+
+
+@pytest.mark.parametrize("continues", [True, False], ids=["until it continues", "until SIGTERM"])
+def test_a_run_continues_while_the_terminal_is_stopped(
+    terminal: Open, linkgauge: Any, far_end: str, home: Path, *, continues: bool
+) -> None:
+    """Then the screen is whole again; SIGTERM ends the app although the terminal takes nothing."""
+    screen = terminal(far_end, size=SMALL)
+    start_and_measure(screen)
+    screen.stop_output()
+    samples = last_sample_ns(linkgauge)
+    while last_sample_ns(linkgauge) < samples + 4 * SECOND_NS:
+        assert screen.process.poll() is None
+        time.sleep(0.1)
+    if continues:
+        screen.continue_output()
+        screen.run_until(5)
+        screen.type(CTRL_C)
+        assert screen.finish() == 0
+        assert screen.is_restored()
+    else:
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.process.wait(timeout=DEADLINE_S) == 128 + signal.SIGTERM
+        assert only_run(linkgauge)["ended"]["reason"] == "interrupted"
     assert_nothing_is_left(home)
 
 
@@ -585,5 +631,20 @@ def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothin
     screen.see("stream out")
     screen.hang_up()
     assert linkgauge.finish(run).document["ended"]["reason"] == "completed"
+    assert screen.process.wait(timeout=DEADLINE_S) == 0
+    assert_nothing_is_left(home)
+
+
+def test_an_endpoint_on_a_stopped_terminal_serves_on_and_ends_at_a_signal(
+    terminal: Open, linkgauge: Any, home: Path
+) -> None:
+    """Nobody sees its screen, and its clients do not notice."""
+    screen = terminal("endpoint", "--ui", "--bind", "127.0.0.1", "--port", "0", size=SMALL)
+    screen.see("no key required", "linkgauge check 127.0.0.1:")
+    found = re.search(r"check (\S+)", screen.text)
+    assert found
+    screen.stop_output()
+    assert linkgauge("run", found[1], "--seconds", "2").status == 0
+    screen.process.terminate()
     assert screen.process.wait(timeout=DEADLINE_S) == 0
     assert_nothing_is_left(home)

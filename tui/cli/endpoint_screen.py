@@ -131,6 +131,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
         shutdown.on_end = app.exit
 
         def receive(number: signal.Signals) -> None:
+            app.is_ended_by_signal = True
             shutdown.begin()
             if number is signal.SIGHUP:  # drawing on a closed terminal would block for ever
                 app.exit()

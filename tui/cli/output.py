@@ -76,7 +76,7 @@ def write_in_background() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
-    _background.is_on, _background.signal_number = True, None
+    _background.is_on = True
     keep_warnings_in_background()
 
 
@@ -96,14 +96,18 @@ def finish_output(status: int, *, must_deliver: bool = True) -> int:
         status: the exit status of the command.
         must_deliver: False for a command without results, whose status stays what it is.
     """
-    if not _background.is_on:
-        return status
+    try:
+        return _finish(status, must_deliver=must_deliver) if _background.is_on else status
+    finally:
+        _background.is_on, _background.signal_number = False, None
+
+
+def _finish(status: int, *, must_deliver: bool) -> int:
     with _noted_signals():
         _wait_for_readers()
         undelivered = any(writer.has_results for writer in all_writers() if writer is not _message_writer())
         status = max(status, _report_failures())
         _wait_for_readers()
-    _background.is_on = False
     if undelivered and must_deliver and _background.signal_number is not None:
         return 128 + _background.signal_number
     return status

@@ -34,7 +34,7 @@ from ..services.stored_run import export_runs, generate_report
 from ..services.sweeps import find_sweep, load_results, save_sweep
 from ..services.user_presets import load_presets, problem_lines
 from ..text.summary import headline
-from .output import PROGRAM, print_stderr
+from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
 
 _RUN_END_TIMEOUT_S: Final = 5.0
@@ -199,6 +199,7 @@ def _run_with_log(
             _run_app(catalog, peer, selection, language, plan, log, notices, is_preset_auto=is_preset_auto)
         )
     finally:
+        write_in_background()  # the terminal may have stopped
         if log is not None:
             log.close(print_stderr)
     _print_result(outcome, log)
@@ -288,6 +289,7 @@ def _leave_on_signal(app: LinkgaugeApp, backend: AppBackend) -> Generator[None]:
     tasks: set[asyncio.Task[None]] = set()
 
     async def leave(number: signal.Signals) -> None:
+        app.is_ended_by_signal = True
         # Not after SIGHUP: drawing on a terminal that has gone blocks Textual before long, and for good.
         if backend.interrupt(number) and number is not signal.SIGHUP:
             await backend.wait_until_idle(_RUN_END_TIMEOUT_S)

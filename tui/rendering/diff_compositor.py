@@ -1,28 +1,35 @@
 """App and screen classes that write only changed cells, and wait while the terminal is behind.
 
-A slow line must cost frames, never data: a late frame shows the newest state.
+A slow line must cost frames, never data: a late frame shows the newest state. A terminal that takes nothing at all
+holds up neither a run nor the app's end.
 This is the one module that uses private parts of Textual; tests/tui/rendering/test_textual_internals.py names them.
 """
 
 # Textual's types leave the type parameters of Screen and App unknown.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
+import sys
 from collections.abc import Iterable
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
 from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
+from ...engine.host.background_writer import write_all
 from .screen_diff import ScreenDiff
 
 # Pieces that may wait in Textual's writer thread; a frame is up to three of them.
 _MOST_PIECES_WAITING: Final = 3
 _RETRY_S: Final = 0.1
+_CLOSE_S: Final = 10.0  # for a slow line to take the last pieces, which give the terminal back
+_SIGNAL_CLOSE_S: Final = 0.5
 
 
 class _CellUpdate(CompositorUpdate):
@@ -81,11 +88,57 @@ class DiffScreen(Screen[None]):
         self._compositor = _DirtyLinesCompositor()
 
 
+class _UnbufferedFile:
+    """The terminal as the writer thread's file.
+
+    A thread that is blocked in the write of sys.stderr holds its lock, and the interpreter aborts at its end.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._fd = stream.fileno()
+        self._encoding = stream.encoding
+        self._parts: list[str] = []
+
+    def write(self, text: str) -> None:
+        """Add text to what is written next."""
+        self._parts.append(text)
+
+    def flush(self) -> None:
+        """Write to the terminal, however long that takes. One that has gone takes nothing more."""
+        data = "".join(self._parts).encode(self._encoding, "replace")
+        self._parts.clear()
+        with suppress(OSError):
+            write_all(self._fd, data)
+
+    def fileno(self) -> int:
+        """Return the terminal's descriptor."""
+        return self._fd
+
+
+class _PatientDriver(LinuxDriver):
+    """Textual's driver, for a terminal that may take nothing: the app neither waits to write nor to end."""
+
+    def start_application_mode(self) -> None:
+        """Take the terminal. What the app writes besides frames, such as a bell, always finds room."""
+        self._file = _UnbufferedFile(cast("TextIO", sys.__stderr__))
+        super().start_application_mode()
+        if self._writer_thread is not None:
+            self._writer_thread._queue.maxsize = 0  # noqa: SLF001
+
+    def close(self) -> None:
+        """End the writer thread. One that is blocked ends with the process."""
+        thread = self._writer_thread
+        if thread is not None:
+            thread._queue.put(None)  # noqa: SLF001
+            thread.join(_SIGNAL_CLOSE_S if getattr(self._app, "is_ended_by_signal", False) else _CLOSE_S)
+
+
 class DiffApp(App[None]):
     """An app whose frames are the cells that changed since the last one."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(driver_class=_PatientDriver)
+        self.is_ended_by_signal = False  # then the terminal has only a moment to take the last pieces
         self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001
         self._is_retry_set = False
 

@@ -69,6 +69,11 @@ def test_the_output_queue_length_of_a_terminal_is_known() -> None:
     assert "self._writer_thread" in inspect.getsource(LinuxDriver)
     writer = WriterThread(None)  # pyright: ignore[reportArgumentType] (it is not started, so it writes nothing)
     assert writer._queue.qsize() == 0
+    assert writer._queue.maxsize > 0
+    # The driver that does not wait for a stopped terminal replaces the file, and the wait of close().
+    assert "WriterThread(self._file)" in inspect.getsource(LinuxDriver.start_application_mode)
+    assert "self._writer_thread.stop()" in inspect.getsource(LinuxDriver.close)
+    assert "None" in inspect.getsource(WriterThread.stop)
 
 
 def test_rich_finds_the_words_of_a_line_with_one_pattern() -> None:
