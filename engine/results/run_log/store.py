@@ -338,16 +338,16 @@ def _row(row: tuple[Any, ...]) -> RunRecord:
     run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, document, note, group = row
     known = {member.value: member for member in Reason}
     return RunRecord(
-        run_id=run_id,
-        preset=preset,
-        peer=peer,
+        run_id=run_id or "",
+        preset=preset or "",
+        peer=peer or "",
         label=label,
         started_utc=started_utc,
         reason=None if reason is None else known.get(reason, Reason.FAILED),
         detail=detail,
         verdict=verdict,
         document=_document(document),
-        is_running=reason is None and is_process_alive(owned_by),
+        is_running=reason is None and is_process_alive(owned_by or ""),
         note=note,
         group=group,
     )

@@ -215,6 +215,20 @@ def test_a_cell_of_a_wrong_type_is_damage_and_no_other_error(log: RunLog, change
             list(other.events("r1"))
 
 
+def test_a_row_without_the_values_that_every_run_has_is_read_all_the_same(log: RunLog) -> None:
+    """Damage may hit the table's own rules."""
+    write_run(log, "r1", STARTED, sampled(0))
+    log.close()
+    columns = "number INTEGER PRIMARY KEY, id, preset, peer, label, owner, started_utc, reason, detail, verdict"
+    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE runs")
+        connection.execute(f"CREATE TABLE runs ({columns}, document, note, grp)")
+        connection.execute("INSERT INTO runs (label) VALUES ('all the rest is gone')")
+    with RunLog.open(log.path.parent, create=False) as other:
+        (record,) = other.list_runs()
+    assert (record.run_id, record.preset, record.peer, record.is_running) == ("", "", "", False)
+
+
 _WRITER = """
 import sys
 from pathlib import Path
