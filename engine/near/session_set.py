@@ -1,11 +1,13 @@
 """The set of sessions that a run should have open, and the first one lost. The near end opens all of them."""
 
 import asyncio
+import errno
 import logging
+import os
 from typing import Final
 
 from ..control.connection import ControlConnection
-from ..model.errors import PeerUnreachable
+from ..model.errors import PeerUnreachable, explain_os_error
 from ..model.events import EndText
 from ..model.plan import PROBE_SESSION, Direction, Settings
 from ..model.socket_info import SocketInfo
@@ -18,6 +20,11 @@ from ..workloads.session_handshake import ConnectTarget, SessionSpec
 
 _Key = tuple[Direction, int]
 _PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
+# What a session sees where the other end gave it up: only that end knows why.
+_ENDED_BY_PEER: Final = {
+    CLOSED_BY_PEER,
+    *(explain_os_error(OSError(number, os.strerror(number))) for number in (errno.ECONNRESET, errno.EPIPE)),
+}
 _log = logging.getLogger(__name__)
 
 
@@ -150,7 +157,7 @@ class SessionFailure:
     def record(self, direction: str, session: int, generation: int, reason: str) -> None:
         """Record that a connection ended, with the reason that one end reports."""
         connection = (direction, session, generation)
-        if self._connection is None or (connection == self._connection and self._why == CLOSED_BY_PEER):
+        if self._connection is None or (connection == self._connection and self._why in _ENDED_BY_PEER):
             self._connection, self._why = connection, reason
 
     def __str__(self) -> str:

@@ -97,3 +97,13 @@ def test_the_first_lost_session_is_reported_with_the_reason_of_the_end_that_know
     loss.record("out", 2, 1, CLOSED_BY_PEER)
     loss.record("out", 2, 1, "another reason")
     assert str(loss) == "session 2 out was lost: no port is left"
+
+
+@pytest.mark.parametrize("seen", [CLOSED_BY_PEER, "connection reset by peer", "broken pipe"])
+def test_the_cause_comes_before_what_the_other_end_saw_of_it(seen: str) -> None:
+    """Whichever is reported first."""
+    for reasons in ((seen, "out of memory"), ("out of memory", seen)):
+        loss = SessionFailure()
+        for reason in reasons:
+            loss.record("out", 1, 0, reason)
+        assert str(loss) == "session 1 out was lost: out of memory"
