@@ -1,5 +1,6 @@
 """The shape of the tree: tests mirror the sources, names are unique, and the wheel has every package."""
 
+import ast
 import re
 import tomllib
 from collections import defaultdict
@@ -104,3 +105,15 @@ def test_no_package_has_more_modules_than_a_reader_can_take_in() -> None:
     for path in modules():
         counts[path.parent] += 1
     assert max(counts.values()) <= 14, counts
+
+
+def test_no_check_of_the_engine_is_an_assertion() -> None:
+    """`python -O` drops them: all that they may do is tell the type checker that a value of ours is set."""
+    checks = [
+        f"{path}:{node.lineno}"
+        for path in modules()
+        if path.parts[0] == "engine"
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert) and not ast.unparse(node.test).endswith(" is not None")
+    ]
+    assert not checks

@@ -183,7 +183,8 @@ class WorkerPool:
 
     async def _fork(self, number: int) -> tuple[WorkerProcess, socket.socket]:
         """Return a new worker's process and this end of its channel."""
-        assert self._fork_server is not None  # noqa: S101 - set on entry
+        if self._fork_server is None:
+            raise WorkerError("the workers were not started")
         ours, theirs = socket.socketpair()
         try:
             with theirs:

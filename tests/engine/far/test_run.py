@@ -137,9 +137,12 @@ def gives_all_back(far: Far) -> Generator[None]:
     assert far.resident_kib() < resident + MARGIN_KIB
 
 
-@pytest.fixture(scope="module")
-def _shared() -> Iterator[Far]:
-    far = Far()
+@pytest.fixture(scope="module", params=["checked", pytest.param("optimized", marks=pytest.mark.every)])
+def _shared(request: pytest.FixtureRequest) -> Iterator[Far]:
+    with pytest.MonkeyPatch.context() as environment:
+        if request.param == "optimized":  # no assertion counts there, in its workers neither
+            environment.setenv("PYTHONOPTIMIZE", "1")
+        far = Far()
     asyncio.run(run_once(far.peer))  # what it imports and allocates once
     yield far
     assert far.close() == ""  # no traceback, no task that nobody waited for
