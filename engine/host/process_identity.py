@@ -1,23 +1,37 @@
-"""Identities of processes, to tell a run in progress from one whose process died."""
+"""Identities of processes, to tell a run in progress from one whose process died.
+
+An identity is `host/pid/start`: the host's name, the number of the process, and when it started in ticks since boot.
+One that is saved ends in `@boot`, the id of that boot: after a reboot numbers and ticks are used again.
+"""
 
 import os
 import platform
 from pathlib import Path
+from typing import Final
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def process_identity() -> str:
-    """Return a text that identifies this process on this host; no later process has the same."""
+    """Return a text that identifies this process on this host; no later process of this boot has the same."""
     pid = os.getpid()
     return f"{platform.node()}/{pid}/{_start_of(pid) or ''}"
 
 
+def saved_process_identity() -> str:
+    """Return a text that identifies this process on this host; no process of a later boot has the same either."""
+    boot_id = _boot_id()
+    return process_identity() if boot_id is None else f"{process_identity()}@{boot_id}"
+
+
 def is_process_alive(identity: str) -> bool:
-    """Return whether the process with this identity still runs; False for one of another host."""
-    host, _, rest = identity.rpartition("/")[0].rpartition("/")
-    start = identity.rpartition("/")[2]
-    if host != platform.node() or not rest.isdecimal():
+    """Return whether the process with this identity still runs; False for one of another host or boot."""
+    host_and_pid, _, rest = identity.rpartition("/")
+    host, _, number = host_and_pid.rpartition("/")
+    start, _, boot_id = rest.partition("@")
+    if host != platform.node() or not number.isdecimal() or (boot_id and boot_id != _boot_id()):
         return False
-    pid = int(rest)
+    pid = int(number)
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -35,3 +49,10 @@ def _start_of(pid: int) -> str | None:
         return None
     state, *fields = text.rpartition(")")[2].split()  # the name before it may hold anything
     return None if state in {"Z", "X"} else fields[18]
+
+
+def _boot_id() -> str | None:
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip() or None
+    except (OSError, ValueError):
+        return None

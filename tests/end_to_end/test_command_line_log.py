@@ -62,7 +62,7 @@ def test_a_near_end_that_is_killed_leaves_its_run_in_the_log(linkgauge: Any, far
     process.wait(timeout=30)
     listed = linkgauge("runs", "list", "--json").document
     assert [(run["ended"], run["is_running"]) for run in listed] == [(None, False)]
-    assert "cut off" in linkgauge("runs").out
+    assert "interrupted" in linkgauge("runs").out
     shown = linkgauge("runs", "show", listed[0]["run_id"], "--json").document
     assert shown["measured"]["total"]["bytes"] > 0
     assert shown["ended"]["reason"] == "failed"

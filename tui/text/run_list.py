@@ -105,7 +105,7 @@ def run_end_text(row: RunRecord) -> str:
     """Return why a run ended. A run without an end is still running, or its process died."""
     if row.reason is not None:
         return numbers.reason(row.reason)
-    return "running" if row.is_running else "cut off"
+    return "running" if row.is_running else "interrupted"
 
 
 def number_in(document: Any, *keys: str) -> float | None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self, cast, get_args
 
-from ...host.process_identity import is_process_alive, process_identity
+from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import DecodeError, PlanError, RunLogError
 from ...model.events import Ended, Event, Reason, RunEnd, Sampled, Started, Warned
 from ...model.labels import truncate_label, validate_label, validate_note
@@ -114,7 +114,7 @@ class RunLog:
         """
         self._next[run_id] = 0
         words = (make_printable(preset_id), make_printable(peer), truncate_label(label), truncate_label(group))
-        row = (run_id, *words, process_identity())
+        row = (run_id, *words, saved_process_identity())
         sql = "INSERT INTO runs (id, preset, peer, label, grp, owner) VALUES (?, ?, ?, ?, ?, ?)"
         self._writer.put(SqlStatement(run_id, sql, lambda: row, is_first=True))
 

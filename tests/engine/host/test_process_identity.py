@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from linkgauge.engine.host.process_identity import is_process_alive, process_identity
+from linkgauge.engine.host.process_identity import is_process_alive, process_identity, saved_process_identity
 
 _SAY = (
     "from linkgauge.engine.host.process_identity import process_identity; "
@@ -27,12 +27,28 @@ def test_a_process_is_alive_until_it_is_dead() -> None:
         assert not is_process_alive(name)
 
 
+def _parts() -> tuple[str, str, str]:
+    """Return the identity of this process: host and pid, start, boot."""
+    host_and_pid, _, start_and_boot = saved_process_identity().rpartition("/")
+    start, _, boot = start_and_boot.partition("@")
+    if not start or not boot:
+        pytest.skip("this system does not tell when a process started, or which boot this is")
+    return host_and_pid, start, boot
+
+
 def test_another_process_of_the_same_number_is_not_the_owner() -> None:
     """Numbers are used again; when a process started is not."""
-    host_and_pid, _, start = process_identity().rpartition("/")
-    if not start:
-        pytest.skip("this system does not tell when a process started")
+    host_and_pid, start, boot = _parts()
+    assert is_process_alive(f"{host_and_pid}/{start}@{boot}")
     assert not is_process_alive(f"{host_and_pid}/1")
+    assert not is_process_alive(f"{host_and_pid}/1@{boot}")
+
+
+def test_a_process_of_an_earlier_boot_is_not_alive() -> None:
+    """Its number and its start may be those of a process of this boot: services start alike each time."""
+    host_and_pid, start, _ = _parts()
+    assert not is_process_alive(f"{host_and_pid}/{start}@6a9f2c3e-0000-4000-8000-1234567890ab")
+    assert is_process_alive(f"{host_and_pid}/{start}")  # as an earlier version saved it
 
 
 @pytest.mark.parametrize(

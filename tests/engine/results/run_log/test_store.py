@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.host.process_identity import saved_process_identity
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.events import (
     Changed,
@@ -272,6 +273,29 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
             assert log.list_runs() == []
     assert summary.measured.out == Measurement(40 * 7, 400)
     assert "interrupted before its reason was recorded" in summary.end.detail
+
+
+@pytest.mark.parametrize("part", ["boot", "start", "host"])
+def test_a_run_whose_process_is_gone_is_interrupted(log: RunLog, part: str) -> None:
+    """After a reboot, where another process has the same number, on another host: it can be deleted."""
+    write_run(log, "r1", STARTED, sampled(0))
+    assert log.flush()
+    host, pid, start_and_boot = saved_process_identity().rsplit("/", 2)
+    if "@" not in start_and_boot:
+        pytest.skip("this system does not tell when a process started, or which boot this is")
+    start, boot = start_and_boot.split("@")
+    owner = {
+        "boot": f"{host}/{pid}/{start}@6a9f2c3e-0000-4000-8000-1234567890ab",
+        "start": f"{host}/{pid}/{int(start) + 1}@{boot}",
+        "host": f"not-{host}/{pid}/{start}@{boot}",
+    }[part]
+    assert log.list_runs()[0].is_running
+    with contextlib.closing(sqlite3.connect(log.path)) as connection:
+        connection.execute("UPDATE runs SET owner = ?", (owner,))
+        connection.commit()
+    assert not log.list_runs()[0].is_running
+    log.delete("r1")
+    assert log.list_runs() == []
 
 
 def test_several_processes_write_into_the_same_log(tmp_path: Path) -> None:
