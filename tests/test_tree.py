@@ -35,7 +35,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/engine/workloads/test_transactions": "every transactional workload between two real ends",
     "tests/presets/test_source_tables": "the shipped presets against the project's copies of the documents' tables",
     "tests/presets/test_models_and_documents": "shipped documented rates against the wire model",
-    "tests/tui/cli/commands/test_runs_delete": "`runs delete` on a pseudo-terminal; tests/tui/cli/commands/test_runs.py has the other commands of runs",
+    "tests/tui/cli/commands/test_runs_delete": "`runs delete` and `runs prune` on a pseudo-terminal; tests/tui/cli/commands/test_runs.py has the other commands of runs",
     "tests/tui/rendering/test_textual_internals": "the private parts of Textual and Rich that rendering relies on: no module of ours",
     "tests/tui/screens/dialogs/test_snapshots": "pictures of all dialogs",
     "tests/tui/screens/history/test_snapshots": "pictures of all screens of stored runs",

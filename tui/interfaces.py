@@ -109,6 +109,10 @@ class History(Protocol):
         """Return all runs, the newest first."""
         ...
 
+    def size_bytes(self) -> int:
+        """Return the size of the log on the disk."""
+        ...
+
     def events(self, run_id: str) -> Iterable[Event]:
         """Return the events of a run, in order."""
         ...

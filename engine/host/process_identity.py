@@ -1,6 +1,6 @@
 """Identities of processes, to tell a run in progress from one whose process died.
 
-An identity is `host/pid/start`: the host's name, the number of the process, and when it started in ticks since boot.
+An identity is `host/pid/start`: the host's name, the number of the process, and its start in ticks since boot.
 One that is saved ends in `@boot`, the id of that boot: after a reboot numbers and ticks are used again.
 """
 

@@ -321,6 +321,14 @@ def sanitize(text: str) -> str:
     return "".join(c if c.isprintable() else NBSP if c == NBSP else " " for c in text).strip()
 
 
+def disk_size(value_bytes: int) -> str:
+    """Return the size of a file, in powers of 1,000 bytes: `under 1 MB`, `12 MB`, `1.4 GB`."""
+    megabytes = value_bytes / 1e6
+    if megabytes < 1:
+        return f"under 1{NBSP}MB"
+    return f"{megabytes:.0f}{NBSP}MB" if megabytes < 999.5 else f"{megabytes / 1000:.1f}{NBSP}GB"
+
+
 def quantity(value: int, word: str) -> str:
     """Return a number of things: `1 core`, `64 cores`."""
     return f"{count(value)}{NBSP}{word}{'' if value == 1 else 's'}"

@@ -7,6 +7,7 @@ A range doubles from its first value to its last, `16K..4M`; `/STEP` adds instea
 import os
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final, TypeVar
 
@@ -26,6 +27,8 @@ UNTIL_STOPPED: Final = ("none", "until stopped", "until-stopped")
 # The number of digits is bounded, so that no text makes us compute with huge numbers.
 _SIZE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmg])i?)?b?", re.ASCII | re.IGNORECASE)
 _TIME: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+_AGE: Final = re.compile(r"(\d{1,6})\s*([hdw])", re.ASCII | re.IGNORECASE)
+_HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24}
 _NUMBER: Final = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%?", re.ASCII)
 _HERTZ: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*(?:Hz)?", re.ASCII | re.IGNORECASE)
 _RATE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([KMGTkmgt])(?:b(?:it)?(?:/s|ps)?)?", re.ASCII)
@@ -128,6 +131,19 @@ def time_ns(text: str, field: str, allowed: str) -> int:
     if match is None or unit is None:
         raise PlanError(field, repr(text), allowed)
     return int(Decimal(match[1]) * unit)
+
+
+def age(text: str) -> timedelta:
+    """Parse the age of runs: `90d`, `12h`, `4w`. A number without a unit is refused: nobody means seconds."""
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise PlanError("--keep", repr(text), "give hours, days or weeks: 12h, 90d or 4w")
+    return timedelta(hours=int(match[1]) * _HOURS[match[2].lower()])
+
+
+def log_size(text: str) -> int:
+    """Parse the largest size of the run log: `500M`, `2G`; powers of 1,024."""
+    return _size(text, "--max", "give a size such as 500M or 2G")
 
 
 def pass_percent(text: str) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from os.path import commonprefix
+from pathlib import Path
 from typing import Any, Final, cast
 
 from ...engine.model.peer import DEFAULT_PORT
@@ -99,6 +100,20 @@ def run_line(row: RunRecord) -> RunLine:
         group=numbers.sanitize(row.group or ""),
         is_running=row.is_running,
     )
+
+
+def log_text(total: int, size_bytes: int, path: Path | None = None, matches: int | None = None) -> str:
+    """Return how many runs are saved, in how much space: `37 runs, 12 MB in PATH`, `3 of 37 runs, …`.
+
+    Args:
+        total: The number of saved runs.
+        size_bytes: The size of the run log.
+        path: The file, if it is to be named.
+        matches: The number of those that are shown, where that may be fewer.
+    """
+    of_total = "" if matches is None or matches == total else f"{numbers.count(matches)} of "
+    where = "" if path is None else f" in {numbers.sanitize(str(path))}"
+    return f"{of_total}{numbers.quantity(total, 'run')}, {numbers.disk_size(size_bytes)}{where}"
 
 
 def run_end_text(row: RunRecord) -> str:

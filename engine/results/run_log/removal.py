@@ -39,12 +39,10 @@ class RunSize:
 
 
 def file_size(path: Path) -> int:
-    """Return the bytes of the file and of its write-ahead log; 0 if there is none."""
-    size = 0
-    for name in (path, path.with_name(f"{path.name}-wal")):
-        with contextlib.suppress(OSError):
-            size += name.stat().st_size
-    return size
+    """Return the bytes of the file; 0 if there is none. Its write-ahead log is small, and comes and goes."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def used_size(path: Path) -> int:

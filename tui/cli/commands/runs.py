@@ -1,4 +1,4 @@
-"""`linkgauge runs`: list, show, compare, label, export and delete the runs of the run log."""
+"""`linkgauge runs`: list, show, compare, label, export, delete and prune the runs of the run log."""
 
 import sys
 from enum import StrEnum
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="List, show, compare, label, export and delete saved runs.",
+    help="List, show, compare, label, export, delete and prune saved runs.",
     subcommand_metavar="[COMMAND ...]",
 )
 
@@ -69,11 +69,11 @@ def list_runs(
     as_json: JsonOption = False,
 ) -> int:
     """List the saved runs, the newest first (the default command)."""
-    from ...text.run_list import RunFilter
+    from ...text.run_list import RunFilter, log_text
 
     run_filter = RunFilter(preset, peer, verdict, label)
     with open_run_list() as log:
-        all_runs = log.list_runs()
+        all_runs, size_bytes, path = log.list_runs(), log.size_bytes(), log.path
     rows = run_filter.apply(all_runs)
     if as_json:
         from ..render.runs import row_json
@@ -83,6 +83,7 @@ def list_runs(
         from ..render.runs import run_list
 
         emit_rich(run_list(rows, terminal_width()), is_wide=True)
+        print_stderr(log_text(len(all_runs), size_bytes, path, matches=len(rows)))
     else:
         print_stderr(
             "no saved runs yet" if not all_runs else f"none of the {len(all_runs)} saved runs matches these filters"
@@ -246,15 +247,71 @@ def delete_run(
     return 0
 
 
-def _confirm_deletion(row: "RunRecord") -> bool:
-    """Ask for confirmation and return the answer. Raise UsageError where nobody can answer."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("runs delete asks first, which needs a terminal; without one give --yes")
-    from ...text.numbers import sanitize
+def prune_runs(
+    *,
+    keep: Annotated[
+        str | None,
+        typer.Option("--keep", metavar="AGE", show_default=False, help="Delete older runs: 90d, 12h, 4w."),
+    ] = None,
+    max_size: Annotated[
+        str | None,
+        typer.Option(
+            "--max", metavar="SIZE", show_default=False, help="Delete the oldest until the log has this size: 2G."
+        ),
+    ] = None,
+    with_named: Annotated[
+        bool, typer.Option("--all", metavar="", help="Also delete runs that have a label or a note.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask first.")] = False,
+) -> int:
+    """Delete old runs, the oldest first, and give their space back.
 
+    Runs with a label or a note stay, unless --all is given; so do runs that are still running. It asks first;
+    without a terminal it needs --yes.
+    """
+    if keep is None and max_size is None:
+        raise UsageError("give --keep AGE, --max SIZE, or both: --keep 90d deletes runs older than 90 days")
+    from datetime import UTC, datetime
+
+    from ...services.pruning import plan_pruning
+    from ...text import numbers, parsing
+    from ...text.run_list import log_text
+
+    age = None if keep is None else parsing.age(keep)
+    max_bytes = None if max_size is None else parsing.log_size(max_size)
+    with open_run_list() as log:
+        plan = plan_pruning(log, datetime.now(UTC), keep=age, max_bytes=max_bytes, with_named=with_named)
+        if plan.rows and not yes:
+            runs, size = numbers.quantity(len(plan.rows), "run"), numbers.disk_size(plan.size_bytes)
+            first, last = plan.rows[0].run_id, plan.rows[-1].run_id
+            span = first if first == last else f"{first} to {last}"
+            if not _confirm(f"Delete {runs} ({span}, {size})?", "prune"):
+                print_stderr("no runs deleted")
+                return 0
+        if log.size_bytes():
+            log.delete_all([row.run_id for row in plan.rows], rewrite=True)
+        saved = log_text(len(log.list_runs()), log.size_bytes(), log.path)
+    print_stderr(f"{numbers.quantity(len(plan.rows), 'run')} deleted; saved: {saved}")
+    if plan.named:
+        named = numbers.quantity(plan.named, "run")
+        print_stderr(f"{named} with a label or a note not deleted; --all deletes such runs too")
+    return 0
+
+
+def _confirm_deletion(row: "RunRecord") -> bool:
+    """Ask whether to delete a run, and return the answer."""
     preset = f", preset {row.preset}" if row.preset else ""
     description = f"run {row.run_id} of {row.started_utc or 'an unknown time'}, peer {row.peer}{preset}"
-    sys.stderr.write(f"Delete {sanitize(description)}? [y/N] ")
+    return _confirm(f"Delete {description}?", "delete")
+
+
+def _confirm(question: str, command: str) -> bool:
+    """Ask for confirmation and return the answer. Raise UsageError where nobody can answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"runs {command} asks first, which needs a terminal; without one give --yes")
+    from ...text.numbers import sanitize
+
+    sys.stderr.write(f"{sanitize(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
@@ -288,5 +345,6 @@ for _name, _command in {
     "export": export_runs,
     "report": report_runs,
     "delete": delete_run,
+    "prune": prune_runs,
 }.items():
     add_command(app, _name, _command)

@@ -142,6 +142,7 @@ class HistoryScreen(ActionScreen):
         """The log was read."""
 
         rows: Sequence[RunRecord]
+        size_bytes: int
 
     @dataclass
     class RunLogFailed(Message):
@@ -159,6 +160,7 @@ class HistoryScreen(ActionScreen):
         self._catalog = catalog
         self._selection = RunSelection()
         self._is_loaded = False
+        self._size_bytes = 0
         self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._show)
         self._detail_soon = Debounce(self, _DETAIL_AFTER_S, self._show_detail)
 
@@ -191,7 +193,8 @@ class HistoryScreen(ActionScreen):
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
         try:
-            self.post_message(self.RowsLoaded(await to_thread(self._history.list_runs)))
+            rows = await to_thread(self._history.list_runs)
+            self.post_message(self.RowsLoaded(rows, await to_thread(self._history.size_bytes)))
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
 
@@ -200,6 +203,7 @@ class HistoryScreen(ActionScreen):
     @on(RowsLoaded)
     def _update_rows(self, message: RowsLoaded) -> None:
         self._selection.update(message.rows)
+        self._size_bytes = message.size_bytes
         self._is_loaded = True
         self._show()
 
@@ -263,7 +267,8 @@ class HistoryScreen(ActionScreen):
         total, marked = len(self._selection), len(self._selection.marked)
         runs = "run" if total == 1 else "runs"
         of_total = "" if matches == total else f" of {numbers.count(total)}"
-        text = f"{numbers.count(matches)}{of_total} saved {runs}" if total else "no saved runs yet"
+        size = numbers.disk_size(self._size_bytes)
+        text = f"{numbers.count(matches)}{of_total} saved {runs}, {size}" if total else "no saved runs yet"
         return Content.assemble(
             ("linkgauge ", KEY),
             (" history  ", "bold"),

@@ -40,6 +40,7 @@ def test_a_label_and_a_note_are_set_shown_and_taken_away(capsys: pytest.CaptureF
     assert run_command_line(["runs", "list"]) == 0
     told = capsys.readouterr()
     assert f"run {run_id} has the label 'before'" in told.err
+    assert told.err.replace("\xa0", " ").splitlines()[-1].startswith("linkgauge: 2 runs, under 1 MB in /")
     assert "label" in told.out.splitlines()[0]
     assert told.out.splitlines()[2].rstrip().endswith("before")
     assert run_command_line(["runs", "show", run_id]) == 0

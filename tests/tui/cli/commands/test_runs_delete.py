@@ -1,4 +1,4 @@
-"""`linkgauge runs delete` asks a person; a script must say --yes."""
+"""`linkgauge runs delete` and `prune` ask a person; a script must say --yes."""
 
 import os
 import pty
@@ -30,7 +30,12 @@ def kept(data_dir: Path) -> list[str]:
 
 def delete(data_dir: Path, *options: str, answer: str | None = None) -> tuple[int, str]:
     """Delete the run, on a terminal where there is an answer to give; return status and what was told."""
-    command = [sys.executable, "-m", "linkgauge", "runs", "delete", RUN_ID, *options]
+    return carry_out(data_dir, "delete", RUN_ID, *options, answer=answer)
+
+
+def carry_out(data_dir: Path, *options: str, answer: str | None = None) -> tuple[int, str]:
+    """Carry out a command of `runs`, on a terminal where there is an answer to give."""
+    command = [sys.executable, "-m", "linkgauge", "runs", *options]
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(data_dir)}
     if answer is None:
         done = subprocess.run(
@@ -95,3 +100,42 @@ def test_without_a_terminal_and_without_yes_nothing_is_deleted(tmp_path: Path) -
     assert text.startswith("linkgauge: runs delete asks first")
     assert "--yes" in text
     assert kept(tmp_path) == [RUN_ID]
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", []), ("n\n", [RUN_ID])])
+def test_prune_says_what_it_would_delete_and_asks(tmp_path: Path, answer: str, left: list[str]) -> None:
+    """On a terminal; the size that the log has then is in the last line."""
+    keep_run(tmp_path)
+    status, told = carry_out(tmp_path, "prune", "--max", "0", answer=answer)
+    assert status == 0
+    assert f"Delete 1 run ({RUN_ID}, under 1 MB)? [y/N]" in told.replace("\xa0", " ")
+    assert ("0 runs, under 1 MB in" in told.replace("\xa0", " ")) == (not left)
+    assert kept(tmp_path) == left
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "says", "left"),
+    [
+        (("--max", "0"), 2, "runs prune asks first", [RUN_ID]),
+        ((), 2, "give --keep AGE, --max SIZE, or both", [RUN_ID]),
+        (("--keep", "90", "-y"), 2, "90d", [RUN_ID]),
+        (("--max", "much", "-y"), 2, "500M or 2G", [RUN_ID]),
+        (("--keep", "9999w", "-y"), 0, "0 runs deleted; saved: 1 run", [RUN_ID]),
+        (("--keep", "0h", "-y"), 0, "1 run deleted; saved: 0 runs", []),
+    ],
+)
+def test_prune_without_a_terminal_needs_yes(
+    tmp_path: Path, options: tuple[str, ...], status: int, says: str, left: list[str]
+) -> None:
+    """Wrong options delete nothing."""
+    keep_run(tmp_path)
+    done = carry_out(tmp_path, "prune", *options)
+    assert done[0] == status
+    assert says in done[1].replace("\xa0", " ")
+    assert kept(tmp_path) == left
+
+
+def test_prune_without_a_log_makes_none(tmp_path: Path) -> None:
+    """As all commands that only look."""
+    assert carry_out(tmp_path / "data", "prune", "--max", "0", "-y")[0] == 0
+    assert not (tmp_path / "data").exists()
