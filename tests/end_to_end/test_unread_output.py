@@ -237,6 +237,16 @@ def test_a_full_disk_is_reported_and_the_run_log_has_the_run(linkgauge: CommandL
         assert [row.reason for row in log.list_runs()] == ([] if option == "--csv" else [Reason.COMPLETED])
 
 
+def test_a_full_disk_under_the_rows_of_a_sweep_is_reported_and_its_runs_are_saved(linkgauge: CommandLine) -> None:
+    """They are written at its end; JSON on stdout is complete."""
+    answer = linkgauge.in_process("sweep", "loopback", "--seconds", "0.6", "--csv", "/dev/full", "--json")
+    assert answer.status == 3
+    assert len(answer.document["cells"]) == 1
+    assert "cannot write /dev/full: no space left on device" in answer.err
+    with RunLog.open(linkgauge.data_dir) as log:
+        assert [row.reason for row in log.list_runs()] == [Reason.COMPLETED]
+
+
 def test_a_reader_that_goes_away_during_a_test_is_reported(linkgauge: CommandLine) -> None:
     """The test continues, and the run log has it."""
     process = linkgauge.start("run", "loopback", *SHORT, "--json-stream")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...engine.host.event_loop import run
-from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
 from ...engine.model.events import Event
 from ...engine.model.peer import Peer
 from ...engine.near.connect import FarEnd, open_far_end
@@ -226,4 +226,4 @@ def _write_csv(path: Path, sweep: Sweep, cells: Sequence[SweepResult]) -> None:
         with path.open("w", encoding="utf-8", newline="") as stream:
             csv.writer(stream, lineterminator="\r\n").writerows(csv_rows(sweep, cells))
     except OSError as error:
-        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
+        raise RunLogError(f"cannot write {path}: {explain_os_error(error)}") from error

@@ -1,11 +1,12 @@
 """The debug log: off by default, on stderr by level, in a file otherwise, and never on an app's screen."""
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.host.debug_log import LOG_VARIABLE, configure_debug_log, disable_stderr_log
+from linkgauge.engine.host.debug_log import LOG_VARIABLE, configure_debug_log, disable_stderr_log, flush_debug_log
 
 LOGGER = logging.getLogger("linkgauge.somewhere")
 
@@ -59,6 +60,27 @@ def test_a_file_is_appended_to_and_created_with_the_first_message(tmp_path: Path
     path.write_text("before\n", encoding="utf-8")
     LOGGER.debug("a transition")
     assert path.read_text(encoding="utf-8").startswith("before\n")
+
+
+def test_a_named_pipe_without_a_reader_holds_nothing_up(tmp_path: Path) -> None:
+    """What finds room is there when the reader comes; the number of the other lines follows."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    configure_debug_log({LOG_VARIABLE: str(path)}, has_stderr=False)
+    for number in range(2_000):
+        LOGGER.debug("transition %d", number)
+    with path.open(encoding="utf-8") as pipe:
+        assert "transition 0" in pipe.readline()
+        assert any("lines lost: the log was not read" in line for line in pipe)
+
+
+def test_a_full_disk_loses_lines_and_causes_no_others(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither an error of the caller nor a traceback on stderr."""
+    configure_debug_log({LOG_VARIABLE: "/dev/full"})
+    for _ in range(3):
+        LOGGER.debug("a transition")
+        flush_debug_log()
+    assert capsys.readouterr().err == ""
 
 
 def test_an_app_turns_a_log_on_stderr_off_for_its_children_too(capsys: pytest.CaptureFixture[str]) -> None:
