@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
-from ...model.errors import RunLogError, explain_os_error
+from ...model.errors import RunLogError, explain_os_error, make_printable
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 SCHEMA_VERSION: Final = 2
@@ -82,7 +82,8 @@ def explain_error(path: Path, error: Exception) -> str:
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)  # errors made by the Python module have none
         remedy = _REMEDIES.get(code & 0xFF) if isinstance(code, int) else None
-        return f"{path}: {remedy or f'it cannot be used ({error}); choose another data directory'}"
+        why = f"it cannot be used ({make_printable(str(error))}); choose another data directory"
+        return f"{path}: {remedy or why}"
     if isinstance(error, OSError):
         return f"{path}: {explain_os_error(error)}; make it writable, or choose another data directory"
     return f"{path}: {error}"

@@ -216,6 +216,18 @@ def test_a_cell_of_a_wrong_type_is_damage_and_no_other_error(log: RunLog, change
             list(other.events("r1"))
 
 
+def test_a_text_of_a_run_that_is_no_text_is_an_error_that_can_be_printed(log: RunLog) -> None:
+    """SQLite's own message repeats the bytes, whatever is among them."""
+    write_run(log, "r1", STARTED, sampled(0))
+    assert log.flush()
+    log.close()
+    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
+        connection.execute("UPDATE runs SET label = CAST(x'1b5b324aff0a' AS TEXT)")
+    with RunLog.open(log.path.parent, create=False) as other, pytest.raises(RunLogError) as caught:
+        other.list_runs()
+    assert str(caught.value).isprintable()
+
+
 def test_a_row_without_the_values_that_every_run_has_is_read_all_the_same(log: RunLog) -> None:
     """Damage may hit the table's own rules."""
     write_run(log, "r1", STARTED, sampled(0))
