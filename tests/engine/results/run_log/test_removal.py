@@ -169,3 +169,47 @@ def test_no_run_is_deleted_if_one_cannot_be(tmp_path: Path) -> None:
         with pytest.raises(RunLogError, match="no run 'r3'"):
             log.delete_all(["r1", "r3"])
         assert len(log.list_runs()) == 2
+
+
+_RECORD = """
+import sys, time
+from pathlib import Path
+from linkgauge.engine.model.events import Warned
+from linkgauge.engine.results.run_log import RunLog
+
+with RunLog.open(Path(sys.argv[1])) as log:
+    for run in range(3):
+        run_id = f"{sys.argv[2]}-{run}"
+        log.begin(run_id, "", "h:1")
+        for number in range(600):
+            log.add(run_id, Warned(str(number)))
+            if number % 100 == 0:
+                log.list_runs()
+        assert log.flush()
+        log.set_label(run_id, "x")
+        log.finish(run_id, "none", {})
+    log.flush()
+    print(log.problem)
+"""
+
+
+def test_two_recorders_and_a_deletion_at_once_get_on_with_each_other(tmp_path: Path) -> None:
+    """Nobody is told of a lock, and every run is whole."""
+    path = tmp_path / RUN_LOG_FILE_NAME
+    RunLog.open(tmp_path).close()
+    _add_rows(path, "r1", 5_000)
+    with contextlib.ExitStack() as stack:
+        children = [stack.enter_context(start_child(_RECORD, tmp_path, name)) for name in ("a", "b")]
+        deletion = stack.enter_context(start_child(_DELETE, tmp_path))
+        assert [child.communicate(timeout=DEADLINE_S)[0] for child in children] == ["None\n", "None\n"]
+        assert deletion.communicate(timeout=DEADLINE_S)[0] == "begun\n"
+        assert [child.returncode for child in (*children, deletion)] == [0, 0, 0]
+    with RunLog.open(tmp_path) as log:
+        assert sorted(row.run_id for row in log.list_runs()) == [
+            f"{name}-{run}" for name in "ab" for run in range(3)
+        ]
+        for row in log.list_runs():
+            assert [event.text for event in log.events(row.run_id) if isinstance(event, Warned)] == [
+                str(number) for number in range(600)
+            ]
+    _check(path)
