@@ -35,9 +35,14 @@ def process_tree(root: int) -> list[int]:
     return pids
 
 
+def fork_server_pids(root: int) -> list[int]:
+    """Return the fork servers of a linkgauge process: its own children."""
+    return [int(pid) for pid in Path(f"/proc/{root}/task/{root}/children").read_text(encoding="ascii").split()]
+
+
 def worker_pids(root: int) -> list[int]:
     """Return the worker processes of a linkgauge process: the children of its fork server."""
-    own = {int(pid) for pid in Path(f"/proc/{root}/task/{root}/children").read_text(encoding="ascii").split()}
+    own = set(fork_server_pids(root))
     return [pid for pid in process_tree(root)[1:] if pid not in own]
 
 

@@ -295,3 +295,13 @@ def test_the_readme_lists_every_key_of_the_app() -> None:
     names = set(re.findall(r"`(\S+?)`", table))
     first = {action.key_names.split()[0] for action in ACTIONS if ScreenKind.COCKPIT in action.screens}
     assert first - names == set()
+
+
+def test_every_test_that_the_security_page_names_exists() -> None:
+    """A row without its test is a promise."""
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert named - set(re.findall(r"def (test_\w+)", sources)) == set()
+    for path in re.findall(r"`(tests/[\w/.]+)`", page):
+        assert (ROOT / path).exists(), path

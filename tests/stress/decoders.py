@@ -80,7 +80,7 @@ class Decoder:
 
 
 @cache
-def _folder() -> Path:
+def shared_folder() -> Path:
     """Return a folder in memory for the files that decoders read."""
     parent = "/dev/shm" if Path("/dev/shm").is_dir() else None
     folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=parent))
@@ -91,7 +91,7 @@ def _folder() -> Path:
 
 def _own_folder() -> Path:
     """Return a folder of this process alone."""
-    folder = _folder() / str(os.getpid())
+    folder = shared_folder() / str(os.getpid())
     folder.mkdir(exist_ok=True)
     return folder
 

@@ -29,7 +29,7 @@ from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
-from processes import process_tree, worker_pids
+from processes import fork_server_pids, process_tree, worker_pids
 
 DEADLINE_S = 300.0  # generous: the machine may be busy, and the endpoint has its own, shorter deadlines
 _HELLO = encode_frame(Hello())
@@ -131,7 +131,7 @@ async def far_fork_server_killed(endpoint: EndpointUnderTest, chance: random.Ran
 
     def act(_run: Any, event: Any) -> None:
         if isinstance(event, Sampled) and event.sample.index == 2:
-            for pid in set(process_tree(endpoint.pid)[1:]) - set(worker_pids(endpoint.pid)):
+            for pid in fork_server_pids(endpoint.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 

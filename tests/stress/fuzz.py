@@ -31,7 +31,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from decoders import DECODERS, BrokenPromise, Decoder
+from decoders import DECODERS, BrokenPromise, Decoder, shared_folder
 from linkgauge.engine.model.errors import LinkgaugeError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
@@ -477,6 +477,7 @@ def main() -> int:
         for kind in kinds
     )
     began, findings = time.monotonic(), Findings()
+    shared_folder()  # by this process, which removes it: processes of a pool run no exit handlers
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
         for found in pool.imap_unordered(_work, tasks):
             findings.add(found)
