@@ -91,7 +91,7 @@ def end(process: subprocess.Popen[str], number: signal.Signals) -> int:
     ("strangers", "options"),
     [
         (2_000, ("-v", "endpoint", "--bind", "127.0.0.1", "--open")),
-        (20, ("endpoint", "--log-json", "--bind", "::1")),
+        pytest.param(20, ("endpoint", "--log-json", "--bind", "::1"), marks=pytest.mark.every),
     ],
 )
 def test_an_endpoint_whose_log_nobody_reads_serves_on_and_ends_at_a_signal(
@@ -128,7 +128,7 @@ def test_lines_of_the_log_that_were_lost_are_counted_when_its_reader_is_back(
     assert text.endswith("\n")
 
 
-@pytest.mark.parametrize("option", [(), ("--json",)])
+@pytest.mark.parametrize("option", [(), pytest.param(("--json",), marks=pytest.mark.every)])
 def test_an_endpoint_serves_before_anybody_reads_its_address(
     linkgauge: CommandLine, unread: UnreadPipe, option: tuple[str, ...]
 ) -> None:
@@ -187,7 +187,10 @@ def test_a_test_whose_output_nobody_reads_runs_on_and_its_results_wait(
         assert events.count("interval") >= 4 * runs
 
 
-@pytest.mark.parametrize(("seconds", "number"), [("0.6", signal.SIGTERM), ("600", signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("seconds", "number"),
+    [pytest.param("0.6", signal.SIGTERM, marks=pytest.mark.every), ("600", signal.SIGINT)],
+)
 def test_a_signal_ends_a_test_whose_results_nobody_reads(
     linkgauge: CommandLine, unread: UnreadPipe, seconds: str, number: signal.Signals
 ) -> None:
@@ -224,7 +227,7 @@ def test_rows_of_csv_wait_in_a_pipe_without_a_reader(linkgauge: CommandLine, tmp
     assert {each["run_id"] for each in rows} == {row.run_id}
 
 
-@pytest.mark.parametrize("option", ["--json", "--json-stream", "--csv"])
+@pytest.mark.parametrize("option", ["--json", pytest.param("--json-stream", marks=pytest.mark.every), "--csv"])
 def test_a_full_disk_is_reported_and_the_run_log_has_the_run(linkgauge: CommandLine, option: str) -> None:
     """The status tells a script that the result is missing."""
     with Path("/dev/full").open("w") as full:
@@ -278,7 +281,7 @@ class StoppedTerminal:
         return self.drawn.decode().replace("\N{NO-BREAK SPACE}", " ")
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+@pytest.mark.parametrize("number", [None, pytest.param(signal.SIGTERM, marks=pytest.mark.every)])
 def test_ctrl_s_stops_the_live_line_and_not_the_test(linkgauge: CommandLine, number: signal.Signals | None) -> None:
     """After Ctrl-Q the terminal has one frame, and the summary; a signal ends the command before that."""
     terminal = StoppedTerminal()

@@ -13,7 +13,11 @@ from linkgauge.tui.widgets.common.preset_list import PresetList
 from ..scripted_run import five_sessions_half_way
 from ..stored_runs import open_history
 
-SIZES = pytest.mark.parametrize("size", [(40, 10), (60, 20), (80, 24)], ids=["40x10", "60x20", "80x24"])
+SIZES = pytest.mark.parametrize(
+    "size",
+    [(40, 10), pytest.param((60, 20), marks=pytest.mark.every), (80, 24)],
+    ids=["40x10", "60x20", "80x24"],
+)
 FAR = Peer("db-02")
 CUT_NUMBER = re.compile(r"\d…(?!\w)")  # names may lose their middle
 PLANS = {

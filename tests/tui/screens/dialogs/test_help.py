@@ -24,7 +24,9 @@ async def test_the_help_keys_explain_every_key(world: Any, size: tuple[int, int]
         assert isinstance(cockpit.app.screen, CockpitScreen)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 10)], ids=["80x24", "40x10"])
+@pytest.mark.parametrize(
+    "size", [pytest.param((80, 24), marks=pytest.mark.every), (40, 10)], ids=["80x24", "40x10"]
+)
 async def test_keys_scroll_the_help_to_its_last_line_and_back(world: Any, size: tuple[int, int]) -> None:
     """Arrows go by a line, page up and page down by a page, home and end to the ends."""
     async with world.cockpit(size) as cockpit:
