@@ -51,7 +51,8 @@ class Verdict:
 def check_pass_percent(percent: float) -> float:
     """Return the pass mark; raise PlanError if no rate can be compared with it."""
     if not 0 < percent <= 100:
-        raise PlanError("pass mark", f"{percent:g} %", "give more than 0 and at most 100")
+        text = f"{percent:g} %" if abs(percent) < 1e300 else "such a number"  # an endless integer is no float
+        raise PlanError("pass mark", text, "give more than 0 and at most 100")
     return percent
 
 

@@ -1,6 +1,7 @@
 """Strangers that connect and say nothing: they neither slow accepting down nor keep anybody out."""
 
 import asyncio
+import itertools
 import shutil
 import socket
 import ssl
@@ -116,11 +117,13 @@ async def test_strangers_of_many_addresses_take_no_room_from_the_data_connection
     async with asyncio.timeout(DEADLINE_S), serving(files if has_tls else None, 32) as (endpoint, peer):
 
         async def come(number: int) -> None:
-            while True:
-                for turn in range(20):
-                    place = f"127.0.{10 + number}.{turn + 1}"
-                    _reader, writer = await asyncio.open_connection(*endpoint.address, local_addr=(place, 0))
-                    strangers.append(writer)
+            for turn in itertools.count():
+                if not endpoint.admission.client_count:  # the client itself was a stranger until now
+                    await asyncio.sleep(0)
+                    continue
+                place = f"127.0.{10 + number}.{turn % 20 + 1}"
+                _reader, writer = await asyncio.open_connection(*endpoint.address, local_addr=(place, 0))
+                strangers.append(writer)
 
         strangers: list[asyncio.StreamWriter] = []
         crowd = [asyncio.create_task(come(number)) for number in range(4)]
