@@ -17,6 +17,7 @@ VerdictCode = Literal["pass", "short", "fail", "none"]
 
 DEFAULT_PASS_PERCENT: Final = 95.0
 FAIL_PERCENT: Final = 50.0
+_LARGEST_SHOWN: Final = 10**300  # a larger integer is not a float
 # Above this share of the expected rate, the preset is probably that of another link.
 _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = "choose another preset, or auto"
@@ -51,7 +52,8 @@ class Verdict:
 def check_pass_percent(percent: float) -> float:
     """Return the pass mark; raise PlanError if no rate can be compared with it."""
     if not 0 < percent <= 100:
-        text = f"{percent:g} %" if abs(percent) < 1e300 else "such a number"  # an endless integer is no float
+        is_beyond_float = isinstance(percent, int) and abs(percent) > _LARGEST_SHOWN
+        text = "such a number" if is_beyond_float else f"{percent:g} %"
         raise PlanError("pass mark", text, "give more than 0 and at most 100")
     return percent
 
