@@ -16,13 +16,16 @@ import json
 import random
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from causes import write_scenario
 from linkgauge.engine.host.event_loop import run
@@ -40,6 +43,7 @@ from linkgauge.presets.diagnosis.live import EvidenceCollector
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.lab_link import NO_FAULTS, Faults, plan_lab_link
 from linkgauge.presets.wire import DEFAULT_VARIANT
+from worker_faults import disturbed, set_pace, stop_again_and_again
 
 _DEADLINE_S: Final = 90.0
 _MOST_STOLEN: Final = 0.05
@@ -51,7 +55,11 @@ _SILENT: Final = {"unexplained", "at-expected"}
 
 @dataclass(frozen=True)
 class Case:
-    """One link with one cause. `wanted` has the codes of the right findings; sysctls are of one end's namespace."""
+    """One link with one cause. `wanted` has the codes of the right findings; sysctls are of one end's namespace.
+
+    `pace_bit_s` is the rate to which another program limits the sender. `stopped` is the share of each period of
+    `period_s` for which the workers of one end stand still: the sender's if `stops_sender`, else the receiver's.
+    """
 
     number: int
     family: str
@@ -62,15 +70,22 @@ class Case:
     congestion: str = "cubic"
     near_sysctls: tuple[str, ...] = ()
     far_sysctls: tuple[str, ...] = ()
+    pace_bit_s: int | None = None
+    stopped: float = 0.0
+    period_s: float = 0.1
+    stops_sender: bool = False
 
     def __str__(self) -> str:
         window = "" if self.settings.window_bytes is None else f" window {self.settings.window_bytes // _KIB}K"
+        worker = "" if self.pace_bit_s is None else f" paced {self.pace_bit_s / 1e6:g} Mb/s"
+        if self.stopped:
+            worker = f" stopped {100 * self.stopped:.0f} % of {1e3 * self.period_s:.0f} ms"
         sysctls = [f"near {line}" for line in self.near_sysctls] + [f"far {line}" for line in self.far_sysctls]
         faults = ", ".join(
             f"{name} {value:g}" for name, value in encode(self.faults).items() if value and name != "seed"
         )
         return (
-            f"{self.family} {self.preset} {self.settings.direction} x{self.settings.sessions}{window} "
+            f"{self.family} {self.preset} {self.settings.direction} x{self.settings.sessions}{window}{worker} "
             f"{self.congestion} {faults} {' '.join(sysctls)}".strip()
         )
 
@@ -141,6 +156,50 @@ def _healthy(draw: random.Random) -> Case:
     return Case(0, "healthy", ("at-expected",), preset=preset, faults=faults, settings=_settings(draw))
 
 
+_RATES: Final = {"10mb-fd": 10_000_000, "100mb-fd": 100_000_000, "gbe-fd-1500": 1_000_000_000}
+
+
+def _worker_case(draw: random.Random, family: str, wanted: str) -> Case:
+    """Return a case without its cause, of one direction. A lab delays links of up to 200 Mb/s."""
+    preset = draw.choice(["10mb-fd", "100mb-fd", "100mb-fd", "gbe-fd-1500"])
+    is_delayed = preset != "gbe-fd-1500" and draw.random() < 0.6
+    faults = Faults(delay_ms=_delay(draw, 0.5, 15)) if is_delayed else NO_FAULTS
+    settings = Settings(draw.choice([Direction.OUT, Direction.IN]), draw.choice([1, 1, 2, 4]))
+    return Case(0, family, (wanted,), preset=preset, faults=faults, settings=settings)
+
+
+def _pacing(draw: random.Random) -> Case:
+    case = _worker_case(draw, "pacing", "pacing")
+    return replace(case, pace_bit_s=round(_RATES[case.preset] * draw.uniform(0.1, 0.75)))
+
+
+def _reader(draw: random.Random) -> Case:
+    case = _worker_case(draw, "reader", "receive-window")
+    # With more memory the kernel takes in what arrives while the reader stands still.
+    limit = f"tcp_rmem=4096 131072 {draw.choice([512, 1_024, 6_144]) * _KIB}"
+    name = "far_sysctls" if case.settings.direction is Direction.OUT else "near_sysctls"
+    case = replace(case, **{name: (limit,)})
+    return replace(case, stopped=draw.uniform(0.5, 0.9), period_s=draw.choice([0.1, 0.3, 1.0]))
+
+
+def _starved(draw: random.Random) -> Case:
+    case = _worker_case(draw, "starved", "sender-starved")
+    period_s = draw.choice([0.1, 0.3, 1.0])
+    return replace(case, stopped=draw.uniform(0.5, 0.9), period_s=period_s, stops_sender=True)
+
+
+def _rates(draw: random.Random) -> Case:
+    """Return a case of another family at another rate. At 1 Gb/s a lab has neither delay nor loss."""
+    if draw.random() < 0.3:
+        case = draw.choice([_slow, _mtu])(draw)
+        case = replace(case, preset="gbe-fd-1500", faults=replace(case.faults, delay_ms=0.0))
+    else:
+        case = replace(draw.choice([_window, _clamp, _scaling, _loss, _slow, _mtu])(draw), preset="10mb-fd")
+        longer = min(100.0, 4 * case.faults.delay_ms)
+        case = replace(case, faults=replace(case.faults, delay_ms=longer))
+    return replace(case, family="rates")
+
+
 FAMILIES: Final[dict[str, Draw]] = {
     "window": _window,
     "clamp": _clamp,
@@ -149,6 +208,10 @@ FAMILIES: Final[dict[str, Draw]] = {
     "slow": _slow,
     "mtu": _mtu,
     "healthy": _healthy,
+    "pacing": _pacing,
+    "reader": _reader,
+    "starved": _starved,
+    "rates": _rates,
 }
 
 
@@ -191,18 +254,41 @@ def _set_sysctls(pid: int, sysctls: tuple[str, ...]) -> None:
         subprocess.run(command, check=True)
 
 
+def _disturbance(case: Case, near_pid: int, far_pid: int) -> AbstractContextManager[None]:
+    """Return the cause of a case that lies in the workers of one end."""
+    sends_near = case.settings.direction is Direction.OUT
+    sender, receiver = (near_pid, far_pid) if sends_near else (far_pid, near_pid)
+    pace_bit_s, sessions = case.pace_bit_s, case.settings.sessions
+    if pace_bit_s is not None:
+        return disturbed(sender, lambda workers, _is_over: set_pace(workers, pace_bit_s), sessions)
+    if not case.stopped:
+        return nullcontext()
+
+    def stop(workers: dict[int, list[int]], is_over: threading.Event) -> None:
+        stop_again_and_again(workers, case.stopped, case.period_s, is_over)
+
+    return disturbed(sender if case.stops_sender else receiver, stop, sessions)
+
+
 def _try(case: Case) -> Evidence | None:
     link = plan_lab_link(load_catalog().find(case.preset), case.faults)
     with open_lab(link) as lab:
         _set_sysctls(lab.keeper_pid, case.near_sysctls)
         _set_sysctls(_far_end_pid(lab), case.far_sysctls)
         inside = [sys.executable, __file__, "--inside", json.dumps(encode(case)), "--peer", str(lab.peer)]
-        command = lab.near_end_command(inside)
-        result = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
-    if result.returncode != 0:
-        print(result.stderr.strip().rpartition("\n")[2], file=sys.stderr)
+        process = subprocess.Popen(
+            lab.near_end_command(inside), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            with _disturbance(case, process.pid, _far_end_pid(lab)):
+                out, err = process.communicate(timeout=_DEADLINE_S)
+        finally:
+            process.kill()
+            process.wait()
+    if process.returncode != 0:
+        print(err.strip().rpartition("\n")[2], file=sys.stderr)
         return None
-    return decode(Evidence, json.loads(result.stdout))
+    return decode(Evidence, json.loads(out))
 
 
 def grade(case: Case, evidence: Evidence, findings: tuple[Finding, ...]) -> str:

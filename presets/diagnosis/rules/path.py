@@ -5,19 +5,21 @@ Measured, at the sender (tcp_info of linux/tcp.h): the pacing rate (tcpi_pacing_
 and the smoothed and the shortest round trip (tcpi_rtt, tcpi_min_rtt): their difference is a queue on the path.
 
 Meaning: if the sender had data and no window stopped it, only its pace, congestion control or the path can be the
-limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more.
-BBR is an exception: it paces at what it measured on the path, and keeps no queue, so that the path is the better
-guess. A congestion window below bandwidth x delay (RFC 5681) limits only a flow whose payload in flight fills it.
-Everything else is the path's.
+limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more,
+and a path that is slower than the pace fills the congestion window. BBR is an exception: it paces at what it
+measured on the path, and keeps no queue, so that the path is the better guess. A congestion window below bandwidth
+x delay (RFC 5681) limits only a flow whose payload in flight fills it. Everything else is the path's, if the flow
+fills its congestion window; if not, neither end tells what it waited for.
 
-Findings: `pacing`, `congestion-window`, `path-slow`. Lost packets have a module of their own, which comes first.
+Findings: `pacing`, `congestion-window`, `path-slow`, `unexplained`. Lost packets have a module of their own, which
+comes first.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import Direction
-from ...number_text import format_bytes, format_milliseconds, format_quantity, format_rate
+from ...number_text import format_bytes, format_milliseconds, format_percent, format_quantity, format_rate
 from .. import remedies
 from ..evidence import MIN_SHARE, FlowView
 from ..finding import Finding
@@ -38,20 +40,35 @@ def find_path_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def _pacing(view: FlowView) -> Iterator[Finding]:
-    """Yield a finding if the sender sends at its pacing rate, and no queue shows that the path is the limit."""
-    flow = view.flow
+    """Yield a finding if the sender sends at its pacing rate, and no queue of its making is on the path.
+
+    On a short path the round trip varies without a queue. The packets of a queue would be in flight.
+    """
+    flow, share = view.flow, _filled_share(view)
     pacing_bit_s = None if flow.pacing_bit_s is None else flow.pacing_bit_s * view.evidence.sessions
-    if pacing_bit_s is None or view.has_queue or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:
+    if pacing_bit_s is None or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:
         return
+    has_room = share is not None and share < _FILLED
+    if view.has_queue and not has_room:
+        return
+    sign = "no queue builds"
+    if share is not None and has_room:
+        sign = f"{format_percent(share)} of the congestion window is in flight"
     yield Finding(
         "pacing",
         view.budget.take("network"),
-        0.8,
+        0.9 if has_room else 0.8,
         "The sender is paced below the expected rate.",
-        f"it paces at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} arrives, and no queue builds",
+        f"it paces at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} arrives, and {sign}",
         remedies.show_pacing(view.sender),
         view.sender.end,
     )
+
+
+def _filled_share(view: FlowView) -> float | None:
+    """Return the part of the congestion window that is in flight; None if it is unknown."""
+    cwnd, in_flight = view.flow.cwnd_bytes, view.in_flight_bytes
+    return None if not cwnd or in_flight is None else in_flight / cwnd
 
 
 def _is_bbr(view: FlowView) -> bool:
