@@ -11,11 +11,12 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from ..control.connection import ControlConnection
-from ..control.handshake import handshake_as_far
+from ..control.handshake import HandshakeResult, handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.sampler import Sampler
 from ..model.errors import (
@@ -29,7 +30,6 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.events import EndText, Reason, RunEnd
-from ..model.host_info import NicInfo
 from ..model.limits import Limits
 from ..model.peer import SharedKey
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings, sender_of
@@ -106,7 +106,7 @@ async def serve_client(
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
                 admission.reserve(clients[0], message.plan, message.plan.settings)
-                await _serve_run(control, message.plan, ends.far.nic, admission, registry, log, clients[0])
+                await _serve_run(control, message.plan, ends, admission, registry, log, clients[0])
         except AddressRefused as error:
             control.try_send(Refuse(str(error), "limit"))
             log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
@@ -137,7 +137,7 @@ async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
 async def _serve_run(
     control: ControlConnection,
     plan: Plan,
-    nic: NicInfo | None,
+    ends: HandshakeResult,
     admission: Admission,
     registry: RunRegistry,
     log: LogSink,
@@ -146,7 +146,7 @@ async def _serve_run(
     run: FarRun | None = None
     address = client.address or None
     try:
-        run = FarRun(control, plan, nic, admission.limits, partial(admission.reserve, client, plan))
+        run = FarRun(control, plan, ends, admission.limits, partial(admission.reserve, client, plan))
         async with run.pool:
             registry[run.run_tag] = run
             client.get_run_status = run.get_status
@@ -192,7 +192,7 @@ class FarRun:
         self,
         control: ControlConnection,
         plan: Plan,
-        nic: NicInfo | None,
+        ends: HandshakeResult,
         limits: Limits,
         reserve: Callable[[Settings], None],
     ) -> None:
@@ -201,7 +201,7 @@ class FarRun:
         Args:
             control: the connection to the near end.
             plan: the plan, which the limits allow.
-            nic: the interface of the connection.
+            ends: both ends, as they introduced themselves.
             limits: the endpoint's limits.
             reserve: reserves what other settings of the run need; raises LimitReached where that is too much.
         """
@@ -214,6 +214,8 @@ class FarRun:
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self.pool = WorkerPool(End.FAR, plan, self._handle_worker_event, self._handle_worker_loss, limits.workers)
+        nic = ends.far.nic
+        self._near_reads_waits = ends.near.reads_waits
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
@@ -338,7 +340,8 @@ class FarRun:
         self.pool.apply_change(change)
 
     def _report(self, sample: Sample) -> None:
-        self._control.try_send(Report(sample))
+        # To a near end of an earlier version the key would be an error.
+        self._control.try_send(Report(sample if self._near_reads_waits else replace(sample, waits=None)))
         if self._control.unsent_bytes > _MAX_UNSENT_BYTES:
             self.end(Reason.PEER_LOST, EndText.NEAR_NOT_READING.value)
 

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ..host.cpu import read_core_times, subtract_core_times
+from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
 from ..host.nic import read_nic_counts, subtract_nic_counts
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
-from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
+from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
@@ -56,6 +56,9 @@ class Sampler:
         self._cores: tuple[CoreTimes, ...] | None = None
         self._process_ns = 0
         self._workers_ns: list[int] = []
+        self._waits_ns: list[int | None] = []
+        self._quotas = find_cpu_quotas()
+        self._quota_ns: int | None = None
         self._nic = nic
         self._nic_counts: NicCounts | None = None
 
@@ -69,6 +72,7 @@ class Sampler:
         self._nic_counts = read_nic_counts(self._nic)
         self._workers_ns = self._counters.workers_cpu_ns()
         self._process_ns = time.process_time_ns() + sum(self._workers_ns)
+        self._take_waits()
 
     async def measure_idle(self) -> ProbeSample | None:
         """Return a sample of the probe before payload flows; None where the plan has no probe."""
@@ -143,11 +147,20 @@ class Sampler:
             busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
             nic=subtract_nic_counts(self._nic_counts, nic_counts),
             probe=None if self._probe is None else self._probe.take_sample(),
+            waits=self._take_waits(),
         )
         self._latency = latency
         self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
         self._workers_ns, self._nic_counts = workers_ns, nic_counts
         return sample
+
+    def _take_waits(self) -> CpuWaits | None:
+        """Return the waits for a core since the last call; None where the system counts none."""
+        before, quota_ns = self._waits_ns, self._quota_ns
+        self._waits_ns, self._quota_ns = self._counters.workers_wait_ns(), read_quota_wait(self._quotas)
+        rises = [now - was for was, now in zip(before, self._waits_ns, strict=False) if was is not None and now]
+        waits = CpuWaits(max(rises, default=None), _rise(quota_ns, self._quota_ns))
+        return None if waits == CpuWaits() else waits
 
     def _read_counters(self) -> tuple[dict[_Key, SlotReading], dict[_Key, bytes]]:
         """Return each slot, read right before its latency: only counts between these two reads can differ."""

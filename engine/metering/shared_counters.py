@@ -6,6 +6,7 @@ lock. It holds, in this order:
 
     a slot for each session in each direction, and one for the probe
     the CPU time of each worker
+    the time for which each worker waited for a core
     the time at which each worker last received anything
     the bytes that each session of a run with a limit has claimed
     a latency histogram for each slot (3.4 MB in all, of which the system allocates only the pages in use)
@@ -42,7 +43,8 @@ WORDS_PER_SLOT: Final = -(-_USED_WORDS // _CACHE_LINE_WORDS) * _CACHE_LINE_WORDS
 _SLOTS: Final = 2 * MAX_SESSIONS + 1  # the last one is the probe's
 _CPU_BASE: Final = _SLOTS * WORDS_PER_SLOT
 _WORKERS: Final = MAX_WORKERS + 1  # the last one hosts the probe
-_LAST_RECEIVED_BASE: Final = _CPU_BASE + _WORKERS
+_WAIT_BASE: Final = _CPU_BASE + _WORKERS
+_LAST_RECEIVED_BASE: Final = _WAIT_BASE + _WORKERS
 _CLAIMS_BASE: Final = _LAST_RECEIVED_BASE + _WORKERS
 _LATENCY_BASE: Final = _CLAIMS_BASE + 2 * MAX_SESSIONS
 _SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKET_COUNT) * 8
@@ -146,6 +148,15 @@ class SharedCounters:
     def workers_cpu_ns(self) -> list[int]:
         """Return the user and system time of each worker, those that ended included."""
         return self.words[_CPU_BASE : _CPU_BASE + _WORKERS].tolist()
+
+    def set_worker_wait(self, worker: int, wait_ns: int | None) -> None:
+        """Store the time for which a worker was ready to run and had no core; None is unknown."""
+        self.words[_WAIT_BASE + worker] = UNKNOWN if wait_ns is None else wait_ns
+
+    def workers_wait_ns(self) -> list[int | None]:
+        """Return the time for which each worker waited for a core, without the probe's: it carries no payload."""
+        words = self.words[_WAIT_BASE : _WAIT_BASE + MAX_WORKERS].tolist()
+        return [None if word == UNKNOWN else word for word in words]
 
     def set_last_received(self, worker: int, when_ns: int) -> None:
         """Store the monotonic time of a worker's last received packet, acknowledgements included."""

@@ -10,6 +10,8 @@ _MIN_MTU_BYTES: Final = 68  # RFC 791: every link carries a packet of that size
 _MAX_MTU_BYTES: Final = 1 << 32  # what the kernel's word for it holds
 _MOST_BIT_S: Final = 10**15  # a thousand times what the fastest interfaces have
 _LONGEST_NAME: Final = 256
+READS_WAITS: Final = " (waits)"
+"""The end of the software's name of an end that decodes `Sample.waits`: unknown keys are errors to all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,16 @@ class HostInfo:
         """Raise ValueError for absurdly long names."""
         if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _LONGEST_NAME:
             raise ValueError(f"a host's name or system of more than {_LONGEST_NAME} characters")
+
+    @property
+    def reads_waits(self) -> bool:
+        """Whether this end decodes `Sample.waits`."""
+        return self.software.endswith(READS_WAITS)
+
+    @property
+    def program(self) -> str:
+        """The name and version of the software, for a person."""
+        return self.software.removesuffix(READS_WAITS)
 
 
 def lacks_offloads(nic: NicInfo) -> bool:

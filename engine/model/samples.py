@@ -3,11 +3,12 @@
 Pure data; `None` is unknown, `0` is measured.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from .latency_histogram import BUCKET_COUNT
 from .plan import Direction, End
+from .serialization import OMITTED_AT_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +121,27 @@ class ProbeSample:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuWaits:
+    """The time for which processes of this end were ready to run and had no core.
+
+    `worker_ns` is that of the worker which waited longest in the run queue (/proc/PID/schedstat), whatever had the
+    core meanwhile. `quota_ns` is the part for which a CPU quota stopped this end's processes (cpu.stat of their
+    cgroup, summed over cores); None where no quota is set.
+    """
+
+    worker_ns: int | None = None
+    quota_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.
 
     `index` counts intervals since the start and may skip where an end was held up; `elapsed_ns` is the interval's
     end. `process_cpu_ns` is user and system time of the engine's own processes, `busiest_worker_ns` that of the one
     worker that used most. `latency` has each direction whose requests this end sends. `probe` is the near end's,
-    where the plan has one: its transactions are not payload of the run.
+    where the plan has one: its transactions are not payload of the run. A far end sends `waits` only to a near end
+    that reads them (see `HostInfo.reads_waits`).
     """
 
     end: End
@@ -140,3 +155,4 @@ class Sample:
     busiest_worker_ns: int | None = None
     nic: NicCounts | None = None
     probe: ProbeSample | None = None
+    waits: CpuWaits | None = field(default=None, metadata=OMITTED_AT_DEFAULT)

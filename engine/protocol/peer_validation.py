@@ -13,7 +13,7 @@ from ..model.errors import RemoteProtocolError
 from ..model.events import WarningText
 from ..model.host_info import HostInfo
 from ..model.plan import SECOND_NS, End, Plan, sender_of
-from ..model.samples import Sample
+from ..model.samples import CpuWaits, Sample
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _MIN_LIMITED_NS: Final = 1_000_000  # a number of bytes may be carried in no time
@@ -70,6 +70,7 @@ class PeerValidator:
         self._elapsed_ns = 0
         self._bytes = 0
         self._cpu_ns = 0
+        self._waits_ns = 0
         self._received = {End.NEAR: 0, End.FAR: 0}
         self._sent = {End.NEAR: 0, End.FAR: 0}
         self._news_left = _MOST_NEWS
@@ -102,6 +103,10 @@ class PeerValidator:
             )
         if self._cpu_ns > self._elapsed_ns * _MOST_CORES:
             raise RemoteProtocolError("it reports more CPU time than any host has")
+        waits = sample.waits or CpuWaits()
+        self._waits_ns += (waits.worker_ns or 0) + (waits.quota_ns or 0)
+        if self._waits_ns > self._elapsed_ns * _MOST_CORES:
+            raise RemoteProtocolError("it reports more time without a core than any host's processes have")
         self._count(sample)
 
     def note_settings_change(self) -> None:

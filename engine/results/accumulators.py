@@ -261,14 +261,21 @@ class SenderSum:
         return None if again is None or not whole else again / whole
 
 
+def _time_share(time_ns: int | None, span_ns: int) -> float | None:
+    """Return the share of a span, at most 1: threads and cores count their waits side by side."""
+    return None if time_ns is None or not span_ns else min(1.0, time_ns / span_ns)
+
+
 @dataclass(slots=True)
 class EndSum:
-    """The CPU times of one end's cores and of linkgauge's processes, and the interface's counters."""
+    """The CPU times of one end's cores, linkgauge's processes and their waits, and the interface's counters."""
 
     span_ns: int = 0
     process_ns: int = 0
     process_span_ns: int = 0
     worker_ns: int | None = None
+    worker_wait_ns: int | None = None
+    quota_wait_ns: int | None = None
     nic: NicCounts | None = None
     _cores: list[CoreTimes] = field(default_factory=list[CoreTimes])
 
@@ -279,6 +286,8 @@ class EndSum:
             self.process_ns += sample.process_cpu_ns
             self.process_span_ns += sample.interval_ns
         self._add_host(sample.busiest_worker_ns, sample.nic, sample.cores or ())
+        if sample.waits is not None:
+            self._add_waits(sample.waits.worker_ns, sample.waits.quota_ns)
 
     def extend(self, other: "EndSum") -> None:
         """Add another sum, over another time."""
@@ -286,6 +295,11 @@ class EndSum:
         self.process_ns += other.process_ns
         self.process_span_ns += other.process_span_ns
         self._add_host(other.worker_ns, other.nic, other.cores)
+        self._add_waits(other.worker_wait_ns, other.quota_wait_ns)
+
+    def _add_waits(self, worker_ns: int | None, quota_ns: int | None) -> None:
+        self.worker_wait_ns = add_known(self.worker_wait_ns, worker_ns)
+        self.quota_wait_ns = add_known(self.quota_wait_ns, quota_ns)
 
     def _add_host(self, worker_ns: int | None, nic: NicCounts | None, cores: Iterable[CoreTimes]) -> None:
         self.worker_ns = add_known(self.worker_ns, worker_ns)
@@ -311,6 +325,16 @@ class EndSum:
     def worker_share(self) -> float | None:
         """The share of a core that the busiest worker process used."""
         return None if self.worker_ns is None or not self.span_ns else self.worker_ns / self.span_ns
+
+    @property
+    def wait_share(self) -> float | None:
+        """The share of time for which the worker that waited longest was ready to run and had no core."""
+        return _time_share(self.worker_wait_ns, self.span_ns)
+
+    @property
+    def quota_share(self) -> float | None:
+        """The share of time for which a CPU quota stopped linkgauge's processes; None without a quota."""
+        return _time_share(self.quota_wait_ns, self.span_ns)
 
     def summary(self, payload_bytes: int, transactions: int = 0) -> CpuSummary:
         """Return the mean loads, and the cost of the payload received in both directions together."""

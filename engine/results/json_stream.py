@@ -98,7 +98,7 @@ def _start(event: Started) -> dict[str, Any]:
 
 
 def _host(host: HostInfo) -> dict[str, Any]:
-    return {"hostname": host.hostname, "system": host.system, "cores": host.cores, "software": host.software}
+    return {"hostname": host.hostname, "system": host.system, "cores": host.cores, "software": host.program}
 
 
 def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:

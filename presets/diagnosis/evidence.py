@@ -63,7 +63,9 @@ class EndEvidence:
     """One end: its host, CPU load and interface.
 
     `busiest_worker` is the share of a core that the busiest worker process used, `process` the number of cores
-    that all of linkgauge's processes used together.
+    that all of linkgauge's processes used together. `waiting` is the share of time for which the worker that waited
+    longest was ready to run and had no core, `throttled` the part of it for which a CPU quota stopped this end's
+    processes; None without a quota.
     """
 
     end: End
@@ -72,6 +74,8 @@ class EndEvidence:
     cores: tuple[CoreLoad, ...] = ()
     busiest_worker: float | None = None
     process: float | None = None
+    waiting: float | None = None
+    throttled: float | None = None
     nic: NicInfo | None = None
     counts: NicCounts | None = None
     tcp: TcpSysctls | None = None
@@ -117,7 +121,8 @@ class Evidence:
     each connection. `rate_bit_s` is the limit that the person set for each direction. With `is_data_through_ssh`
     ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is of all
     its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
-    else None.
+    else None. `workers` is the number of worker processes that the person set, `near_cores` and `far_cores` the
+    cores that the person gave them.
     """
 
     workload: Workload
@@ -139,6 +144,9 @@ class Evidence:
     burst: int = 1
     rate_bit_s: int | None = None
     is_data_through_ssh: bool = False
+    workers: int | None = None
+    near_cores: tuple[int, ...] | None = None
+    far_cores: tuple[int, ...] | None = None
 
     def of_end(self, end: End) -> EndEvidence:
         """Return the evidence of one end."""

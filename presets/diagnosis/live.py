@@ -125,6 +125,9 @@ class EvidenceCollector:
             burst=plan.burst,
             rate_bit_s=plan.rate_bit_s,
             is_data_through_ssh=self._is_data_through_ssh,
+            workers=plan.workers,
+            near_cores=plan.near_cores,
+            far_cores=plan.far_cores,
         )
 
     def _flow(self, sums: SampleSum, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
@@ -178,6 +181,8 @@ def _end_evidence(started: Started, sums: SampleSum, end: End) -> EndEvidence:
         cores=tuple(_core_load(core) for core in usage.cores),
         busiest_worker=usage.worker_share,
         process=usage.process_share,
+        waiting=usage.wait_share,
+        throttled=usage.quota_share,
         nic=host.nic,
         counts=usage.nic,
         tcp=host.tcp,

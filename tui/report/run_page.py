@@ -272,7 +272,7 @@ def _host_text(host: HostInfo) -> str:
         parts.append(
             " ".join(filter(None, (numbers.sanitize(nic.name), numbers.sanitize(nic.kind or ""), rate, mtu)))
         )
-    return ", ".join([*parts, numbers.sanitize(host.software)])
+    return ", ".join([*parts, numbers.sanitize(host.program)])
 
 
 def _method(summary: Summary) -> Iterator[str]:

@@ -18,13 +18,16 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
+from linkgauge.engine.control import handshake
 from linkgauge.engine.model.errors import PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.serialization import encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
@@ -485,3 +488,19 @@ async def test_a_frozen_far_end_with_working_workers_is_reported() -> None:
                 assert event.end.reason is Reason.STOPPED
     assert frozen
     assert far.close() == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux counts waits in schedstat")
+@pytest.mark.parametrize("is_earlier", [True, False])
+async def test_a_near_end_of_an_earlier_version_gets_no_waits_of_the_cores(
+    far: Far, monkeypatch: pytest.MonkeyPatch, *, is_earlier: bool
+) -> None:
+    """A key that it does not know would end its run. Its own introduction says which version it is."""
+    earlier = HostInfo("web-07", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+    if is_earlier:
+        monkeypatch.setattr(handshake, "describe_host", AsyncMock(return_value=earlier))
+    plan = Plan(Settings(Direction.IN), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 4)
+    async with asyncio.timeout(DEADLINE_S), open_run(plan, far.peer) as run:
+        samples = [event.sample async for event in run if isinstance(event, Sampled)]
+    assert {sample.waits is None for sample in samples if sample.end is End.FAR} == {is_earlier}
+    assert all("waits" in encode(sample) for sample in samples if sample.end is End.NEAR)

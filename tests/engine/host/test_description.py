@@ -14,7 +14,8 @@ async def test_a_host_is_described_by_its_own_system() -> None:
     info = await describe_host(("127.0.0.1", 1), ("127.0.0.1", 2))
     assert info.hostname == socket.gethostname()
     assert info.cores == os.cpu_count()
-    assert info.software == f"linkgauge {__version__}"
+    assert info.program == f"linkgauge {__version__}"
+    assert info.reads_waits
     assert info.event_loop
     assert info.nic is None or info.nic.sort == "loopback"
 

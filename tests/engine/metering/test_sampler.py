@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -19,8 +20,8 @@ from linkgauge.engine.metering.shared_counters import (
     tcp_counter_word,
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
-from linkgauge.engine.model.plan import MIN_INTERVAL_NS, Direction, End, Plan
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan
+from linkgauge.engine.model.samples import CpuWaits, Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = MIN_INTERVAL_NS
@@ -78,6 +79,37 @@ def take(sampler: Sampler) -> Sample:
     sample = sampler.take_sample()
     assert sample is not None
     return sample
+
+
+def test_a_sample_has_the_longest_wait_of_a_worker_since_the_previous_sample(
+    clock: Clock, counters: SharedCounters
+) -> None:
+    """A worker whose system counts no waits, one that has not begun and the probe's are no zero."""
+    sampler = started(counters)
+    clock.now_ns += INTERVAL_NS
+    counters.set_worker_wait(0, None)
+    counters.set_worker_wait(MAX_WORKERS, 10**9)
+    assert take(sampler).waits is None
+    counters.set_worker_wait(1, 300)
+    counters.set_worker_wait(2, 500)
+    clock.now_ns += INTERVAL_NS
+    assert take(sampler).waits == CpuWaits(500)
+    counters.set_worker_wait(1, 1_300)
+    clock.now_ns += INTERVAL_NS
+    assert take(sampler).waits == CpuWaits(1_000)
+
+
+def test_a_sample_has_the_time_for_which_a_quota_stopped_the_end(
+    clock: Clock, counters: SharedCounters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time before the start is not part of it."""
+    stat = tmp_path / "cpu.stat"
+    stat.write_text("usage_usec 9\nnr_throttled 3\nthrottled_usec 700\n", encoding="ascii")
+    monkeypatch.setattr(sampler_module, "find_cpu_quotas", lambda: (stat,))
+    sampler = started(counters)
+    stat.write_text("usage_usec 9\nnr_throttled 4\nthrottled_usec 750\n", encoding="ascii")
+    clock.now_ns += INTERVAL_NS
+    assert take(sampler).waits == CpuWaits(None, 50_000)
 
 
 def test_a_sample_has_the_counts_since_the_previous_sample(clock: Clock, counters: SharedCounters) -> None:

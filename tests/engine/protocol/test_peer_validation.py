@@ -19,7 +19,7 @@ from linkgauge.engine.model.events import Reason, Warned
 from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.samples import CoreTimes, CpuWaits, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.near.link_checks import LinkCheck
@@ -325,6 +325,8 @@ def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_call
         ([a_sample(50)], "has no sample 50"),
         ([a_sample(bytes=10**14)], "than any link carries"),
         ([a_sample(process_cpu_ns=10**16)], "more CPU time than any host has"),
+        ([a_sample(waits=CpuWaits(10**16))], "more time without a core than any host's processes have"),
+        ([a_sample(waits=CpuWaits(0, 10**16))], "more time without a core than any host's processes have"),
         ([a_sample(0, 40 * SECOND_NS)], "its clock counts 40.0 s of a test that has lasted 1.0 s here"),
     ],
 )
