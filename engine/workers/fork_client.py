@@ -25,6 +25,7 @@ from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 _END_DEADLINE_S: Final = 3.0  # the server waits a second for its workers
 _READ_BYTES: Final = 4_096
 _PIPE_BYTES: Final = 65_536  # capacity of a pipe
+_MAX_SERVERS: Final = 3  # for one worker, where each is killed by others: a host without memory kills every one
 _NETWORK_NAMESPACE: Final = Path("/proc/thread-self/ns/net")
 _log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ class _ServerProcess:
 
     def __init__(self) -> None:
         self.why_ended: str | None = None
+        self._was_killed = False
         self._process: asyncio.subprocess.Process | None = None
         self._sock, self._server_sock = socket.socketpair()
         self._sock.setblocking(False)
@@ -88,11 +90,11 @@ class _ServerProcess:
     async def start_worker(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
         """Fork a worker; the caller keeps its descriptors.
 
-        Raises WorkerError where no worker can be forked, _ServerEndedError where the server ended meanwhile.
+        Raises WorkerError where no worker can be forked, _ServerEndedError where another server may be able to.
         """
         await self._is_settled.wait()
         if self.why_ended is not None:
-            raise WorkerError(self.why_ended)
+            raise (_ServerEndedError if self._was_killed else WorkerError)(self.why_ended)
         errors_fd, writing_fd = os.pipe()
         self._last_worker_id += 1
         worker_id = self._last_worker_id
@@ -163,6 +165,7 @@ class _ServerProcess:
         status = await self._process.wait()
         self._read()
         last_line = _read_last_line(errors_fd)
+        self._was_killed = status < 0
         self._set_ended(f"the process that starts workers has ended: {last_line or f'status {status}'}")
 
     async def _start_process(self, errors_fd: int) -> asyncio.subprocess.Process:
@@ -270,19 +273,35 @@ class ForkServerLease:
         """Close the lease."""
         await self.close()
 
-    async def start(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
-        """Fork a worker; the caller keeps its descriptors. Raises WorkerError where that is impossible.
+    async def start(self, counters_fd: int, number: int) -> tuple[WorkerProcess, socket.socket]:
+        """Fork a worker; return it, and this end of its command channel.
+
+        A fork server that was killed is replaced. The caller keeps the counters and closes the channel.
 
         Args:
-            channel_fd: The worker's end of its command channel.
             counters_fd: The shared counters.
             number: The worker's number in its run.
+
+        Raises:
+            WorkerError: No worker can be forked.
         """
-        while True:
-            if self._shared.server.why_ended is not None:  # killed, perhaps
+        why = ""
+        for _ in range(_MAX_SERVERS):
+            if self._shared.server.why_ended is not None:
                 self._shared.server = _ServerProcess()
-            with contextlib.suppress(_ServerEndedError):
-                return await self._shared.server.start_worker(channel_fd, counters_fd, number)
+            # A new pair for each server: the last one may have forked a worker and been killed before it said so.
+            # That worker ends with its own channel; on a shared one it would take half of the commands.
+            ours, theirs = socket.socketpair()
+            try:
+                with theirs:
+                    return await self._shared.server.start_worker(theirs.fileno(), counters_fd, number), ours
+            except _ServerEndedError as error:
+                why = str(error)
+                ours.close()
+            except BaseException:
+                ours.close()
+                raise
+        raise WorkerError(why)
 
     async def close(self) -> None:
         """Return the lease. The last one returned ends the server."""

@@ -185,17 +185,11 @@ class WorkerPool:
         """Return a new worker's process and this end of its channel."""
         if self._fork_server is None:
             raise WorkerError("the workers were not started")
-        ours, theirs = socket.socketpair()
         try:
-            with theirs:
-                async with asyncio.timeout(START_DEADLINE_S):
-                    return await self._fork_server.start(theirs.fileno(), self.counters.fd, number), ours
+            async with asyncio.timeout(START_DEADLINE_S):
+                return await self._fork_server.start(self.counters.fd, number)
         except TimeoutError as error:
-            ours.close()
             raise WorkerError(f"no worker process could be started in {START_DEADLINE_S:g} s") from error
-        except BaseException:
-            ours.close()
-            raise
 
     def _refuse_closing(self) -> None:
         """Raise WorkerError once the pool is closing: a session may come at that very moment."""

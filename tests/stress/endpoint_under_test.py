@@ -59,6 +59,7 @@ class EndpointUnderTest:
         self.port = 0
         self.link: Any = None
         self.run_log: Any = None
+        self.end_detail = ""  # what the last run of a fault gave as the cause of its end
         self._namespace: Any = None
         self._has_reader = has_reader
         files: list[str | Path] = ["--key-file", self.key_file, "--limits", self.limits_file]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from endpoint_under_test import EndpointUnderTest
-from processes import process_tree, worker_pids
+from processes import fork_server_pids, process_tree, worker_pids
 
 _CLIENT = Path(__file__).with_name("soak_client.py")
 _DEADLINE_S = 120.0
@@ -50,6 +50,7 @@ async def _run_client(
     ]
     pipe = asyncio.subprocess.PIPE
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(endpoint.run_log.folder)}
+    endpoint.end_detail = ""
     client = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
     if client.stdin is None or client.stdout is None:
         raise RuntimeError("the client was started with pipes")
@@ -61,7 +62,9 @@ async def _run_client(
                 await act(client)
                 first = await client.stdout.readline()
             await client.wait()
-            return json.loads(first) if first.strip() else {"reason": "killed", "detail": ""}
+            end = json.loads(first) if first.strip() else {"reason": "killed", "detail": ""}
+            endpoint.end_detail = f"{end['detail']} ({' '.join(command[3:9:2])})"
+            return end
     except TimeoutError:
         return {"reason": f"no end in {_DEADLINE_S:g} s", "detail": ""}
     finally:
@@ -153,7 +156,7 @@ async def near_fork_server_killed(endpoint: EndpointUnderTest, chance: random.Ra
     """Kill the near end's fork server: the run does not need it any more."""
 
     async def act(client: asyncio.subprocess.Process) -> None:
-        for pid in set(process_tree(client.pid)[1:]) - set(worker_pids(client.pid)):
+        for pid in fork_server_pids(client.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

@@ -1,6 +1,6 @@
 """A soak test: runs and faults in random order over a link, with what must hold checked after each.
 
-Usage: .venv/bin/python tests/stress/soak.py [--minutes 60] [--seed 1] [--note TEXT]
+Usage: .venv/bin/python tests/stress/soak.py [--minutes 60] [--seed 1] [--only cable_pulled] [--note TEXT]
 
 Two endpoints, the real command with a key and limits, one of them with TLS, are in a network namespace of their
 own; near ends are in another, and a pair of virtual interfaces joins both. Faults hit the link, processes of either
@@ -79,9 +79,9 @@ class _Soak:
         self.resident: dict[str, list[int]] = {}
         self.slowest_s = 0.0
 
-    async def warm_up(self, endpoint: EndpointUnderTest) -> None:
+    async def warm_up(self, endpoint: EndpointUnderTest, actions: Sequence[SoakAction]) -> None:
         """Let the endpoint import and allocate everything once: that is no leak."""
-        for action in ACTIONS:
+        for action in actions:
             if action.name not in _NOT_IN_WARM_UP:
                 await action.function(endpoint, self.chance)
         while resources_of(endpoint.pid).workers:  # noqa: ASYNC110 - only looking tells of another process
@@ -100,7 +100,7 @@ class _Soak:
         what = {"at_s": at_s, "action": action.name, "endpoint": endpoint.name, "ended": ended}
         if ended not in action.expected_ends:
             entry = what | self.starvation.worst() | machine_state(endpoint.port, (endpoint.pid, os.getpid()))
-            entry["log"] = endpoint.last_words()
+            entry |= {"detail": endpoint.end_detail, "log": endpoint.last_words()}
             (self.starved if self.starvation.is_starved else self.unexpected).append(entry)
         left = await self._given_back(endpoint, what)
         violations = await _violations(endpoint)
@@ -161,7 +161,9 @@ def _at_rest(endpoint: EndpointUnderTest) -> list[str]:
     return left + ([f"{runs} runs have not ended at the endpoint"] if runs else [])
 
 
-async def _soak(minutes: float, seed: int, link: SoakLink, run_log: SoakLog) -> dict[str, Any]:
+async def _soak(
+    minutes: float, seed: int, actions: Sequence[SoakAction], link: SoakLink, run_log: SoakLog
+) -> dict[str, Any]:
     chance = random.Random(seed)
     soak = _Soak(chance)
     stop = asyncio.Event()
@@ -170,12 +172,12 @@ async def _soak(minutes: float, seed: int, link: SoakLink, run_log: SoakLog) -> 
     with start_endpoints(link, run_log) as (endpoints, said):
         link.endpoints = endpoints
         for endpoint in endpoints:
-            await soak.warm_up(endpoint)
+            await soak.warm_up(endpoint, actions)
         gc.collect()
         first, own, shared = dict(soak.before), resources_of(os.getpid()), _dev_shm()
         soak.began = time.monotonic()
         while time.monotonic() - soak.began < minutes * 60 and not stop.is_set():
-            (action,) = chance.choices(ACTIONS, [action.weight for action in ACTIONS])
+            (action,) = chance.choices(actions, [action.weight for action in actions])
             await soak.step(chance.choice(endpoints), action)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _PAUSE_S)
@@ -289,7 +291,15 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--note", default="", help="what the report should say of the circumstances")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=[action.name for action in ACTIONS],
+        metavar="ACTION",
+        help="carry out these runs and faults alone; by default all of tests/stress/actions.py",
+    )
     options = parser.parse_args()
+    actions = [action for action in ACTIONS if options.only is None or action.name in options.only]
     unshare(_CLONE_NEWNS)
     subprocess.run(["/bin/mount", "--make-rprivate", "/"], check=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -297,7 +307,7 @@ def main() -> int:
         try:
             link = SoakLink()
             with asyncio.Runner(loop_factory=loop_factory()) as runner:
-                report = runner.run(_soak(options.minutes, options.seed, link, run_log))
+                report = runner.run(_soak(options.minutes, options.seed, actions, link, run_log))
         finally:
             run_log.close()
     report["note"] = options.note

@@ -80,6 +80,67 @@ async def test_a_killed_fork_server_is_replaced_and_its_workers_continue(far_end
     assert fork_servers_of(ME) == [replacement]
 
 
+async def kill_next_fork_server(killed: set[int]) -> None:
+    """Wait for a fork server that is not in the set, kill it, and add it."""
+    while not (new := set(fork_servers_of(ME)) - killed):  # noqa: ASYNC110 - only looking tells of another process
+        await asyncio.sleep(0.001)
+    for pid in new:
+        os.kill(pid, signal.SIGKILL)
+    killed |= new
+
+
+async def test_a_fork_server_that_is_killed_while_it_starts_is_replaced() -> None:
+    """Killed before it could fork: the next one does, and after three of them the cause is an error."""
+    killed: set[int] = set()
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
+        await kill_next_fork_server(killed)
+        async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
+            assert len(workers_of(ME)) == 1
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
+
+        async def kill_three() -> None:
+            for _ in range(3):
+                await kill_next_fork_server(killed)
+
+        killing = asyncio.create_task(kill_three())
+        with pytest.raises(WorkerError, match="the process that starts workers has ended: status -9"):
+            async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
+                pass
+        await killing
+    assert fork_servers_of(ME) == []
+
+
+# A fork server that is killed in the first moment of its first worker: that one lives, and nobody was told of it.
+KILLED_AT_FORK = """
+import os, signal, sys
+from pathlib import Path
+mark, fork = Path({mark!r}), os.fork
+
+def fork_once():
+    pid = fork()
+    if pid and not mark.exists():
+        mark.write_text(str(pid), encoding="ascii")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return pid
+
+os.fork = fork_once
+"""
+
+
+async def test_a_worker_whose_fork_server_was_killed_before_its_report_takes_no_commands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Another one is forked with a channel of its own, and the first one ends by itself at once."""
+    mark = tmp_path / "first"
+    (tmp_path / "sitecustomize.py").write_text(KILLED_AT_FORK.format(mark=str(mark)), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease(), WorkerPool(End.NEAR, Plan(), ignore, ignore):
+        first = int(mark.read_text(encoding="ascii"))
+        while is_running(first):  # noqa: ASYNC110 - only looking tells of another process
+            await asyncio.sleep(0.02)
+        assert len(workers_of(ME)) == 1
+
+
 async def test_a_frozen_worker_is_killed_at_the_end_of_the_run(far_end: Peer) -> None:
     """Stopped in the middle of a run, which it cannot notice: nothing is left of it."""
     frozen: list[int] = []
@@ -94,6 +155,14 @@ async def test_a_frozen_worker_is_killed_at_the_end_of_the_run(far_end: Peer) ->
     await until_no_workers()
 
 
+def is_running(pid: int) -> bool:
+    """Return whether a process is neither gone nor a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def ignore(_: Any) -> None:
     """Ignore an event."""
 
@@ -102,7 +171,7 @@ async def test_a_worker_that_cannot_be_forked_says_why() -> None:
     """A fork server at its limit of descriptors: the reason in words, and nothing is left behind."""
     async with asyncio.timeout(DEADLINE_S), ForkServerLease() as lease:
         with pytest.raises(WorkerError, match="could be started: bad file descriptor"):
-            await lease.start(-1, -1, 0)
+            await lease.start(-1, 0)
         (server,) = fork_servers_of(ME)
         resource.prlimit(server, resource.RLIMIT_NOFILE, (4, 1_024))
         with pytest.raises(WorkerError, match="no worker process could be started: too many open files"):
@@ -153,4 +222,4 @@ async def test_a_pipe_that_cannot_be_opened_is_an_error_and_no_wait(monkeypatch:
             patched.setattr("linkgauge.engine.workers.fork_client.os.pipe", refuse)
             async with ForkServerLease() as lease:
                 with pytest.raises(WorkerError, match=r"no worker process could be started: too many open files"):
-                    await lease.start(0, 0, 0)
+                    await lease.start(0, 0)
