@@ -346,6 +346,7 @@ class EndSum:
             process_percent=None if self.process_share is None else 100 * self.process_share,
             msec_per_mib=cpu_ms / (payload_bytes / MIB) if cpu_ms is not None and payload_bytes else None,
             msec_per_transaction=cpu_ms / transactions if cpu_ms is not None and transactions else None,
+            core_percents=core_percents(self._cores),
         )
 
 

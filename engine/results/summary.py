@@ -68,7 +68,7 @@ class CpuSummary:
     `host_percent` is the mean over all cores, `hottest_core_percent` the busiest single core's mean,
     `process_percent` the engine's own processes in percent of one core, `msec_per_mib` their CPU
     milliseconds for each MiB of payload carried in either direction, `msec_per_transaction` those for each
-    transaction.
+    transaction. `core_percents` has each core's mean, by number.
     """
 
     host_percent: float | None
@@ -76,6 +76,7 @@ class CpuSummary:
     process_percent: float | None
     msec_per_mib: float | None
     msec_per_transaction: float | None = None
+    core_percents: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,7 @@ def test_cpu_is_the_mean_over_measured_intervals() -> None:
     cpu = meter.summary().near_cpu
     assert cpu.hottest_core_percent == pytest.approx(200 / 3)
     assert cpu.host_percent == pytest.approx((200 / 3 + 100 / 3) / 2)
+    assert cpu.core_percents == pytest.approx((200 / 3, 100 / 3))
     assert cpu.process_percent == pytest.approx(75)
     assert cpu.msec_per_mib == pytest.approx(0.75 * 750 / 3)
     assert meter.summary().far_cpu.host_percent is None

@@ -207,18 +207,17 @@ def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
     """Return the load of one end: of the last second during a run, of the whole run after it."""
     if view.readings is None:
         return CpuReading(end)
-    now = view.readings.cpu(end)
     if view.summary is None:
-        return now
+        return view.readings.cpu(end)
     whole: CpuSummary = view.summary.near_cpu if end is End.NEAR else view.summary.far_cpu
+    cores = whole.core_percents
     return CpuReading(
         end,
         whole.host_percent,
-        now.hottest_core,
-        whole.hottest_core_percent,
-        None,
-        whole.msec_per_mib,
-        now.cores,
+        hottest_core=cores.index(max(cores)) if cores else None,
+        hottest_percent=whole.hottest_core_percent,
+        msec_per_mib=whole.msec_per_mib,
+        cores=cores,
     )
 
 

@@ -145,3 +145,16 @@ async def test_both_directions_have_digits_of_one_size(world: Any, width: int) -
         digits = [line.plain.rstrip() for line in out[:5]]
         assert digits == [line.plain.rstrip() for line in in_[:5]]
         assert any("█" in line or "7" in line for line in digits)
+
+
+async def test_the_cores_of_a_run_that_is_over_have_their_means(world: Any) -> None:
+    """They stand beside the mean of the host; the last second was busier."""
+    async with world.cockpit((120, 40), preset="loopback") as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 50e9, near_busy=0.2, far_busy=0.2)
+        world.script.run_for(20, 50e9, near_busy=0.6, far_busy=0.6)
+        world.script.end()
+        await cockpit.end()
+        text = cockpit.text()
+        assert "core  3  42 %" in text
+        assert "▁▁▂▄▁▂▁▁" in text  # core 3 at 42 %; the last second's 60 % would be higher
