@@ -1,13 +1,27 @@
 """`python -m linkgauge` and the `linkgauge` command."""
 
+import signal
 import sys
+from collections.abc import Callable, Sequence
 
 
 def main() -> None:
     """Run the command line; what it answers is the exit status."""
+    run_command_line = _load_command_line()
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+def _load_command_line() -> Callable[[Sequence[str]], int]:
+    """Import the command line. Ctrl-C meanwhile ends the process at once: Python would print where it was."""
+    handler = signal.getsignal(signal.SIGINT)
+    has_pythons_handler = handler is signal.default_int_handler
+    if has_pythons_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from .tui.cli.main import run_command_line
 
-    sys.exit(run_command_line(sys.argv[1:]))
+    if has_pythons_handler:
+        signal.signal(signal.SIGINT, handler)
+    return run_command_line
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Every process of a test sets it up for itself: the variable reaches processes th
 log goes to a pipe or a terminal, a thread writes it, so that a reader that has stopped holds nothing up.
 """
 
+import contextlib
 import logging
 import os
 import stat
@@ -12,6 +13,8 @@ from collections.abc import MutableMapping
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from ..model.errors import explain_os_error, make_printable
 
 LOG_VARIABLE: Final = "LINKGAUGE_LOG"
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
@@ -62,8 +65,25 @@ def flush_debug_log() -> None:
         handler.flush()
 
 
+def debug_log_problem(environment: MutableMapping[str, str] = os.environ) -> str | None:
+    """Return why the file that LINKGAUGE_LOG names cannot be written; None if it can, or if there is none."""
+    target = environment.get(LOG_VARIABLE)
+    if not target or target.lower() in _LEVELS or not _is_file(target):
+        return None
+    try:
+        os.close(os.open(target, _APPEND, 0o666))
+    except OSError as error:
+        return f"no log: cannot write to {make_printable(target)}: {explain_os_error(error)}"
+    return None
+
+
 class _QuietFileHandler(logging.FileHandler):
-    """A log in a file. A full disk loses lines and causes no others."""
+    """A log in a file. A file that cannot be opened, or a full disk, loses lines and causes no others."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        with contextlib.suppress(OSError):  # the base class opens the file here, and lets this error through
+            super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Ignore a line that cannot be written."""
@@ -102,11 +122,18 @@ class _BackgroundHandler(logging.Handler):
 
 def _file_handler(path: str) -> logging.Handler:
     """Return the handler of a file: opening a named pipe waits for its reader."""
+    if _is_file(path):
+        return _QuietFileHandler(path, encoding="utf-8", delay=True)
+    return _BackgroundHandler(path=path)
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a path is for a file, which the first message may make: neither a pipe nor a device."""
     try:
-        is_file = stat.S_ISREG(Path(path).stat().st_mode)
+        mode = Path(path).stat().st_mode
+        return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
     except OSError:
-        is_file = True  # made with the first message
-    return _QuietFileHandler(path, encoding="utf-8", delay=True) if is_file else _BackgroundHandler(path=path)
+        return True
 
 
 def _lost_lines(count: int) -> str:

@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from ... import __version__
-from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log
+from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
 from .commands import presets, runs
 from .commands.app import open_app
@@ -70,6 +70,9 @@ def root(
     if verbose:
         os.environ.setdefault(LOG_VARIABLE, "debug")
     configure_debug_log()
+    problem = debug_log_problem()
+    if problem is not None:
+        print_stderr(problem)
 
 
 for _name, _command in {

@@ -195,7 +195,11 @@ class AppGroup(DefaultGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Turn `help` into the option; otherwise see `DefaultGroup`."""
-        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+        if args[:1] != ["help"]:
+            return super().parse_args(ctx, args)
+        if args[1:] and args[1] not in self.commands:
+            raise UsageError(self.unknown_command(ctx.command_path, args[1]))
+        return super().parse_args(ctx, [*args[1:], "--help"])
 
     def check_word(self, path: str, word: str) -> None:
         """Raise UsageError for a word that is like a command and names no host. Any other word is a peer."""

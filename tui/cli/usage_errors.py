@@ -49,6 +49,38 @@ _OPTIONS: Final = {
 _FILES: Final = {"CSV file", "HTML file", "report"}
 # What pydantic calls a value that it cannot convert, and the remedy.
 _REMEDIES: Final = {"int": "give a whole number", "float": "give a number", "bool": "give yes or no"}
+# Options of iperf3 that have another name here, by their spellings there. The first name that a command has counts.
+_IPERF3_NAMES: Final = {
+    ("--length", "-l"): ("--block",),
+    ("-C",): ("--congestion",),
+    ("--set-mss", "-M"): ("--mss",),
+    ("--no-delay", "-N"): ("--nodelay",),
+    ("--tos", "-S"): ("--dscp",),
+    ("--zerocopy", "-Z"): ("--mode sendfile",),
+    ("--skip-rx-copy",): ("--mode discard",),
+    ("--omit", "-O"): ("--warmup",),
+    ("-B",): ("--source", "--bind"),
+    ("--bind-dev",): ("--device",),
+    ("--affinity", "-A"): ("--cores",),
+    ("--time",): ("--seconds",),
+    ("--parallel",): ("--sessions",),
+    ("--bandwidth", "--bitrate"): ("--rate",),
+    ("--title", "-T"): ("--label",),
+    ("-p",): ("--port",),
+}
+# What replaces options of iperf3 that have no counterpart.
+_IPERF3_REMEDIES: Final = {
+    ("--client", "-c"): "give the host alone: linkgauge run HOST",
+    ("--server", "-s"): "start the remote end with linkgauge endpoint",
+    ("--port", "-p"): "write the port behind the host: HOST:PORT",
+    ("--udp", "-u"): "linkgauge tests TCP only",
+    ("--version4", "-4"): "give the IPv4 address of the host",
+    ("--version6", "-6"): "give the IPv6 address of the host",
+    ("--verbose", "-V"): "the summary has all details; linkgauge -v prints a log",
+    ("--format", "-f"): "Mb/s and MiB/s are both printed",
+    ("--daemon", "-D"): "docs/endpoint.md has a service for systemd",
+    ("--preset",): "give the preset before the host: linkgauge check PRESET HOST",
+}
 
 
 def plan_error_text(error: PlanError) -> str:
@@ -75,14 +107,31 @@ def _typer_text(error: Any) -> str:
     if parameter is not None:
         return f"{_name(parameter)} {_conversion_text(error)}"
     if hasattr(error, "possibilities"):
-        possible: Sequence[str] = error.possibilities or ()
-        nearest = get_close_matches(str(error.option_name), possible, n=1, cutoff=0.0)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ""
-        return f"there is no option {error.option_name}{hint}"
+        return f"there is no option {error.option_name}{_option_hint(error)}"
     if hasattr(error, "option_name"):
         return f"{error.option_name} needs a value" if "requires an arg" in error.message else error.message
     extra = re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", error.message)
-    return error.message if extra is None else f"unexpected argument: {extra[1]}"
+    if extra is None:
+        return error.message
+    is_run = error.ctx is not None and error.ctx.command.name == "run"
+    hint = "; with a preset: linkgauge check PRESET HOST" if is_run and " " not in extra[1] else ""
+    return f"unexpected argument: {extra[1]}{hint}"
+
+
+def _option_hint(error: Any) -> str:
+    """Return what to type instead of an option that the command lacks; "" where nothing resembles it."""
+    name = str(error.option_name)
+    options = {option for each in error.ctx.command.params for option in each.opts}
+    for spellings, names in _IPERF3_NAMES.items():
+        own = [each for each in names if each.partition(" ")[0] in options]
+        if name in spellings and own:
+            return f"; iperf3's {name} is {own[0]} here"
+    if "--seconds" in options:  # the command tests something
+        remedies = [text for spellings, text in _IPERF3_REMEDIES.items() if name in spellings]
+        if remedies:
+            return f"; {remedies[0]}"
+    nearest = get_close_matches(name, error.possibilities or (), n=1, cutoff=0.7)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def _name(parameter: Any) -> str:

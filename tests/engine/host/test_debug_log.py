@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.host.debug_log import LOG_VARIABLE, configure_debug_log, disable_stderr_log, flush_debug_log
+from linkgauge.engine.host.debug_log import (
+    LOG_VARIABLE,
+    configure_debug_log,
+    debug_log_problem,
+    disable_stderr_log,
+    flush_debug_log,
+)
 
 LOGGER = logging.getLogger("linkgauge.somewhere")
 
@@ -80,6 +86,24 @@ def test_a_full_disk_loses_lines_and_causes_no_others(capsys: pytest.CaptureFixt
     for _ in range(3):
         LOGGER.debug("a transition")
         flush_debug_log()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_cannot_be_opened_breaks_no_caller_and_has_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing folder and a folder are reported; a level, a file that can be made and a device are not."""
+    for path, reason in (
+        (tmp_path / "missing" / "log", "no such file or directory"),
+        (tmp_path, "is a directory"),
+    ):
+        environment = {LOG_VARIABLE: str(path)}
+        configure_debug_log(environment)
+        LOGGER.debug("a transition")
+        assert debug_log_problem(environment) == f"no log: cannot write to {path}: {reason}"
+    for target in ("debug", str(tmp_path / "log"), "/dev/null"):
+        assert debug_log_problem({LOG_VARIABLE: target}) is None
+    assert debug_log_problem({}) is None
     assert capsys.readouterr().err == ""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -269,3 +270,35 @@ def test_verbose_stands_before_a_command_and_before_a_peer(
     monkeypatch.setenv("LINKGAUGE_LOG", "/tmp/log")
     assert run_command_line([flag, "presets", "list"]) == 0
     assert configured == ["debug", "debug", "/tmp/log"]
+
+
+@pytest.mark.parametrize("is_ignored", [False, True], ids=["in the foreground", "ignored, as after nohup"])
+def test_ctrl_c_while_the_command_line_is_loaded_prints_no_traceback(is_ignored: bool) -> None:
+    """It comes in the middle of an import, and ends the process as a signal does, or does nothing if ignored."""
+    script = f"""
+import os, signal, sys
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+if {is_ignored}:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+sys.meta_path.insert(0, CtrlC())
+sys.argv[1:] = ["--version"]
+from linkgauge.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert (done.returncode, done.stderr) == (0 if is_ignored else -signal.SIGINT, "")
+
+
+def test_a_log_that_cannot_be_written_is_reported_and_stops_no_command(tmp_path: Path) -> None:
+    """A test with it prints its result, in every process, and no traceback."""
+    log = tmp_path / "missing" / "log"
+    data = str(tmp_path / "data")
+    done = process("run", "loopback", "-t", "0.5", LINKGAUGE_LOG=str(log), LINKGAUGE_DATA_DIR=data)
+    assert done.returncode == 0, done.stderr
+    assert f"linkgauge: no log: cannot write to {log}: no such file or directory\n" in done.stderr
+    assert "completed" in done.stdout
