@@ -83,6 +83,7 @@ class CsvWriter:
     @classmethod
     def create(cls, path: Path) -> Self:
         """Create or empty a file and write the header; raise PlanError if that fails."""
+        _refuse_dash(path)
         stream: TextIO | None = None
         try:
             stream = path.open("w", encoding="utf-8", newline="")
@@ -100,6 +101,7 @@ class CsvWriter:
         A thread opens and writes a named pipe or a terminal: its reader may come late, or stop. Raises PlanError if
         the path cannot be written or the file holds anything but rows of runs.
         """
+        _refuse_dash(path)
         try:
             if _has_reader(path):
                 return cls(cast("TextIO", _BackgroundFile(path)), str(path))
@@ -181,6 +183,12 @@ class _BackgroundFile:
     def close(self) -> None:
         """Close the file once it has everything."""
         self._writer.close()
+
+
+def _refuse_dash(path: Path) -> None:
+    """Raise PlanError for `-`, which is stdout to other programs, and would become a file of this name."""
+    if str(path) == "-":
+        raise PlanError("--csv", path, "give a file, or /dev/stdout")
 
 
 def _has_reader(path: Path) -> bool:

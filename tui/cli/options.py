@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ...engine.model.errors import UsageError
+from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
+from ...engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
 from .typer_extension import option
@@ -178,7 +178,7 @@ class PlanOptions:
     def to_plan(self, default_seconds: str = "10") -> Plan:
         """Return the plan; `default_seconds` applies without --seconds. Raise PlanError for the first bad value."""
         warmup_auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
-        return Plan(
+        plan = Plan(
             settings=Settings(
                 self._direction(), parsing.sessions(self.sessions), parsing.window_bytes(self.window)
             ),
@@ -203,6 +203,8 @@ class PlanOptions:
             bytes_limit=None if self.bytes_ is None else parsing.bytes_limit(self.bytes_),
             client_port=_optional_integer(self.cport, "client port", "give a port number, 1 to 65535"),
         )
+        _check_samples(plan)
+        return plan
 
     def _direction(self) -> Direction:
         """Return the direction of --direction, -R and --bidir; raise UsageError where they differ."""
@@ -231,6 +233,23 @@ class PlanOptions:
         if self.seconds is None and self.bytes_ is not None:
             return None
         return parsing.duration_ns(default_seconds if self.seconds is None else self.seconds)
+
+
+def _check_samples(plan: Plan) -> None:
+    """Raise PlanError for an interval so long that the test ends before a sample begins after the warm-up."""
+    if plan.duration_ns is None or plan.warmup_auto:
+        return
+    warmup_ns, interval_ns = plan.effective_warmup_ns, plan.interval_ns
+    if -(-warmup_ns // interval_ns) * interval_ns >= plan.duration_ns:
+        seconds, warmup_s, longest_s = (
+            f"{value_ns / SECOND_NS:g}" for value_ns in (plan.duration_ns, warmup_ns, plan.duration_ns - warmup_ns)
+        )
+        raise PlanError(
+            "interval",
+            f"{interval_ns / SECOND_NS:g}",
+            f"a test of {seconds} s with a warm-up of {warmup_s} s would measure nothing: give at most {longest_s},"
+            " or --warmup 0",
+        )
 
 
 def _optional_integer(text: str | None, name: str, remedy: str) -> int | None:

@@ -246,6 +246,8 @@ def check_json_options(as_json: bool, as_json_stream: bool) -> None:
 
 def check_output_file(option: str, path: Path | None, *, force: bool) -> None:
     """Raise UsageError for a file that exists, unless it may be replaced. Devices and pipes are written to."""
+    if str(path) == "-":  # stdout to other programs; here it would become a file of this name
+        raise UsageError(f"{option} - is invalid; give a file, or /dev/stdout")
     if path is not None and path.is_file() and not force:
         raise UsageError(f"{option} {path} exists already; give another file, or --force to replace it")
 

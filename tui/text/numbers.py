@@ -199,9 +199,11 @@ def clock(value_ns: int | None) -> str:
 
 
 def milliseconds(value_us: int | None) -> str:
-    """Return a short time in milliseconds to three digits: `0.21 ms`, `12.3 ms`."""
+    """Return a short time in milliseconds to three digits: `0.21 ms`, `12.3 ms`; below 0.1 ms as `22 µs`."""
     if value_us is None:
         return f"{UNKNOWN}{NBSP}ms"
+    if 0 < value_us < 100:
+        return f"{value_us}{NBSP}µs"
     value = value_us / 1_000
     places = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{number(value, places)}{NBSP}ms"

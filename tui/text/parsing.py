@@ -121,7 +121,7 @@ def duration_ns(text: str) -> int | None:
     """Parse the duration of a run: `10`, `1.5`, `2m`, `1h`, or `none` for until it is stopped."""
     if text.strip().lower() in UNTIL_STOPPED:
         return None
-    return time_ns(text, "duration", "give seconds such as 10, 1.5 or 2m, or none for until stopped")
+    return time_ns(text, "duration", "give seconds such as 10, 1.5 or 2m, or none to test until Ctrl-C")
 
 
 def time_ns(text: str, field: str, allowed: str) -> int:
@@ -188,7 +188,7 @@ def peer(text: str) -> Peer:
 
 def sessions(text: str) -> int:
     """Parse a number of sessions."""
-    return integer(text, "sessions", f"a run has 1 to {MAX_SESSIONS}")
+    return integer(text, "sessions", f"give 1 to {MAX_SESSIONS}")
 
 
 def listening_port(text: str) -> int:

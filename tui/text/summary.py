@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.model.events import ExpectedRate
+from ...engine.model.events import EndText, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan
 from ...engine.results.confidence import Estimate
@@ -141,6 +141,8 @@ def warmup_text(summary: Summary) -> str:
 def end_text(summary: Summary) -> str:
     """Return the reason for the end with its detail, without saying the same twice."""
     reason, detail = numbers.reason(summary.end.reason), numbers.sanitize(summary.end.detail)
+    if detail == EndText.DURATION_UP.value:  # `completed` says it
+        return reason
     return detail if detail.startswith(reason) else f"{reason}: {detail}".removesuffix(": ")
 
 

@@ -1,7 +1,9 @@
 """Texts of wrong command lines: the option as typed, what is wrong, what would be right; no library's own words."""
 
 import pytest
+from linkgauge.engine.model.plan import MAX_DURATION_NS, Direction
 from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.cli.options import PlanOptions
 from linkgauge.tui.cli.usage_errors import join_choices, nearest_command
 
 LIBRARY_WORDS = (
@@ -31,6 +33,19 @@ LIBRARY_WORDS = (
         (["run", "loopback", "-w", "x"], "--window 'x' is invalid; give auto"),
         (["run", "loopback", "-b", "1000"], "--rate '1000' is invalid; give bits a second such as 100M"),
         (["run", "loopback", "-n", "x"], "--bytes 'x' is invalid; give a number of bytes"),
+        (
+            ["run", "loopback", "-t", "soon"],
+            "--seconds 'soon' is invalid; give seconds such as 10, 1.5 or 2m, or none",
+        ),
+        (["run", "loopback", "-P", "1.5"], "--sessions '1.5' is invalid; give 1 to 128"),
+        (
+            ["run", "loopback", "-t", "5", "-i", "5"],
+            "--interval 5 is invalid; a test of 5 s with a warm-up of 1 s would measure nothing: give at most 4,",
+        ),
+        (["check", "loopback", "-t", "1", "-i", "1"], "--interval 1 is invalid; a test of 1 s"),
+        (["run", "loopback", "-t", "10", "--warmup", "9", "-i", "5"], "--interval 5 is invalid; a test of 10 s"),
+        (["run", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
+        (["sweep", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
         (["run", "loopback", "--cport", "0"], "--cport 0 is invalid; give 1 to"),
         (["run", "loopback", "--warmup", "20"], "--warmup 20 is invalid"),
         (["run", "loopback", "--block", "1"], "--block 1 is invalid"),
@@ -81,11 +96,24 @@ def test_an_error_names_the_option_as_typed_and_what_would_be_right(
     assert not [word for word in LIBRARY_WORDS if word in printed.err]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        PlanOptions(seconds="10", interval="1"),
+        PlanOptions(seconds="1", interval="0.8"),
+        PlanOptions(seconds="5", interval="5", warmup="0"),
+        PlanOptions(seconds="none", interval="10"),
+        PlanOptions(bytes_="1M", interval="10"),
+    ],
+)
+def test_an_interval_that_leaves_a_sample_after_the_warm_up_is_accepted(options: PlanOptions) -> None:
+    """The first interval that begins after the warm-up begins before the end."""
+    plan = options.to_plan()
+    assert plan.effective_warmup_ns < (plan.duration_ns or MAX_DURATION_NS)
+
+
 def test_directions_that_agree_are_accepted() -> None:
     """-R and --direction in say the same."""
-    from linkgauge.engine.model.plan import Direction
-    from linkgauge.tui.cli.options import PlanOptions
-
     assert PlanOptions(direction=Direction.IN, reverse=True).to_plan().settings.direction is Direction.IN
     assert PlanOptions(bidir=True).to_plan().settings.direction is Direction.DUPLEX
     assert PlanOptions().to_plan().settings.direction is Direction.OUT

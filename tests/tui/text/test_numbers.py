@@ -126,10 +126,19 @@ def test_the_stopwatch_shows_whole_seconds(seconds: float | None, text: str) -> 
 
 @pytest.mark.parametrize(
     ("value_us", "text"),
-    [(None, "– ms"), (0, "0.00 ms"), (212, "0.21 ms"), (12_340, "12.3 ms"), (2_500_000, "2 500 ms")],
+    [
+        (None, "– ms"),
+        (0, "0.00 ms"),
+        (4, "4 µs"),
+        (99, "99 µs"),
+        (100, "0.10 ms"),
+        (212, "0.21 ms"),
+        (12_340, "12.3 ms"),
+        (2_500_000, "2 500 ms"),
+    ],
 )
 def test_a_round_trip_is_in_milliseconds(value_us: int | None, text: str) -> None:
-    """Three digits are enough to see a queue fill."""
+    """Three digits are enough to see a queue fill, and no measured time looks like 0."""
     assert spaced(numbers.milliseconds(value_us)) == text
 
 

@@ -1,6 +1,6 @@
 """Rows of a summary: cells that every printer shows alike."""
 
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
+from linkgauge.engine.model.events import EndText, Expectation, ExpectedRate, Reason, RunEnd
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan, Settings
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import (
@@ -99,6 +99,7 @@ def test_neither_the_verdict_nor_the_end_is_repeated() -> None:
     """The word stands beside the sentence; a detail that begins with the reason stands alone."""
     assert rows.verdict_sentence(Verdict("pass", "PASS: all is well")) == "all is well"
     assert rows.end_text(summary(RATE)) == "completed after 10 s"
+    assert rows.end_text(summary(RATE, end=RunEnd(Reason.COMPLETED, EndText.DURATION_UP))) == "completed"
     assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "remote lost: gone"
 
 

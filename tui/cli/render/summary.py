@@ -170,7 +170,8 @@ def _periods(summary: Summary, pass_percent: float) -> Padding:
 
 
 def _cpu(summary: Summary) -> Padding:
-    table = _table("CPU", "busiest core", "linkgauge", "per MiB")
+    unit = "MiB" if summary.plan.workload.is_bulk else "trans"
+    table = _table("CPU", "busiest core", "linkgauge", f"per {unit}")
     for row in cpu_rows(summary):
         table.add_row(row.end, row.host, row.hottest_core, row.process, row.cost)
     return _indent(table)

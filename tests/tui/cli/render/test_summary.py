@@ -1,11 +1,13 @@
 """The summary of a run as text."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Started
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
 from linkgauge.tui.cli.render.summary import summary_parts
@@ -55,6 +57,15 @@ def test_the_verdict_is_the_last_line_and_the_evidence_comes_before_it() -> None
     assert text.splitlines()[-1].startswith("✓ PASS")
     for words in ("941.0", "112.2", "100.0 %", "documented: a table", "97.0 %", "0.31 ms/MiB", "completed"):
         assert words in text
+
+
+@pytest.mark.parametrize(("workload", "unit"), [(Workload.STREAM, "MiB"), (Workload.CRR, "trans")])
+def test_the_heading_of_the_cpu_cost_has_the_unit_of_its_column(workload: Workload, unit: str) -> None:
+    """A workload of transactions has no cost of a MiB."""
+    lines = text_of(replace(summary(), plan=Plan(workload=workload))).splitlines()
+    start = next(number for number, line in enumerate(lines) if "busiest core" in line)
+    assert lines[start].endswith(f"per {unit}")
+    assert f"/{unit}" in lines[start + 1]
 
 
 def test_an_unknown_value_is_a_dash_and_never_zero() -> None:
