@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,8 +49,11 @@ class CommandLine:
         }
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(self, *arguments: object, **options: Any) -> subprocess.Popen[str]:
-        """Start a command and go on; it is killed at the test's end if it still runs then."""
+    def start(self, *arguments: object, within: Sequence[str] = (), **options: Any) -> subprocess.Popen[str]:
+        """Start a command and go on; it is killed at the test's end if it still runs then.
+
+        `within` is a command that starts it.
+        """
         settings: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
@@ -58,7 +61,9 @@ class CommandLine:
             "env": self.environment,
             **options,
         }
-        process = subprocess.Popen([sys.executable, "-m", "linkgauge", *map(str, arguments)], text=True, **settings)
+        process = subprocess.Popen(
+            [*within, sys.executable, "-m", "linkgauge", *map(str, arguments)], text=True, **settings
+        )
         self._started.append(process)
         return process
 

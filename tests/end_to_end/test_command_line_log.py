@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-SHORT = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
+from ..command_line import RATE_LIMIT
+from ..command_line import SHORT_RUN as SHORT
 
 
 def can_mount() -> bool:
@@ -93,7 +94,7 @@ def test_a_full_or_read_only_disk_costs_the_keeping_and_not_the_run(
     linkgauge.data_dir.mkdir()
     script = 'mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@"'
     command = [sys.executable, "-m", "linkgauge", "check", "10mb-fd", far_end, "--json"]
-    command += ["--seconds", "2", "--interval", "50ms", "--sessions", "32"]
+    command += ["--seconds", "1", "--interval", "50ms", "--sessions", "64", *RATE_LIMIT]
     done = subprocess.run(
         ["/usr/bin/env", "unshare", "-rm", "sh", "-c", script, "sh", options, linkgauge.data_dir, *command],
         capture_output=True,

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from ..command_line import RATE_LIMIT
+
 
 @pytest.fixture
 def web_server() -> Iterator[str]:
@@ -109,7 +111,7 @@ def test_a_peer_that_is_none_leaves_nothing_in_the_log_and_the_file_as_it_was(
 ) -> None:
     """An earlier run's rows are still there."""
     path = tmp_path / "rows.csv"
-    assert linkgauge("run", far_end, "--seconds", "1", "--csv", path).status == 0
+    assert linkgauge("run", far_end, "--seconds", "1", *RATE_LIMIT, "--csv", path).status == 0
     before = path.read_bytes()
     assert_not_run(linkgauge("run", "127.0.0.1:1", "--csv", path))
     assert path.read_bytes() == before

@@ -6,9 +6,10 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from ..command_line import RATE_LIMIT, wait_for_rows
 from .conftest import DEADLINE_S
 
-SHORT = ("--seconds", "0.5", "--warmup", "0", "--interval", "100ms")
+SHORT = ("--seconds", "0.5", "--warmup", "0", "--interval", "100ms", *RATE_LIMIT)
 
 
 def test_each_line_has_time_peer_and_what_happened_with_its_figures(linkgauge: Any, tmp_path: Path) -> None:
@@ -23,9 +24,9 @@ def test_each_line_has_time_peer_and_what_happened_with_its_figures(linkgauge: A
     address = endpoint.stdout.readline().removeprefix("listening on ").strip()
     assert linkgauge("run", address, "--direction", "duplex", *SHORT, "--key-file", key).status == 0
     assert linkgauge("run", address, *SHORT, "--key-file", wrong).status == 3
-    killed = linkgauge.start("run", address, "--seconds", "60", "--key-file", key, "--csv", tmp_path / "rows.csv")
-    while not (tmp_path / "rows.csv").exists() or (tmp_path / "rows.csv").read_text().count("\n") < 3:
-        assert killed.poll() is None
+    long = ("--seconds", "60", *SHORT[2:])
+    killed = linkgauge.start("run", address, *long, "--key-file", key, "--csv", tmp_path / "rows.csv")
+    wait_for_rows(tmp_path / "rows.csv", killed, 2)
     killed.kill()
     killed.wait()
     endpoint.terminate()

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from .. import json_schemas
+from ..command_line import RATE_LIMIT
 
 SHORT = "--seconds 1 --interval 100ms --warmup 0.2"
+LIMITED = " ".join((SHORT, *RATE_LIMIT))
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
@@ -22,10 +24,10 @@ def lines_of(text: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "command",
     [
-        f"run PEER --direction duplex --sessions 2 --probe {SHORT}",
+        f"run PEER --direction duplex --sessions 2 --probe {LIMITED}",
         f"run PEER --workload rr {SHORT}",
-        "run PEER --warmup auto --seconds 2 --interval 100ms",
-        f"check 100gbe-1500 PEER {SHORT}",
+        "run PEER --warmup auto --seconds 2 --interval 100ms --rate 100M",
+        f"check 100gbe-1500 PEER {LIMITED}",
     ],
 )
 def test_a_test_is_a_stream_from_its_start_to_its_summary(

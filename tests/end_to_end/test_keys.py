@@ -18,7 +18,9 @@ import trustme
 from linkgauge.engine.model.peer import Peer, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 
-BRIEF = ("--seconds", "0.5", "--warmup", "0", "--interval", "100ms", "--json")
+from ..command_line import RATE_LIMIT
+
+BRIEF = ("--seconds", "0.5", "--warmup", "0", "--interval", "100ms", *RATE_LIMIT, "--json")
 KEY = "a-key-of-this-test"
 
 

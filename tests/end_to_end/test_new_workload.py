@@ -52,7 +52,7 @@ def _linkgauge(environment: dict[str, str], *arguments: str) -> subprocess.Compl
 def test_a_registered_workload_is_planned_run_and_written(environment: dict[str, str], tmp_path: Path) -> None:
     """By the command line, both ends' workers, CSV, JSON and the run log."""
     rows = tmp_path / "rows.csv"
-    short = ("--seconds", "1", "--interval", "100ms", "--sessions", "2", "--csv", str(rows), "--json")
+    short = ("--seconds", "0.5", "--interval", "100ms", "--sessions", "2", "--csv", str(rows), "--json")
     done = _linkgauge(environment, "run", "loopback", "--workload", "echo", *short)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)

@@ -19,8 +19,10 @@ from linkgauge.engine.model.errors import PeerKeyRequired, PeerUntrusted
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 
+from ..command_line import RATE_LIMIT, wait_for_rows
+
 DEADLINE_S = 40.0
-BRIEF = ("--warmup", "0", "--interval", "100ms", "--json")
+BRIEF = ("--warmup", "0", "--interval", "100ms", *RATE_LIMIT, "--json")
 # What a service manager does: the socket becomes descriptor 3, and the process hears that it is meant for it.
 _HAND_OVER: Final = """
 import os, sys
@@ -94,8 +96,7 @@ def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains
             assert answer.status == 3
             assert "limit sessions is 1" in answer.err
             run = linkgauge.start("run", address, "--seconds", "none", *BRIEF, "--csv", tmp_path / "rows.csv")
-            while not (tmp_path / "rows.csv").exists() or (tmp_path / "rows.csv").read_text().count("\n") < 3:
-                assert run.poll() is None
+            wait_for_rows(tmp_path / "rows.csv", run, 2)
             write_key(key_file, KEYS[1])
             for mode in (0o600, 0o644):  # one that others can read changes nothing
                 key_file.chmod(mode)

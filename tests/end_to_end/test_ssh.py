@@ -5,7 +5,6 @@ import pty
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +13,9 @@ from linkgauge.engine.model.events import Started
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.results.run_log import RunLog
 
-SHORT: Final = ("--seconds", "1", "--interval", "100ms", "--warmup", "0.2")
+from ..command_line import SHORT_RUN as SHORT
+from ..command_line import wait_for_rows
+
 DEADLINE_S: Final = 30.0
 
 
@@ -79,12 +80,8 @@ def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, ss
     Of an ssh that is stopped its network says nothing: the near end notices, and says so.
     """
     sshd.start()
-    process = linkgauge.start("run", sshd.peer, "--seconds", "60", "--csv", sshd.folder / "rows.csv")
-    deadline = time.monotonic() + DEADLINE_S
-    while not (sshd.folder / "rows.csv").exists() or (sshd.folder / "rows.csv").read_text().count("\n") < 3:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    process = linkgauge.start("run", sshd.peer, "--seconds", "60", *SHORT[2:], "--csv", sshd.folder / "rows.csv")
+    wait_for_rows(sshd.folder / "rows.csv", process, 2)
     assert len(sshd.processes()) >= 2
     if act == "kill the near end":
         process.kill()

@@ -28,6 +28,8 @@ from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.samples import End
 from linkgauge.engine.results.run_log import RunLog
 
+from ..command_line import RATE_LIMIT
+
 DEADLINE_S = 20.0
 SMALL, LARGE = (80, 24), (120, 40)
 ENTER, CTRL_C = "\r", "\x03"
@@ -254,7 +256,7 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     terminal: Open, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
 ) -> None:
     """From the first screen to the rows: what the CSV adds up to is what the run log has, and the verdict says."""
-    screen = terminal(far_end, size=size)
+    screen = terminal(far_end, "--rate", "200M", size=size)
     screen.see("READY", "Loopback, this machine alone (auto)", "quit")
     screen.type("/")
     screen.see("type to filter", "1 Gb Ethernet")
@@ -366,7 +368,7 @@ def test_the_app_can_be_left_while_its_peer_is_not_there(
 
 def test_ctrl_c_stops_the_run_and_leaves(terminal: Open, linkgauge: Any, far_end: str, home: Path) -> None:
     """The key is the regular end: the run is judged, and kept with it."""
-    screen = terminal(far_end, "--preset", "100mb-fd", size=SMALL)
+    screen = terminal(far_end, "--preset", "100mb-fd", "--rate", "200M", size=SMALL)
     start_and_measure(screen)
     screen.type(CTRL_C)
     assert screen.finish() == 0
@@ -381,7 +383,7 @@ def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
     terminal: Open, linkgauge: Any, far_end: str, home: Path, number: signal.Signals
 ) -> None:
     """What was measured until then is kept, and no process stays."""
-    screen = terminal(far_end, size=SMALL)
+    screen = terminal(far_end, *RATE_LIMIT, size=SMALL)
     start_and_measure(screen)
     screen.process.send_signal(number)
     assert screen.finish() == 128 + number, screen.text
@@ -398,7 +400,7 @@ def test_a_run_continues_while_the_terminal_is_stopped(
     terminal: Open, linkgauge: Any, far_end: str, home: Path, *, continues: bool
 ) -> None:
     """Then the screen is whole again; SIGTERM ends the app although the terminal takes nothing."""
-    screen = terminal(far_end, size=SMALL)
+    screen = terminal(far_end, *RATE_LIMIT, size=SMALL)
     start_and_measure(screen)
     screen.stop_output()
     samples = last_sample_ns(linkgauge)
@@ -423,7 +425,7 @@ def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
     terminal: Open, linkgauge: Any, home: Path, free_port: int, *, by_key: bool
 ) -> None:
     """As when an SSH connection is lost: nobody can see a screen any more, and still nothing stays."""
-    screen = terminal(*([f"127.0.0.1:{free_port}"] if by_key else []), size=SMALL)
+    screen = terminal(*([f"127.0.0.1:{free_port}"] if by_key else []), *RATE_LIMIT, size=SMALL)
     if by_key:
         screen.see("NOT CONNECTED")
         screen.type("c")
@@ -442,7 +444,7 @@ def test_a_terminal_that_goes_away_is_not_waited_for_by_a_run_that_cannot_end_in
 ) -> None:
     """The far end does not answer any more, and there is nothing to draw on: the app leaves all the same."""
     endpoint, address = start_endpoint()
-    screen = terminal(address, size=SMALL)
+    screen = terminal(address, *RATE_LIMIT, size=SMALL)
     start_and_measure(screen)
     endpoint.send_signal(signal.SIGSTOP)
     try:
@@ -458,13 +460,14 @@ def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_ne
     terminal: Open, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """With kill -9: the list tells that the run was cut off, and its samples are all there."""
-    screen = terminal(far_end)
+    screen = terminal(far_end, *RATE_LIMIT)
     start_and_measure(screen)
     screen.run_until(2)
     shown_s = stopwatch(screen.text)
     screen.process.kill()
     screen.finish()
-    assert linkgauge("run", far_end, "--seconds", "1", "--json").document["ended"]["reason"] == "completed"
+    options = ("--seconds", "1", *RATE_LIMIT, "--json")
+    assert linkgauge("run", far_end, *options).document["ended"]["reason"] == "completed"
     _next, cut_off = linkgauge("runs", "list", "--json").document
     assert (cut_off["ended"], cut_off["is_running"]) == (None, False)
     assert "interrupted" in linkgauge("runs", "list").out
@@ -479,7 +482,7 @@ def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
     terminal: Open, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """20 by 5 shows the state and the rate; at 120 by 40 everything is back, and the run has not noticed."""
-    screen = terminal(far_end, "--preset", "100mb-fd")
+    screen = terminal(far_end, "--preset", "100mb-fd", "--rate", "200M")
     start_and_measure(screen)
     screen.resize(20, 5)
     screen.see("RUNNING", "b/s")
@@ -500,7 +503,7 @@ def test_a_run_continues_after_the_app_was_suspended_and_resumed(
     terminal: Open, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """Ctrl-Z gives the terminal to the shell; with SIGCONT, as of `fg`, the screen is back and the run is kept."""
-    screen = terminal(far_end, size=SMALL)
+    screen = terminal(far_end, *RATE_LIMIT, size=SMALL)
     start_and_measure(screen)
     screen.type("\x1a")
     screen.until(lambda _text: b"\x1b[?1049l" in screen.drawn, "the shell's screen")
@@ -558,7 +561,7 @@ def test_ssh_prompts_in_the_app_and_a_login_serves_all_runs(
     sshd.make_key("locked", "open sesame")
     (sshd.folder / "authorized_keys").write_text((sshd.folder / "locked.pub").read_text())
     sshd.start()
-    screen = terminal(sshd.peer, "--ssh-command", sshd.command("locked"), size=SMALL)
+    screen = terminal(sshd.peer, "--ssh-command", sshd.command("locked"), *RATE_LIMIT, size=SMALL)
     screen.see("ssh asks", "Enter passphrase for key")
     screen.type("open sesame" + ENTER)
     screen.lose("ssh asks")
@@ -583,7 +586,7 @@ def test_an_unanswered_question_of_ssh_is_reported_and_another_peer_can_be_chose
 ) -> None:
     """An unknown host: the question stands there whole, and going back is no."""
     sshd.start()
-    screen = terminal(sshd.peer, "--ssh-command", sshd.command(known_hosts="nobody"), size=SMALL)
+    screen = terminal(sshd.peer, "--ssh-command", sshd.command(known_hosts="nobody"), *RATE_LIMIT, size=SMALL)
     screen.see("ssh asks", "(yes/no", "SHA256:")
     screen.type("\x1b")
     screen.see("NOT CONNECTED", "Host key verification failed")
@@ -606,7 +609,8 @@ def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_
     assert found, screen.text
     name, key, port = found.groups()
     environment = {**linkgauge.environment, name: key}
-    run = linkgauge.start("run", f"127.0.0.1:{port}", "--seconds", "none", "--direction", "in", env=environment)
+    options = ("--seconds", "none", "--direction", "in", *RATE_LIMIT)
+    run = linkgauge.start("run", f"127.0.0.1:{port}", *options, env=environment)
     screen.see("clients 1", "stream in", "1 / 7", "● 127.0.0.1: started: stream")
     screen.type("q")
     screen.see("◌ DRAINING", "no new clients")
@@ -627,7 +631,7 @@ def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothin
     screen.see("no key required", "linkgauge check 127.0.0.1:")
     found = re.search(r"check (\S+)", screen.text)
     assert found
-    run = linkgauge.start("run", found[1], "--seconds", "4", "--json")
+    run = linkgauge.start("run", found[1], "--seconds", "4", *RATE_LIMIT, "--json")
     screen.see("stream out")
     screen.hang_up()
     assert linkgauge.finish(run).document["ended"]["reason"] == "completed"
@@ -644,7 +648,7 @@ def test_an_endpoint_on_a_stopped_terminal_serves_on_and_ends_at_a_signal(
     found = re.search(r"check (\S+)", screen.text)
     assert found
     screen.stop_output()
-    assert linkgauge("run", found[1], "--seconds", "2").status == 0
+    assert linkgauge("run", found[1], "--seconds", "2", *RATE_LIMIT).status == 0
     screen.process.terminate()
     assert screen.process.wait(timeout=DEADLINE_S) == 0
     assert_nothing_is_left(home)

@@ -19,9 +19,10 @@ from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.results.run_log import RunLog, RunRecord
 
+from ..command_line import RATE_LIMIT
 from .conftest import DEADLINE_S, CommandLine
 
-SHORT = ("--seconds", "0.6", "--warmup", "0", "--interval", "100ms")
+SHORT = ("--seconds", "0.6", "--warmup", "0", "--interval", "100ms", *RATE_LIMIT)
 _PIPE_BYTES = 4_096  # the smallest that Linux makes
 
 
@@ -161,7 +162,7 @@ def wait_for_runs(linkgauge: CommandLine, process: subprocess.Popen[str], count:
     ("runs", "arguments"),
     [
         (1, ("run", "loopback", *SHORT, "--json-stream")),
-        (1, ("-v", "check", "gbe-fd-1500", "loopback", *SHORT, "--json")),
+        (1, ("-v", "check", "10mb-fd", "loopback", *SHORT, "--json")),
         (2, ("sweep", "loopback", "--sessions", "1,2", "--seconds", "0.6", "--json-stream")),
     ],
 )
@@ -196,7 +197,7 @@ def test_a_signal_ends_a_test_whose_results_nobody_reads(
 ) -> None:
     """During the run, and while its results wait. The run log has it."""
     process = linkgauge.start(
-        *("run", "loopback", "--seconds", seconds, "--warmup", "0", "--interval", "100ms", "--json-stream"),
+        *("run", "loopback", "--seconds", seconds, *SHORT[2:], "--json-stream"),
         stdout=unread.writing,
         stderr=unread.writing,
     )
