@@ -41,6 +41,7 @@ class ControlConnection(asyncio.Protocol):
         self._shared_secret = b""
         self._arrival_ns = time.monotonic_ns()  # of the latest bytes, whoever sent them
         self.last_received_ns = self._arrival_ns
+        self.sent_bytes = 0  # of messages, since the connection was made
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send the machine's first bytes."""
@@ -215,4 +216,5 @@ class ControlConnection(asyncio.Protocol):
             return  # not connected yet: the bytes stay in the machine
         data = self._machine.data_to_send()
         if data and not self._transport.is_closing():
+            self.sent_bytes += len(data)
             self._transport.write(data)

@@ -79,17 +79,28 @@ class Sampler:
         return None if self._probe is None else await self._probe.measure_idle()
 
     @property
+    def unsampled_ns(self) -> int:
+        """Time since the last sample."""
+        return self.elapsed_ns - self._elapsed_ns
+
+    @property
     def elapsed_ns(self) -> int:
         """Time since the start."""
         return time.monotonic_ns() - self._started_ns
 
-    async def run(self, on_sample: Callable[[Sample], None], until_ns: int | None) -> None:
-        """Pass a sample to `on_sample` each interval, until `until_ns` after the start; None is without end."""
+    async def run(
+        self, on_sample: Callable[[Sample], None], until_ns: int | None, is_due: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Pass a sample to `on_sample` each interval, until `until_ns` after the start; None is without end.
+
+        An interval at whose end none `is_due` is part of the next sample.
+        """
+        tick = 0
         while until_ns is None or self.elapsed_ns < until_ns:
-            least_ns = self._elapsed_ns + self._min_interval_ns
+            least_ns = max(self._elapsed_ns + self._min_interval_ns, tick)
             tick = (least_ns // self._interval_ns + 1) * self._interval_ns
             await self._sleep_until(tick if until_ns is None else min(tick, until_ns))
-            sample = self.take_sample()
+            sample = self.take_sample() if is_due() else None
             if sample is not None:
                 on_sample(sample)
 

@@ -470,6 +470,20 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
     assert far.close() == ""
 
 
+@pytest.mark.parametrize("direction", [Direction.IN, Direction.DUPLEX, Direction.OUT])
+async def test_reports_leave_a_slow_link_to_the_payload(far: Far, direction: Direction) -> None:
+    """Where the far end sends little payload, samples cover more than an interval; the sums lack nothing."""
+    slow = replace(plan_of(1.5, 48, direction), rate_bit_s=1_000_000, interval_ns=SECOND_NS // 20)
+    events = await run_once(far.peer, slow)
+    samples = [each.sample for each in events if isinstance(each, Sampled) and each.sample.end is End.FAR]
+    if direction is Direction.OUT:
+        assert len(samples) >= 15  # of 30: its reports travel against the payload
+        return
+    assert len(samples) <= 12
+    assert sum(sample.interval_ns for sample in samples) == samples[-1].elapsed_ns >= SECOND_NS
+    assert max(sample.interval_ns for sample in samples) >= 4 * slow.interval_ns
+
+
 async def test_a_frozen_far_end_with_working_workers_is_reported() -> None:
     """Payload is a sign of life, so the run goes on; that nothing is said is a warning within seconds."""
     far = Far()

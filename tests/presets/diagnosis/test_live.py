@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Warned, WarningText
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.samples import NicCounts
@@ -106,6 +108,30 @@ def test_the_first_finding_changes_only_after_two_seconds() -> None:
     for second in (3, 4):
         assert steady.update(second * SECOND_NS, (slow,))[0].code == "loss"
     assert steady.update(5 * SECOND_NS, (slow,))[0].code == "path-slow"
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 20), st.sampled_from(["loss", "path-slow", "core-saturated", "pacing"])),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_no_sequence_of_findings_makes_the_first_one_flap(steps: list[tuple[int, str]]) -> None:
+    """Whatever comes first and whenever: a displayed finding stays for two seconds, and its successor was first."""
+    steady = StableFindings()
+    at_ns, changed_ns, since_ns, shown, rival = 0, -(2**62), 0, "", ""
+    for tenths, code in steps:
+        at_ns += tenths * SECOND_NS // 10
+        if code != rival:
+            rival, since_ns = code, at_ns
+        displayed = steady.update(at_ns, (finding(code), finding("mss-small", 0.1)))[0].code
+        if displayed != shown and shown:
+            assert displayed == code
+            assert at_ns - since_ns >= 2 * SECOND_NS
+            assert at_ns - changed_ns >= 2 * SECOND_NS
+        if displayed != shown:
+            shown, changed_ns = displayed, at_ns
 
 
 def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
