@@ -198,7 +198,7 @@ def test_the_rate_does_not_depend_on_the_sample_interval() -> None:
 @pytest.mark.every
 @pytest.mark.parametrize("direction", ["in", "out"])
 def test_the_rate_of_many_sessions_on_a_slow_link_does_not_depend_on_the_sample_interval(direction: str) -> None:
-    """At 1 Mb/s reports of eight sessions ten times a second took 2.6 % of the link from what the remote end sent."""
+    """At 1 Mb/s reports of eight sessions ten times a second took 2.6 % of the link from the payload."""
     options = ("--sessions", 8, "--seconds", 6, "--warmup", 2, "--direction", direction)
     with ExitStack() as stack:
         labs = {interval: build(stack, "10mb-fd", Faults(slow_percent=90)) for interval in (0.1, 1)}
