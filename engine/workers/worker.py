@@ -110,7 +110,7 @@ class Worker:
         self._claims = {flow: counters.claims(flow) for flow in Direction.DUPLEX.flows}
         self._number = number
         self._sessions: dict[tuple[Direction, int], Session] = {}
-        self._openings: set[asyncio.Task[None]] = set()
+        self._openings: dict[tuple[Direction, int], asyncio.Task[None]] = {}
         self._resources: WorkerResources | None = None
         self._config = SessionConfig(End.NEAR, Workload.STREAM, SocketOptions())
         self._mode = Mode.COPY
@@ -136,7 +136,7 @@ class Worker:
             await self._eof.wait()
         finally:
             refreshing.cancel()
-            for task in self._openings:
+            for task in self._openings.values():
                 task.cancel()
             for session in self._sessions.values():
                 session.close()
@@ -166,9 +166,7 @@ class Worker:
             case ApplyChange():
                 self._apply_change(command)
             case OpenSession() | AdoptSession():
-                task = asyncio.create_task(self._open(command, fd))
-                self._openings.add(task)
-                task.add_done_callback(self._openings.discard)
+                self._begin_opening(command, fd)
 
     def _configure(self, command: Configure) -> None:
         self._config = SessionConfig(command.end, command.workload, command.socket)
@@ -227,12 +225,42 @@ class Worker:
         is_wanted = direction in settings.direction.flows and number <= settings.sessions
         return generation < change.oldest or (not is_wanted and generation <= change.generation)
 
-    async def _open(self, command: OpenSession | AdoptSession, fd: int | None) -> None:
+    def _begin_opening(self, command: OpenSession | AdoptSession, fd: int | None) -> None:
+        """Open a connection in the background, in place of an older one of its session that is still opening.
+
+        An opening of crr holds a listener, and so a port of this host: a session has one at a time.
+        """
         spec = command.spec
-        sock: socket.socket | None = None
-        endpoint: CrrEndpoint = None
         try:
             sock = _create_socket(command, fd)
+        except OSError as error:
+            self._report_failure(spec, error)
+            return
+        key = spec.direction, spec.session
+        previous = self._openings.get(key)
+        if previous is not None:
+            previous.cancel()
+        task = self._openings[key] = asyncio.create_task(self._open(command, sock))
+
+        def end(task: asyncio.Task[None]) -> None:
+            if self._openings.get(key) is task:
+                del self._openings[key]
+            if task.cancelled():  # perhaps before its start
+                sock.close()
+
+        task.add_done_callback(end)
+
+    def _report_failure(self, spec: SessionSpec, error: OSError | MemoryError | LinkgaugeError) -> None:
+        why = str(error) if isinstance(error, LinkgaugeError) else explain_resource_error(error)
+        if isinstance(error, TimeoutError):
+            why = "no answer in time"
+        _log.debug("session %s %s failed to open: %r", spec.direction, spec.session, error)
+        self._channel.send(ConnectionFailed(spec.direction, spec.session, spec.generation, why))
+
+    async def _open(self, command: OpenSession | AdoptSession, sock: socket.socket) -> None:
+        spec = command.spec
+        endpoint: CrrEndpoint = None
+        try:
             async with asyncio.timeout(OPEN_DEADLINE_S):
                 sockets.prepare(sock, spec.window_bytes, self._config.session_options)
                 if isinstance(command, OpenSession):
@@ -244,12 +272,7 @@ class Worker:
             is_hosted = self._host(sock, spec, endpoint)
         except (OSError, MemoryError, LinkgaugeError) as error:
             _close(sock, endpoint)
-            why = str(error) if isinstance(error, LinkgaugeError) else explain_resource_error(error)
-            if isinstance(error, TimeoutError):
-                why = "no answer in time"
-            _log.debug("session %s %s failed to open: %r", spec.direction, spec.session, error)
-            failure = ConnectionFailed(spec.direction, spec.session, spec.generation, why)
-            self._channel.send(failure)
+            self._report_failure(spec, error)
             return
         except asyncio.CancelledError:
             _close(sock, endpoint)

@@ -17,12 +17,12 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter
 from socket import SocketType
 from typing import Final
 
 from ..protocol.auth import TICKET_BYTES, Tickets
+from . import sockets
 from .session import ReceivingSession, SessionContext, WorkerResources
 from .socket_io import JOIN_TIMEOUT_S, ReadyCallback, start_thread
 
@@ -32,12 +32,11 @@ _STREAM: Final = socket.SOCK_STREAM
 _READ_BYTES: Final = 65_536
 _BACKLOG: Final = 128
 _DEFER_S: Final = 1
-_MAX_PENDING: Final = 128  # the session has one connection at a time: all others are silent strangers
+_UNREAD_MS: Final = 10_000  # the kernel then drops what the other end has not acknowledged
+_MAX_UNIDENTIFIED: Final = 64  # of a worker: its sessions take three descriptors each, of 1,024 as a rule
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _SHUTDOWN_WAKES_ACCEPT: Final = sys.platform == "linux"
 _log = logging.getLogger(__name__)
-
-_Continuation = Callable[[], None]
 
 
 def open_listener(sock: socket.socket) -> socket.socket:
@@ -79,10 +78,13 @@ class CrrResponder(ReceivingSession):
         if hasattr(socket, "TCP_DEFER_ACCEPT"):  # not before: in the handshake the listener speaks first
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_S)
         self.block = memoryview(resources.payload.block)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # accepted connections inherit it, and have it after their close
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MS)
         self.request_bytes = resources.request_bytes
         self.response_bytes = resources.response_bytes
         self.poller = resources.poller
-        self.pending: dict[_PendingConnection, None] = {}  # ordered: the first has waited longest
+        self.unidentified: dict[_PendingConnection, None] = resources.unidentified
+        self._identified: _PendingConnection | None = None
         self._listener = listener
         # Not accept(): socket.socket around a connection takes 1.2 µs more.
         self._accept_fd: Callable[[], tuple[int, object]] = attrgetter("_accept")(listener)
@@ -109,13 +111,30 @@ class CrrResponder(ReceivingSession):
             self._thread = None
 
     def _close_pending(self) -> None:
-        for connection in list(self.pending):
-            connection.close()
+        for connection in list(self.unidentified):
+            if connection.responder is self:
+                connection.close()
+        self.set_identified(None)
 
     def redeem(self, ticket: bytes) -> bool:
         """Return whether the ticket is valid. Each is accepted once, in increasing order."""
         with self._lock:
             return self._tickets.redeem(ticket)
+
+    def set_identified(self, connection: "_PendingConnection | None") -> None:
+        """Note the connection that has shown the newest ticket, and close the one before it.
+
+        The requesting end has one connection at a time. A response that it does not read takes up megabytes of the
+        kernel's memory, and a connection with a ticket gives way to no stranger.
+        """
+        previous, self._identified = self._identified, connection
+        if previous is not None and previous is not connection:
+            previous.abort()
+
+    def forget(self, connection: "_PendingConnection") -> None:
+        """Forget a connection that is closed."""
+        if self._identified is connection:
+            self._identified = None
 
     def count_response(self) -> None:
         """Count a whole response."""
@@ -133,14 +152,15 @@ class CrrResponder(ReceivingSession):
     def _serve_in_thread(self) -> None:
         serve_connection = self._make_server()
         while self._is_alone:
-            continuation = serve_connection()
-            if continuation is not None:
-                self._loop.call_soon_threadsafe(self._continue, continuation)
+            connection = serve_connection()
+            if connection is not None:
+                self._loop.call_soon_threadsafe(self._continue, connection)
 
-    def _continue(self, continuation: _Continuation) -> None:
-        continuation()
+    def _continue(self, connection: "_PendingConnection") -> None:
         if self._closed:
-            self._close_pending()
+            connection.close()
+        else:
+            connection.begin()
 
     def _on_thread_done(self, _result: None, error: OSError | None) -> None:
         """Continue on the event loop after the thread has made room or failed."""
@@ -158,44 +178,44 @@ class CrrResponder(ReceivingSession):
 
         def accept(_events: int) -> None:
             try:
-                continuation = serve_connection()
+                connection = serve_connection()
             except OSError as error:
                 if error.errno in _EXHAUSTED:
                     self._lose(error)
                 return  # otherwise the client has gone again
-            if continuation is not None:
-                continuation()
+            if connection is not None:
+                connection.begin()
 
         return accept
 
-    def _make_server(self) -> Callable[[], _Continuation | None]:
+    def _make_server(self) -> "Callable[[], _PendingConnection | None]":
         """Return a function that accepts one connection and responds where it need not wait, the usual case.
 
-        It returns a continuation for all other cases. Its variables are in a closure because each transaction
-        runs it.
+        It returns the connection in all other cases, for the event loop to `begin`. Its variables are in a closure
+        because each transaction runs it.
         """
         accept_fd, family, lock, redeem = self._accept_fd, self._listener.family, self._lock, self._tickets.redeem
         request_bytes, response_bytes, max_bytes = self.request_bytes, self.response_bytes, self._max_read_bytes
         response, words, bytes_at = self.block[: self.response_bytes], self._words, self._bytes_at
 
-        def serve_connection() -> _Continuation | None:
+        def serve_connection() -> _PendingConnection | None:
             fd, _address = accept_fd()
             sock = SocketType(family, _STREAM, 0, fd)
             try:
                 data = sock.recv(max_bytes, _NO_WAIT)
             except (BlockingIOError, InterruptedError):
-                return _PendingConnection(self, sock).wait
+                return _PendingConnection(self, sock)
             except OSError:
                 data = b""
             with lock:
                 if len(data) != request_bytes or not redeem(data[:TICKET_BYTES]):
-                    return partial(_PendingConnection(self, sock).add, data)
+                    return _PendingConnection(self, sock, data)
                 try:
                     sent = sock.send(response, _RESPONSE_FLAGS)
                 except OSError:  # the next call reports it again
                     sent = 0
                 if sent != response_bytes:
-                    return _PendingConnection(self, sock, sent).respond
+                    return _PendingConnection(self, sock, sent=sent)
                 words[bytes_at] += response_bytes  # before the FIN, after which the other end counts
             sock.close()
             return None
@@ -206,16 +226,38 @@ class CrrResponder(ReceivingSession):
 class _PendingConnection:
     """An accepted connection that waits for its request or for room for its response."""
 
-    __slots__ = ("_head", "_received", "_responder", "_sock", "_unsent")
+    __slots__ = ("_first", "_head", "_is_closed", "_is_watched", "_received", "_sock", "_unsent", "responder")
 
-    def __init__(self, responder: CrrResponder, sock: SocketType, sent: int = 0) -> None:
-        self._responder = responder
+    def __init__(
+        self, responder: CrrResponder, sock: SocketType, first: bytes | None = None, *, sent: int | None = None
+    ) -> None:
+        """Take over a connection.
+
+        Args:
+            responder: The session's end.
+            sock: The connection.
+            first: What was read of its request, if anything was; no bytes where it has ended.
+            sent: The number of bytes that were sent of the response; None before its ticket was accepted.
+        """
+        self.responder = responder
         self._sock = sock
-        self._head: bytes | None = b""  # None once its ticket was accepted
+        self._first = first
+        self._head: bytes | None = b"" if sent is None else None  # None once its ticket was accepted
         self._received = 0
-        self._unsent = responder.response_bytes - sent
+        self._unsent = responder.response_bytes - (sent or 0)
+        self._is_watched = self._is_closed = False
         if not _NO_WAIT:
             sock.setblocking(False)
+
+    def begin(self) -> None:
+        """Go on from where the connection was taken over, on the event loop."""
+        if self._head is None:
+            self.responder.set_identified(self)
+            self._send()
+        elif self._first is None:
+            self._wait()
+        else:
+            self._add(self._first)
 
     def _read(self, _events: int) -> None:
         try:
@@ -224,11 +266,11 @@ class _PendingConnection:
             return
         except OSError:
             data = b""
-        self.add(data)
+        self._add(data)
 
-    def add(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         """Add a part of the request, and respond once it is whole; no data is the end of the connection."""
-        responder = self._responder
+        responder = self.responder
         self._received += len(data)
         if self._head is not None:
             self._head += data
@@ -238,22 +280,24 @@ class _PendingConnection:
                     self.close()
                     return
                 self._head = None
+                responder.unidentified.pop(self, None)
+                responder.set_identified(self)
         if not data or self._received > responder.request_bytes:
             self.close()
         elif self._received < responder.request_bytes:
-            self.wait()
+            self._wait()
         else:
-            self.respond()
+            self._send()
 
-    def respond(self, _events: int = 0) -> None:
+    def _send(self, _events: int = 0) -> None:
         """Send as much of the response as there is room for, and close after the last byte."""
-        responder = self._responder
+        responder = self.responder
         try:
             while self._unsent:
                 self._unsent -= self._sock.send(responder.block[: self._unsent], _RESPONSE_FLAGS)
         except (BlockingIOError, InterruptedError):
-            responder.pending[self] = None
-            responder.poller.watch(self._sock.fileno(), self.respond, for_write=True)
+            self._is_watched = True
+            responder.poller.watch(self._sock.fileno(), self._send, for_write=True)
             return
         except OSError:
             self.close()
@@ -261,18 +305,31 @@ class _PendingConnection:
         responder.count_response()
         self.close()
 
-    def wait(self) -> None:
-        """Wait for more of the request. Where too many wait, close the one that has waited longest."""
-        pending = self._responder.pending
-        if self not in pending:
-            if len(pending) >= _MAX_PENDING:
-                next(iter(pending)).close()
-            pending[self] = None
-            self._responder.poller.watch(self._sock.fileno(), self._read)
+    def _wait(self) -> None:
+        """Wait for more of the request. Where too many have no ticket yet, close the oldest of those."""
+        if self._is_watched:
+            return
+        unidentified = self.responder.unidentified
+        if self._head is not None:
+            if len(unidentified) >= _MAX_UNIDENTIFIED:
+                next(iter(unidentified)).close()
+            unidentified[self] = None
+        self._is_watched = True
+        self.responder.poller.watch(self._sock.fileno(), self._read)
+
+    def abort(self) -> None:
+        """Close the connection, and drop what the kernel still has of its response."""
+        if not self._is_closed:
+            sockets.abort_at_close(self._sock)
+        self.close()
 
     def close(self) -> None:
         """Close the connection: with a FIN where all was read."""
-        if self in self._responder.pending:
-            del self._responder.pending[self]
-            self._responder.poller.unwatch_closing(self._sock.fileno())
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.responder.unidentified.pop(self, None)
+        self.responder.forget(self)
+        if self._is_watched:
+            self.responder.poller.unwatch_closing(self._sock.fileno())
         self._sock.close()

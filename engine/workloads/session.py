@@ -12,8 +12,8 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal
 
 from ..host.files import create_memory_file
 from ..host.tcp_info import TcpInfo, read_tcp_info
@@ -109,6 +109,7 @@ class WorkerResources:
     """Buffers, poller and transaction sizes that all sessions of a worker share.
 
     The block of `requests` holds `burst` requests. `pace_ns` is the pause of a latency probe, and 0 elsewhere.
+    `unidentified` are the connections to listeners of these sessions that have shown no ticket, the oldest first.
     """
 
     payload: Payload
@@ -120,6 +121,7 @@ class WorkerResources:
     response_bytes: int = 0
     burst: int = 1
     pace_ns: int = 0
+    unidentified: dict[Any, None] = field(default_factory=dict[Any, None])
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,13 @@ def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOption
     would carry them for seconds into the next run.
     """
     sock.setblocking(False)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
+    abort_at_close(sock)
     set_options(sock, window_bytes, options)
+
+
+def abort_at_close(sock: SocketType) -> None:
+    """Let the close of a socket reset the connection and drop what is unsent (SO_LINGER, socket(7))."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
 
 
 def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptions) -> None:

@@ -3,14 +3,18 @@
 matplotlib takes a second to load: import this module only where a report is made.
 """
 
+import contextlib
 import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, cast
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+# It reads settings from the current directory, where another user may have put some: they could have it run LaTeX.
+with contextlib.chdir(Path(__file__).parent):
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
 from ...engine.model.plan import Direction, End
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult

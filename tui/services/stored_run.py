@@ -174,7 +174,7 @@ def generate_report(log: RunLog, module: Sequence[str]) -> None:
     matplotlib holds Python's global lock: in this process it would stop the app's clock.
     """
     log.flush()
-    command = [sys.executable, "-m", *module]
+    command = [sys.executable, "-P", "-m", *module]  # -P keeps the current folder out of its imports
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent)}
     _log.debug("report by %s", command)
     try:

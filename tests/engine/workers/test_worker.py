@@ -1,17 +1,20 @@
 """A worker on an event loop of this process: its sessions, and what it reports of them."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.host.event_loop import read_exactly
 from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
@@ -179,3 +182,38 @@ def test_a_wait_counts_threads_that_have_ended_and_is_unknown_where_the_kernel_c
     write("7", "0 0 0\n")
     assert read() is None
     assert RunQueueWait(tmp_path / "missing").read() is None
+
+
+@pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
+async def test_a_session_that_is_opened_again_and_again_is_opening_once(
+    host: WorkerHost, direction: Direction
+) -> None:
+    """A client that leaves openings of crr unfinished would otherwise take a port of this host with each."""
+    host.send(replace(CONFIGURE, workload=Workload.CRR, request_bytes=64, response_bytes=64))
+    await host.until(lambda: len(host.events) == 2)
+    senders: list[socket.socket] = []
+    ports: list[int] = []
+    for generation in range(20):
+        sender, receiver = pair()
+        senders.append(sender)
+        host.send(AdoptSession(SessionSpec(direction, 1, generation, None, "00" * 32)), receiver.detach())
+        if generation % 3 == 2:  # the others may be replaced before they begin
+            async with asyncio.timeout(DEADLINE_S):
+                assert await read_exactly(sender, 1) == DATA_ACCEPTED
+                if direction is Direction.OUT:
+                    ports.append(int.from_bytes(await read_exactly(sender, 2)))
+    *older, newest = senders
+    for sender in older:
+        with sender, contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(DEADLINE_S):
+                while await asyncio.get_running_loop().sock_recv(sender, 100):
+                    pass
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port)).close()
+    with newest:
+        async with asyncio.timeout(DEADLINE_S):
+            assert await read_exactly(newest, 1) == DATA_ACCEPTED
+            if direction is Direction.OUT:
+                socket.create_connection(("127.0.0.1", int.from_bytes(await read_exactly(newest, 2)))).close()
+    assert len(host.events) == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from pathlib import Path
 
 from linkgauge.engine.metering.shared_counters import SharedCounters, histogram_offset
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
@@ -15,16 +16,21 @@ from linkgauge.engine.workloads.socket_io import create_poller
 SECRET = bytes(range(32))
 
 
+def sockets_open() -> int:
+    """Return how many sockets this process has."""
+    return sum("socket:" in str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink())
+
+
 class CrrPair:
     """Both ends of one crr session in this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, response_bytes: int = 8_192) -> None:
         self.counters = SharedCounters.create()
         self.payload = Payload(65_536)
         self.poller = create_poller()
         self.lost: list[str] = []
         buffer, requests = memoryview(bytearray(65_536)), Payload(64)
-        resources = WorkerResources(self.payload, buffer, Mode.COPY, requests, self.poller, 64, 8_192)
+        resources = WorkerResources(self.payload, buffer, Mode.COPY, requests, self.poller, 64, response_bytes)
         with socket.create_server(("127.0.0.1", 0)) as anchor:
             near = socket.create_connection(anchor.getsockname())
             far, _ = anchor.accept()

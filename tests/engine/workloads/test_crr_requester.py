@@ -4,7 +4,6 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.workloads import crr_requester
 
-from .crr_pair import CrrPair
+from .crr_pair import CrrPair, sockets_open
 from .plans import plan_of
 
 Recorder = Callable[..., Any]
@@ -42,11 +41,6 @@ async def test_each_connection_has_the_options_of_the_plan(far_end: Peer, record
     recorded = await record(Plan(settings, Workload.CRR, SECOND_NS // 2, socket=options), far_end)
     assert recorded.end.reason is Reason.COMPLETED
     assert {e.facts.congestion for e in recorded.events if isinstance(e, Opened)} == {"reno"}
-
-
-def sockets_open() -> int:
-    """Return how many sockets this process has."""
-    return sum("socket:" in str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink())
 
 
 @pytest.mark.parametrize("is_alone", [False, True])

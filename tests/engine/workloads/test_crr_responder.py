@@ -3,11 +3,18 @@
 import asyncio
 import contextlib
 import socket
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from linkgauge.engine.protocol.auth import Tickets
 
-from .crr_pair import SECRET, CrrPair
+from .crr_pair import SECRET, CrrPair, sockets_open
+
+DEADLINE_S = 20.0
+LARGE = 32 << 20  # more than the kernel takes for both ends of a connection
+STRANGERS = 150
+MOST_STRANGERS = 64
 
 
 async def request_once(address: Any, request: bytes, response_bytes: int) -> bytes:
@@ -46,4 +53,81 @@ async def test_only_a_valid_ticket_gets_a_response() -> None:
             await pair.until(3)
         assert not pair.lost
     finally:
+        pair.close()
+
+
+def connect(pair: CrrPair, data: bytes) -> socket.socket:
+    """Return a connection to the listener of a pair that has sent these bytes."""
+    sock = socket.create_connection(pair.listener.getsockname(), DEADLINE_S)
+    sock.sendall(data)
+    sock.setblocking(False)
+    return sock
+
+
+async def read_to_end(sock: socket.socket) -> int:
+    """Return the number of bytes that arrive until the connection ends, in whatever way."""
+    count = 0
+    with sock, contextlib.suppress(ConnectionResetError):
+        async with asyncio.timeout(DEADLINE_S):
+            while more := len(await asyncio.get_running_loop().sock_recv(sock, 1 << 20)):
+                count += more
+    return count
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+@pytest.mark.parametrize("in_pieces", [True, False])
+async def test_a_client_that_reads_no_response_holds_one_of_them(is_alone: bool, in_pieces: bool) -> None:
+    """A newer ticket ends the connection of the one before it, and what the kernel has of its response is dropped.
+
+    Each would take up megabytes of the kernel's memory, which no estimate of a run has.
+    """
+    pair, tickets = CrrPair(LARGE), Tickets(SECRET)
+    try:
+        pair.responder.start(is_alone=is_alone)
+        socks: list[socket.socket] = []
+        for _ in range(6):
+            request = tickets.issue() + bytes(40)
+            sock = connect(pair, request[:30] if in_pieces else request)
+            socks.append(sock)
+            if in_pieces:
+                await asyncio.sleep(0.02)
+                sock.sendall(request[30:])
+            async with asyncio.timeout(DEADLINE_S):
+                assert await asyncio.get_running_loop().sock_recv(sock, 1)
+        *older, newest = socks
+        assert max([await read_to_end(sock) for sock in older]) < LARGE - 1
+        assert await read_to_end(newest) == LARGE - 1
+        assert not pair.lost
+    finally:
+        pair.close()
+
+
+async def until_sockets(condition: Callable[[int], bool]) -> None:
+    """Wait until the number of this process's sockets is as it should be."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition(sockets_open()):  # noqa: ASYNC110 - descriptors have no event
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_strangers_at_a_listener_take_few_descriptors_and_break_no_transaction(is_alone: bool) -> None:
+    """They make room for each other, and not at the cost of a connection that has shown a ticket."""
+    pair, tickets = CrrPair(LARGE), Tickets(SECRET)
+    socks: list[socket.socket] = []
+    try:
+        pair.responder.start(is_alone=is_alone)
+        honest = connect(pair, tickets.issue() + bytes(40))
+        async with asyncio.timeout(DEADLINE_S):
+            assert await asyncio.get_running_loop().sock_recv(honest, 1)
+        before = sockets_open()
+        for number in range(STRANGERS):
+            socks.append(connect(pair, b"G"))
+            accepted = before + 2 + number + min(number, MOST_STRANGERS - 1)
+            await until_sockets(accepted.__le__)
+        await until_sockets((before + STRANGERS + MOST_STRANGERS).__ge__)
+        assert await read_to_end(honest) == LARGE - 1
+        assert not pair.lost
+    finally:
+        for sock in socks:
+            sock.close()
         pair.close()

@@ -177,3 +177,13 @@ def test_only_a_run_below_its_target_explains_why_it_is_not_faster(run_id: str, 
     page = page_of(kept, run_id)
     assert title in page.text
     assert "code" not in page.tags
+
+
+def test_plots_take_no_settings_from_the_current_directory(tmp_path: Path) -> None:
+    """Another user may have put some there; with these, text would be set by LaTeX, and the terminal be driven."""
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nno\x1b[31mkey: 1\n", encoding="utf-8")
+    code = "import linkgauge.tui.report.plots, matplotlib; print(matplotlib.rcParams['text.usetex'])"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -13,7 +13,13 @@ from linkgauge.engine.model.events import Event, Reason
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.services.stored_run import compare_stored_runs, export_runs, load_stored_run, rate_points
+from linkgauge.tui.services.stored_run import (
+    compare_stored_runs,
+    export_runs,
+    generate_report,
+    load_stored_run,
+    rate_points,
+)
 from linkgauge.tui.state.instrument_values import Phase
 
 from ..html_page import Page
@@ -55,6 +61,21 @@ def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, ke
     assert (snapshot.phase, snapshot.preset.id, snapshot.peer) == (Phase.DONE, "loopback", LOOPBACK)
     assert snapshot.peak is not None
     assert snapshot.peak.total is None
+
+
+def test_a_report_is_made_of_no_module_in_the_current_directory(
+    kept: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user may have put one there: /tmp is everybody's. Python would import it first."""
+    folder = tmp_path / "everybody"
+    for name in ("linkgauge/__main__.py", "linkgauge/__init__.py", "jinja2.py", "typer.py", "matplotlib.py"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("open('planted', 'w').close()\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    with pytest.raises(RunLogError, match="there is no run 'none'"):
+        generate_report(kept, ["linkgauge", "runs", "report", "none", "--html", str(tmp_path / "page.html")])
+    assert not (folder / "planted").exists()
 
 
 FIRST, SHORT, CHANGED = "20261118-091200-a2b3", "20261119-221030-c4d5", "20261120-070000-e6f7"
