@@ -8,7 +8,7 @@ from ...engine.model.plan import MAX_RESPONSE_BYTES, MAX_SESSIONS, Direction
 from ..number_text import format_bytes, format_milliseconds, format_percent, format_quantity, format_rate
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
-from .finding import Finding, rank_findings
+from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .rules.link import find_link_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_path_limits
@@ -223,7 +223,7 @@ def _unexplained(evidence: Evidence) -> Finding:
         "unexplained",
         None if evidence.expected_bit_s is None else 1.0,
         _UNEXPLAINED_CONFIDENCE,
-        "No bottleneck identified.",
+        NOT_IDENTIFIED,
         f"{signs}; local {describe_core_load(evidence.near)}",
         f"test for longer, and the other direction: linkgauge … --seconds 60 --direction {other}",
         weight=1.0,

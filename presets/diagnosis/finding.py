@@ -45,6 +45,11 @@ FindingCode = Literal[
 ]
 """The stable name of a finding, for programs."""
 
+MIN_CONFIDENCE: Final = 0.5
+"""A finding of less confidence names no cause: it is `unexplained`, and says what is known."""
+
+NOT_IDENTIFIED: Final = "No bottleneck identified."
+
 # A finding of a lower rank explains too little.
 _MIN_RANK: Final = 0.08
 

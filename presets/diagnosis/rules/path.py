@@ -6,10 +6,10 @@ and the smoothed and the shortest round trip (tcpi_rtt, tcpi_min_rtt): their dif
 
 Meaning: if the sender had data and no window stopped it, only its pace, congestion control or the path can be the
 limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more,
-and a path that is slower than the pace fills the congestion window. BBR is an exception: it paces at what it
+and a path that is slower than that makes a queue. BBR is an exception: it paces at what it
 measured on the path, and keeps no queue, so that the path is the better guess. A congestion window below bandwidth
-x delay (RFC 5681) limits only a flow whose payload in flight fills it. Everything else is the path's, if the flow
-fills its congestion window; if not, neither end tells what it waited for.
+x delay (RFC 5681) limits only a flow whose payload in flight fills it. Everything else is the path's, if a queue is
+on it or the flow fills its congestion window; if not, neither end tells what the flow waited for.
 
 Findings: `pacing`, `congestion-window`, `path-slow`, `unexplained`. Lost packets have a module of their own, which
 comes first.
@@ -22,10 +22,11 @@ from ....engine.model.plan import Direction
 from ...number_text import format_bytes, format_milliseconds, format_percent, format_quantity, format_rate
 from .. import remedies
 from ..evidence import MIN_SHARE, FlowView
-from ..finding import Finding
+from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 
 _PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
+_IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
 _ALIKE: Final = 0.1
 
@@ -111,22 +112,40 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
             f"{queue}: round trip {format_milliseconds(flow.rtt_us)}, "
             f"at best {format_milliseconds(flow.min_rtt_us)}"
         )
+    confidence = _path_confidence(view)
+    is_known = confidence >= MIN_CONFIDENCE
+    check = remedies.show_queue(view.sender)
     yield Finding(
-        "path-slow",
+        "path-slow" if is_known else "unexplained",
         share,
-        _path_confidence(view),
-        "The path itself carries less than a link of this kind.",
-        "; ".join([*evidence, _other_direction(view)]),
-        f"{remedies.show_queue(view.sender)}; then check port speeds and shapers on the path{_other_control(view)}",
+        confidence,
+        "The path itself carries less than a link of this kind." if is_known else NOT_IDENTIFIED,
+        "; ".join([*evidence, *_room(view), _other_direction(view)]),
+        f"{check}; then check port speeds and shapers on the path{_other_control(view)}"
+        if is_known
+        else f"to see whether it is the path, give more sessions and watch its queue: {check}",
     )
 
 
+def _room(view: FlowView) -> Iterator[str]:
+    """Yield the filled part of the congestion window if it speaks against the path."""
+    filled = _filled_share(view)
+    if filled is not None and filled < _IN_QUEUE and not view.has_queue:
+        yield f"{format_percent(filled)} of the congestion window is in flight"
+
+
 def _path_confidence(view: FlowView) -> float:
-    """Return how likely the path is the limit: more with a queue, less with delivery at the expected rate."""
-    delivery_bit_s = view.flow.delivery_bit_s or 0
+    """Return how likely the path is the limit.
+
+    A queue speaks for it. Delivery at the expected rate speaks against it, and so does room in the congestion
+    window without a queue, except BBR's, which keeps none.
+    """
+    delivery_bit_s, filled = view.flow.delivery_bit_s or 0, _filled_share(view)
     if view.evidence.sessions == 1 and delivery_bit_s >= _DELIVERS * view.target_bit_s:
         return 0.4
-    return 0.85 if view.has_queue else 0.5
+    if view.has_queue:
+        return 0.85
+    return 0.4 if filled is not None and filled < _IN_QUEUE and not _is_bbr(view) else 0.5
 
 
 def _other_control(view: FlowView) -> str:

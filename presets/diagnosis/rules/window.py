@@ -26,6 +26,10 @@ from ..finding import Finding
 _BY_CLOCKS: Final = 0.05
 """A share of time that is worth a word."""
 
+# Linux opens a session with a receive window of 64 KB. It gets smaller only by data that nobody reads.
+_FIRST_WINDOW_BYTES: Final = 65_535
+_IN_WINDOW: Final = 0.6  # of the window: a flow with less in flight is not stopped by the window's usual size
+
 
 def find_window_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the finding about the smallest window, if the payload in flight has reached it."""
@@ -49,15 +53,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             )
         return
     if (share := view.budget.take("receiver")) >= MIN_SHARE:
-        yield Finding(
-            "receive-window",
-            share,
-            0.5,
-            f"The receiver at {end_name(view.receiver.end)} is reading too slowly: its window stops the sender.",
-            f"for {_percent(flow.rwnd_limited)} of the time, with a window of {_bytes(flow.peer_window_bytes)}",
-            remedies.show_processes(view.receiver),
-            view.receiver.end,
-        )
+        yield _closed_window(view, share)
     if (share := view.budget.take("buffer")) >= MIN_SHARE:
         yield Finding(
             "send-buffer",
@@ -69,6 +65,26 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             + remedies.raise_autotuning_limit(view.sender, _larger_buffer(view), is_sender=True),
             view.sender.end,
         )
+
+
+def _closed_window(view: FlowView, share: float) -> Finding:
+    """Return the finding about a receive window that stops the sender, though the kernel would let it be larger."""
+    receiver, window, in_flight = view.receiver, view.flow.peer_window_bytes, view.in_flight_bytes
+    is_unread = window is not None and (
+        window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
+    )
+    evidence = f"for {_percent(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
+    if is_unread and in_flight is not None:
+        evidence += f" and {_bytes(round(in_flight))} in flight in each session"
+    return Finding(
+        "receive-window",
+        share,
+        0.85 if is_unread else 0.5,
+        f"The receiver at {end_name(receiver.end)} is reading too slowly: its window stops the sender.",
+        evidence,
+        remedies.show_processes(receiver),
+        receiver.end,
+    )
 
 
 def _requested_window(view: FlowView, bound: WindowBound, share: float) -> Finding:

@@ -1,15 +1,47 @@
 """Windows that are too small, and the command that widens them."""
 
+import pytest
 from linkgauge.engine.model.plan import End
 
 from ..evidence_cases import first, run
 
 
 def test_a_slow_receiver_without_a_full_core_is_reported_with_less_confidence() -> None:
-    """With less confidence."""
-    finding = first(run(300, rwnd_limited=0.6))
+    """A window that the payload in flight fills may be one that still grows."""
+    finding = first(run(300, rwnd_limited=0.6, peer_window_bytes=66_000, rtt_us=1_400))
     assert (finding.code, finding.end) == ("receive-window", End.FAR)
     assert finding.confidence <= 0.5
+
+
+# Recorded while the receiving worker stood still for 53 to 90 % of the time, at 100 Mb/s and 1 Gb/s.
+@pytest.mark.parametrize(
+    ("mbit_s", "rwnd_limited", "rtt_us", "window_bytes", "sessions"),
+    [
+        (74.7, 0.99, 491, 6_144, 1),
+        (47.0, 0.58, 34_843, 160_512, 4),
+        (127.6, 0.98, 15_868, 0, 1),
+        (516.0, 0.29, 3_041, 330_368, 2),
+        (174.9, 0.77, 13_844, 19_968, 2),
+    ],
+)
+def test_a_receiver_that_stands_still_is_named_with_confidence(
+    mbit_s: float, rwnd_limited: float, rtt_us: int, window_bytes: int, sessions: int
+) -> None:
+    """Its window is smaller than any new one, or closes although little of it is in flight."""
+    finding = first(
+        run(
+            mbit_s,
+            expected_bit_s=948e6 if mbit_s > 100 else 94.8e6,
+            rwnd_limited=rwnd_limited,
+            rtt_us=rtt_us,
+            min_rtt_us=5,
+            peer_window_bytes=window_bytes,
+            sessions=sessions,
+        )
+    )
+    assert (finding.code, finding.end) == ("receive-window", End.FAR)
+    assert finding.confidence == 0.85
+    assert "in flight" in finding.evidence
 
 
 def test_a_clamped_window_names_its_sysctl_and_its_value() -> None:
