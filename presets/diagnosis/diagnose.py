@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.plan import MAX_RESPONSE_BYTES, MAX_SESSIONS, Direction
+from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction
 from ..number_text import format_bytes, format_milliseconds, format_percent, format_quantity, format_rate
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
@@ -128,10 +128,11 @@ def _tester(view: FlowView) -> Iterator[Finding]:
 
 def _round_trips(view: FlowView) -> Iterator[Finding]:
     """Yield the usual limit of small transactions: each waits for its response."""
-    sessions, burst = view.evidence.sessions, view.evidence.burst
-    more = f"linkgauge … --sessions {2 * sessions if sessions > 1 else 10}"
-    if view.evidence.workload.allows_burst:
-        more += f" or --burst {2 * burst if burst > 1 else 10}"
+    evidence = view.evidence
+    options = [each for each in (remedies.more_sessions(evidence, 10), remedies.larger_burst(evidence)) if each]
+    remedy = "a path with a shorter round trip"
+    if options:
+        remedy = f"linkgauge … {' or '.join(options)}, to have more requests in flight"
     rtt_us = view.flow.rtt_us
     trip = "TCP's round trip is unknown" if rtt_us is None else f"TCP's round trip is {format_milliseconds(rtt_us)}"
     yield Finding(
@@ -139,8 +140,8 @@ def _round_trips(view: FlowView) -> Iterator[Finding]:
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.6,
         "Each request waits for the response before it: latency is the limit.",
-        f"{trip}{'' if _has_full_core(view.evidence) else '; no core is full'}",
-        f"{more}, to have more requests in flight",
+        f"{trip}{'' if _has_full_core(evidence) else '; no core is full'}",
+        remedy,
     )
 
 
@@ -152,13 +153,9 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
     missing_bit_s = view.flow.bit_s * waiting / (1 - waiting) if waiting < 1 else view.target_bit_s
     share = min(1.0, missing_bit_s / view.gap_bit_s) if view.gap_bit_s > 0 else waiting
     trip = format_milliseconds((view.base_rtt_s or 0) * 1e6)
-    sessions = min(MAX_SESSIONS, 2 * evidence.sessions if evidence.sessions > 1 else 4)
-    size = _LONG_TRANSFER * evidence.response_bytes * waiting
-    larger = (
-        f"--response {remedies.format_window(remedies.round_window(size))} or "
-        if size < MAX_RESPONSE_BYTES / 2
-        else ""
-    )
+    size = remedies.round_window(_LONG_TRANSFER * evidence.response_bytes * waiting)
+    options = [f"--response {remedies.format_window(size)}"] if size <= MAX_RESPONSE_BYTES else []
+    options = [each for each in (*options, remedies.more_sessions(evidence, 4)) if each]
     yield Finding(
         "round-trip",
         view.budget.take("starved", "network", "receiver", "buffer", limit=share),
@@ -166,7 +163,7 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
         "Each session pauses for a round trip between two responses.",
         f"a round trip of {trip} takes {format_percent(waiting)} of the time "
         f"with responses of {format_bytes(evidence.response_bytes)}",
-        f"linkgauge … {larger}--sessions {sessions}",
+        f"linkgauge … {' or '.join(options)}" if options else "a path with a shorter round trip",
     )
 
 
@@ -225,6 +222,7 @@ def _unexplained(evidence: Evidence) -> Finding:
         _UNEXPLAINED_CONFIDENCE,
         NOT_IDENTIFIED,
         f"{signs}; local {describe_core_load(evidence.near)}",
-        f"test for longer, and the other direction: linkgauge … --seconds 60 --direction {other}",
+        "test for longer, and the other direction: "
+        f"linkgauge … {remedies.longer_run(evidence)} --direction {other}",
         weight=1.0,
     )

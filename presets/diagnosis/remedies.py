@@ -3,10 +3,11 @@
 Every word that an end has sent goes through `shell_command`: a person may paste the line as root.
 """
 
+import math
 import re
 from typing import Final, Literal
 
-from ...engine.model.plan import MIB, Mode, sender_of
+from ...engine.model.plan import MAX_BURST, MAX_DURATION_NS, MAX_SESSIONS, MIB, SECOND_NS, Mode, sender_of
 from ...engine.model.shell_commands import (
     enable_offloads_command,
     negotiate_command,
@@ -15,7 +16,7 @@ from ...engine.model.shell_commands import (
     shell_command,
 )
 from ..number_text import format_bytes
-from .evidence import EndEvidence, Evidence
+from .evidence import EndEvidence, Evidence, FlowEvidence
 
 _MIN_WINDOW_BYTES: Final = 65_536
 _KIB: Final = 1_024
@@ -56,6 +57,29 @@ def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> str:
     if evidence.mode is Mode.COPY and (end is None or end.end in senders):
         return "--mode sendfile"
     return "--mode discard" if end is None or end.end.other in senders else ""
+
+
+def more_sessions(evidence: Evidence, first: int) -> str:
+    """Return twice the sessions as an option, or `first` ones for a single one; empty if there can be no more."""
+    sessions = first if evidence.sessions == 1 else min(MAX_SESSIONS, 2 * evidence.sessions)
+    return f"--sessions {sessions}" if sessions > evidence.sessions else ""
+
+
+def larger_burst(evidence: Evidence) -> str:
+    """Return twice the requests in flight as an option; empty if the workload or the limit has no more."""
+    burst = 10 if evidence.burst == 1 else min(MAX_BURST, 2 * evidence.burst)
+    return f"--burst {burst}" if evidence.workload.allows_burst and burst > evidence.burst else ""
+
+
+def longer_run(evidence: Evidence) -> str:
+    """Return a longer duration as an option: a minute, or twice what was measured."""
+    seconds = max(60, math.ceil(2 * evidence.span_ns / SECOND_NS))
+    return f"--seconds {min(seconds, MAX_DURATION_NS // SECOND_NS)}"
+
+
+def other_congestion_control(flow: FlowEvidence) -> str:
+    """Return a congestion control to compare with, as an option: one that ignores loss, or one that heeds it."""
+    return f"--congestion {'cubic' if (flow.congestion or '').startswith('bbr') else 'bbr'}"
 
 
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:

@@ -49,7 +49,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
         "Packets are lost on the path.",
         evidence,
         f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, switch port counters and policers; "
-        "for comparison: linkgauge … --congestion bbr",
+        f"for comparison: linkgauge … {remedies.other_congestion_control(view.flow)}",
     )
 
 

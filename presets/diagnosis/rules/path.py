@@ -27,6 +27,8 @@ from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 _PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
+_SMALL_QUEUE_US: Final = 1_000
+_SMALL_QUEUE: Final = 0.05  # of the shortest round trip
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
 _ALIKE: Final = 0.1
 
@@ -83,6 +85,7 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
         return
     if in_flight < _FILLED * cwnd:
         return
+    longer = f"{remedies.longer_run(view.evidence)} --warmup 10"
     yield Finding(
         "congestion-window",
         view.budget.take("network"),
@@ -90,9 +93,14 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
         "The congestion window has not yet grown to bandwidth x delay.",
         f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, {format_bytes(round(in_flight))} of it "
         f"in flight, after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
-        "linkgauge … --seconds 60 --warmup 10, or more --sessions",
+        " or ".join([f"linkgauge … {longer}", *_more_sessions(view)]),
         view.sender.end,
     )
+
+
+def _more_sessions(view: FlowView) -> list[str]:
+    option = remedies.more_sessions(view.evidence, 4)
+    return [option] if option else []
 
 
 def _slow_path(view: FlowView) -> Iterator[Finding]:
@@ -107,7 +115,8 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         delivery = format_rate(flow.delivery_bit_s * view.evidence.sessions)
         evidence.append(f"the path delivered {delivery} while data was sent")
     if flow.rtt_us is not None and flow.min_rtt_us is not None:
-        queue = "a queue builds" if view.has_queue else "no queue builds"
+        queue = "a small queue builds" if _is_longer_than_path(view) else "no queue builds"
+        queue = "a queue builds" if view.has_queue else queue
         evidence.append(
             f"{queue}: round trip {format_milliseconds(flow.rtt_us)}, "
             f"at best {format_milliseconds(flow.min_rtt_us)}"
@@ -130,7 +139,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
 def _room(view: FlowView) -> Iterator[str]:
     """Yield the filled part of the congestion window if it speaks against the path."""
     filled = _filled_share(view)
-    if filled is not None and filled < _IN_QUEUE and not view.has_queue:
+    if filled is not None and filled < _IN_QUEUE and not (view.has_queue or _is_longer_than_path(view)):
         yield f"{format_percent(filled)} of the congestion window is in flight"
 
 
@@ -145,12 +154,24 @@ def _path_confidence(view: FlowView) -> float:
         return 0.4
     if view.has_queue:
         return 0.85
+    if _is_longer_than_path(view):
+        return 0.6
     return 0.4 if filled is not None and filled < _IN_QUEUE and not _is_bbr(view) else 0.5
+
+
+def _is_longer_than_path(view: FlowView) -> bool:
+    """Return whether the round trip is longer than a long path's own, as with a small queue at a slow place."""
+    rtt_us, shortest_us = view.flow.rtt_us, view.flow.min_rtt_us
+    if rtt_us is None or shortest_us is None:
+        return False
+    return rtt_us - shortest_us >= max(_SMALL_QUEUE_US, _SMALL_QUEUE * shortest_us)
 
 
 def _other_control(view: FlowView) -> str:
     """Return the comparison that tells a slow path from a wrong estimate of BBR, which keeps no queue."""
-    return "; for comparison: linkgauge … --congestion cubic" if _is_bbr(view) and not view.has_queue else ""
+    if not _is_bbr(view) or view.has_queue:
+        return ""
+    return f"; for comparison: linkgauge … {remedies.other_congestion_control(view.flow)}"
 
 
 def _other_direction(view: FlowView) -> str:

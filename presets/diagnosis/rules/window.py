@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_milliseconds, format_quantity, format_rate
 from .. import remedies
 from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound
@@ -88,14 +89,16 @@ def _closed_window(view: FlowView, share: float) -> Finding:
 
 
 def _requested_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
-    size = remedies.round_window(_needed(view))
+    size = min(MAX_WINDOW_BYTES, remedies.round_window(_needed(view)))
     return Finding(
         "window-below-bdp",
         share,
         0.95,
         f"The window of {_bytes(bound.limit_bytes)} is smaller than bandwidth x delay.",
         _describe(view, bound),
-        f"linkgauge … --window {remedies.format_window(size)}, or --window auto{_prerequisites(view, size)}",
+        "linkgauge … --window auto"
+        if size <= (view.evidence.window_bytes or 0)
+        else f"linkgauge … --window {remedies.format_window(size)}, or --window auto{_prerequisites(view, size)}",
     )
 
 
