@@ -15,6 +15,8 @@ from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.near.run import Run, open_run
 
 DEADLINE_S = 20.0
+# Where nothing depends on the rate: at its full speed, loopback takes two cores for as long as a run lasts.
+RATE_BIT_S = 100_000_000
 
 
 def _descriptors() -> set[str]:

@@ -26,6 +26,7 @@ from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Open, Ping, Refuse
 from linkgauge.engine.protocol.preamble import DataHello
 
+from ..conftest import RATE_BIT_S
 from .frame_relay import LENGTH, Attack, FrameRelay, relay_to
 
 KEY = SharedKey("a-key-of-this-test")
@@ -177,7 +178,12 @@ async def test_a_relay_that_changes_a_frame_ends_the_run_and_both_ends_say_so(ch
 async def test_a_relay_that_changes_nothing_is_not_noticed(host: str) -> None:
     """A run with changes of settings, both ways, completes."""
     async with world(host) as it:
-        plan = Plan(Settings(Direction.DUPLEX), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20)
+        plan = Plan(
+            Settings(Direction.DUPLEX),
+            duration_ns=SECOND_NS // 2,
+            interval_ns=SECOND_NS // 20,
+            rate_bit_s=RATE_BIT_S,
+        )
         await it.run(plan, act=change_often)
         assert it.end.reason is Reason.COMPLETED, it.end
         assert (End.NEAR, "Change") in it.relay.kinds
@@ -218,7 +224,7 @@ async def test_a_relay_cannot_rewrite_the_plan(host: str) -> None:
     """A second of a stream stays that, and no endless fetch: no run begins at the far end."""
     async with world(host) as it:
         it.relay.attack = rewritten("Open", make_endless_fetch)
-        await it.run(Plan(duration_ns=SECOND_NS))
+        await it.run(Plan(duration_ns=SECOND_NS, rate_bit_s=RATE_BIT_S))
         assert CHANGED in it.refusal
         assert "rejected" in await it.log_of(CHANGED)
         assert not [line for line in it.log if "started" in line]
@@ -249,7 +255,7 @@ async def test_data_connections_of_a_rewritten_plan_do_not_open() -> None:
     """The plan is part of the run's secret, also where neither end has a key, and messages no codes."""
     async with world(key=None) as it:
         it.relay.attack = rewritten("Open", make_endless_fetch)
-        await it.run(Plan(duration_ns=SECOND_NS))
+        await it.run(Plan(duration_ns=SECOND_NS, rate_bit_s=RATE_BIT_S))
         assert "no data connection" in it.refusal
         assert await it.log_of("a data connection of an unknown test")
 
@@ -306,7 +312,9 @@ async def test_a_relay_that_swallows_the_end_of_a_run_does_not_keep_it_alive(
     async with world() as it:
         it.relay.hides_ends = True
         it.relay.attack = attack = SwallowFromStop()
-        plan = Plan(Settings(direction), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20)
+        plan = Plan(
+            Settings(direction), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20, rate_bit_s=RATE_BIT_S
+        )
         running = asyncio.create_task(it.run(plan))
 
         async def imitate() -> None:
@@ -335,7 +343,7 @@ async def test_a_relay_that_swallows_stop_alone_is_noticed_at_the_next_message()
     """The near end still pings until the far end has confirmed."""
     async with world() as it:
         it.relay.attack = lambda sender, kind, frame: [] if (sender, kind) == (End.NEAR, "Stop") else [frame]
-        await it.run(Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20))
+        await it.run(Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20, rate_bit_s=RATE_BIT_S))
         assert (it.end.reason, it.end.detail) == (Reason.FAILED, CHANGED)
         assert "INTERRUPTED" in await it.log_of(CHANGED)
 
@@ -362,7 +370,7 @@ async def test_a_run_whose_end_the_relay_rewrites_has_failed(kind: str) -> None:
     """Also at the end that had stopped it: the last samples may not be the other end's."""
     async with world() as it:
         it.relay.attack = lambda _sender, name, frame: flip(LENGTH.size + 3)(frame) if name == kind else [frame]
-        await it.run(Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20))
+        await it.run(Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20, rate_bit_s=RATE_BIT_S))
         assert (it.end.reason, it.end.detail) == (Reason.FAILED, CHANGED)
 
 
@@ -377,6 +385,6 @@ async def test_a_run_whose_end_the_relay_cuts_off_is_unconfirmed() -> None:
             return [frame]
 
         it.relay.attack = cut
-        await it.run(Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20))
+        await it.run(Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20, rate_bit_s=RATE_BIT_S))
         assert it.end.reason is Reason.COMPLETED
         assert WarningText.END_UNCONFIRMED in [event.text for event in it.events if isinstance(event, Warned)]

@@ -19,6 +19,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.near.connect import query_host_info
 
 from ..certificates import CertificateFiles
+from ..conftest import RATE_BIT_S
 
 T = TypeVar("T")
 KEY = SharedKey("a-key-of-this-test")
@@ -46,7 +47,13 @@ async def test_a_run_works_over_tls_with_the_pinned_certificate(files: Certifica
     certificate = Certificate.load(files.cert, files.key)
     assert certificate.fingerprint == files.fingerprint
     async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
-        plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10)
+        plan = Plan(
+            Settings(Direction.DUPLEX, 2),
+            duration_ns=SECOND_NS,
+            warmup_ns=0,
+            interval_ns=SECOND_NS // 10,
+            rate_bit_s=RATE_BIT_S,
+        )
         recorded = await record(plan, peer_of(endpoint, files.fingerprint))
     assert recorded.end.reason is Reason.COMPLETED
     assert recorded.started.far.hostname

@@ -22,6 +22,8 @@ from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello, Introduction, Ping
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
+from ..conftest import RATE_BIT_S
+
 # Run on the loop that endpoints have: what is refused does not depend on it.
 pytestmark = pytest.mark.loop("uvloop")
 
@@ -70,7 +72,7 @@ async def test_plans_over_a_limit_are_refused_by_its_name(endpoint: Endpoint) ->
             Plan(Settings(sessions=3)), endpoint, r"declines: 3 sessions are too many .*limit sessions is 2"
         )
         await refused(Plan(duration_ns=61 * SECOND_NS), endpoint, "limit duration_s is 60")
-        async with open_run(Plan(duration_ns=SECOND_NS), peer_of(endpoint)) as run:
+        async with open_run(Plan(duration_ns=SECOND_NS // 2, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as run:
             assert [event async for event in run]
 
 
@@ -86,7 +88,9 @@ async def test_more_sessions_than_allowed_end_a_run_in_progress(
             asked.append(3)
             run.change(Settings(sessions=3))
 
-    recorded = await record(Plan(duration_ns=None, interval_ns=SECOND_NS // 10), peer_of(endpoint), act)
+    recorded = await record(
+        Plan(duration_ns=None, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S), peer_of(endpoint), act
+    )
     assert recorded.end.reason in {Reason.FAILED, Reason.SESSION_LOST}
     if recorded.end.reason is Reason.FAILED:
         assert "limit sessions is 2" in recorded.end.detail
@@ -150,7 +154,7 @@ async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: 
     """What goes on is not slowed down; once it has ended, the next is let in."""
     endpoint.admission.limits = Limits(rate_bit_s=10**6)
     async with asyncio.timeout(30):
-        async with open_run(Plan(duration_ns=None), peer_of(endpoint)) as first:
+        async with open_run(Plan(duration_ns=None, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as first:
             while not sum(run.rate_bit_s for run in endpoint._registry.values()):  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.05)
             await refused(Plan(), endpoint, r"busy with other tests.*limit rate_bit_s is 1000000")
@@ -158,7 +162,7 @@ async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: 
             async for event in first:
                 last = event
             assert isinstance(last, Ended)
-        async with open_run(Plan(duration_ns=SECOND_NS // 2), peer_of(endpoint)) as run:
+        async with open_run(Plan(duration_ns=SECOND_NS // 2, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as run:
             assert [event async for event in run]
 
 
@@ -167,7 +171,9 @@ async def test_a_run_without_an_end_is_ended_at_the_longest_allowed_duration(
 ) -> None:
     """Its samples are kept, and the near end hears which limit it was."""
     endpoint.admission.limits = Limits(duration_s=1)
-    recorded = await record(Plan(duration_ns=None, interval_ns=SECOND_NS // 10), peer_of(endpoint))
+    recorded = await record(
+        Plan(duration_ns=None, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S), peer_of(endpoint)
+    )
     assert recorded.end.reason is Reason.PEER_STOPPED
     assert "limit duration_s is 1" in recorded.end.detail
     assert recorded.samples
@@ -221,7 +227,7 @@ async def test_connections_that_say_nothing_make_room_for_newer_ones(endpoint: E
 async def test_an_endpoint_that_drains_lets_runs_end_and_nobody_in() -> None:
     """A run that ends in time is whole; one that does not is ended with a word."""
     async with asyncio.timeout(30), Endpoint(listen("127.0.0.1", 0), limits=Limits(clients=9)) as endpoint:
-        async with open_run(Plan(duration_ns=SECOND_NS), peer_of(endpoint)) as run:
+        async with open_run(Plan(duration_ns=SECOND_NS // 2, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as run:
             draining = asyncio.create_task(endpoint.drain(20))
             await asyncio.sleep(0)
             with pytest.raises(PeerError, match="shutting down"):
@@ -235,7 +241,7 @@ async def test_an_endpoint_that_drains_lets_runs_end_and_nobody_in() -> None:
 async def test_runs_that_outlast_the_drain_are_ended_with_a_word(record: Callable[..., Any]) -> None:
     """The near end's run says that the far end stopped."""
     async with asyncio.timeout(30), Endpoint(listen("127.0.0.1", 0)) as endpoint:
-        async with open_run(Plan(duration_ns=None), peer_of(endpoint)) as run:
+        async with open_run(Plan(duration_ns=None, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as run:
             await endpoint.drain(0.05)
             for one in endpoint._registry.values():
                 one.end(Reason.PEER_STOPPED, "the far end is shutting down")

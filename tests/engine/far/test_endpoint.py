@@ -20,6 +20,8 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble
 
+from ..conftest import RATE_BIT_S
+
 _CLIENT = """
 import asyncio, sys
 from linkgauge.engine.host.event_loop import run
@@ -27,7 +29,6 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.model.events import Ended
-
 async def main(port, seconds):
     plan = Plan(Settings(sessions=2), duration_ns=int(seconds * 1e9), interval_ns=100_000_000)
     async with open_run(plan, Peer("127.0.0.1", port)) as one:
@@ -88,7 +89,12 @@ async def test_an_endpoint_killed_in_the_middle_of_a_run_is_a_lost_peer() -> Non
     )
     assert process.stdin is not None
     peer = Peer("127.0.0.1", int(await read_line(process)))
-    plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS, interval_ns=SECOND_NS // 10)
+    plan = Plan(
+        Settings(Direction.DUPLEX, 2),
+        duration_ns=30 * SECOND_NS,
+        interval_ns=SECOND_NS // 10,
+        rate_bit_s=RATE_BIT_S,
+    )
     events: list[Any] = []
     async with asyncio.timeout(20), open_run(plan, peer) as run:
         async for event in run:
@@ -205,7 +211,9 @@ async def test_without_an_address_it_listens_on_both_families() -> None:
 async def test_it_tells_what_it_does_as_values(endpoint: Endpoint) -> None:
     """A client, its run and what that carries, changes included; and no run once it is over."""
     assert endpoint.get_status().clients == ()
-    plan = Plan(Settings(Direction.OUT), duration_ns=20 * SECOND_NS, interval_ns=SECOND_NS // 10)
+    plan = Plan(
+        Settings(Direction.OUT), duration_ns=20 * SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S
+    )
     async with asyncio.timeout(50), open_run(plan, Peer(*endpoint.address)) as run:
         async for event in run:
             (client,) = endpoint.get_status().clients

@@ -15,6 +15,7 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 
 from ..child_processes import children_of
+from ..conftest import RATE_BIT_S
 
 DEADLINE_S = 30.0
 NOBODY = 65_534
@@ -75,7 +76,7 @@ def _connect_from_another_process(port: int, key: str) -> str:
 async def test_another_user_of_this_machine_gets_no_run_from_the_embedded_endpoint(key: str) -> None:
     """A run of its own process is not disturbed by the attempt."""
     events = []
-    plan = Plan(duration_ns=None, interval_ns=SECOND_NS // 10)
+    plan = Plan(duration_ns=None, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
     async with asyncio.timeout(DEADLINE_S), embedded_endpoint() as peer, open_run(plan, peer) as run:
         stranger = asyncio.create_task(asyncio.to_thread(_connect_from_another_process, peer.port, key))
         async for event in run:

@@ -25,6 +25,7 @@ from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ..certificates import CertificateFiles
+from ..conftest import RATE_BIT_S
 
 KEY = SharedKey("a-key-of-this-test")
 PENDING = 16
@@ -101,7 +102,12 @@ async def test_one_address_has_a_quarter_of_the_pending_connections_and_its_olde
 
 async def test_the_data_connections_of_a_client_may_take_more_than_a_quarter() -> None:
     """A run of many sessions opens them at once, from one address."""
-    plan = Plan(Settings(Direction.DUPLEX, 32), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
+    plan = Plan(
+        Settings(Direction.DUPLEX, 32),
+        duration_ns=SECOND_NS // 2,
+        interval_ns=SECOND_NS // 10,
+        rate_bit_s=RATE_BIT_S,
+    )
     async with asyncio.timeout(DEADLINE_S), serving(None) as (endpoint, peer):
         endpoint.admission.limits = Limits(pending=64)
         async with open_run(plan, peer) as run:
@@ -113,7 +119,12 @@ async def test_strangers_of_many_addresses_take_no_room_from_the_data_connection
     files: CertificateFiles, has_tls: bool
 ) -> None:
     """Its connections are several of one address, and theirs one each of many."""
-    plan = Plan(Settings(Direction.DUPLEX, 12), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
+    plan = Plan(
+        Settings(Direction.DUPLEX, 12),
+        duration_ns=SECOND_NS // 2,
+        interval_ns=SECOND_NS // 10,
+        rate_bit_s=RATE_BIT_S,
+    )
     async with asyncio.timeout(DEADLINE_S), serving(files if has_tls else None, 32) as (endpoint, peer):
 
         async def come(number: int) -> None:
@@ -146,7 +157,6 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.limits import Limits
-
 async def main():
     limits = Limits(pending=16, handshake_s=60, clients_per_address=1)
     async with Endpoint(listen(None, 0), limits=limits) as endpoint:

@@ -36,6 +36,7 @@ from linkgauge.engine.protocol.messages import Hello, Introduction, Open, Start,
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 
 from ..child_processes import fork_servers_of, workers_of
+from ..conftest import RATE_BIT_S
 
 pytestmark = [
     pytest.mark.loop("uvloop"),  # what is tested is another process
@@ -166,6 +167,7 @@ def plan_of(seconds: float = 0.5, sessions: int = 1, direction: Direction = Dire
         duration_ns=int(seconds * SECOND_NS),
         interval_ns=SECOND_NS // 10,
         block_bytes=4_096,
+        rate_bit_s=RATE_BIT_S,
     )
 
 
@@ -397,7 +399,9 @@ async def test_a_worker_without_memory_ends_the_run_with_the_reason_at_both_ends
     await run_once(far.peer)
     with gives_all_back(far):
         limit_workers(far, spare_bytes)
-        why = await why_it_failed(far, replace(plan_of(5), workload=workload, block_bytes=16 * MIB))
+        why = await why_it_failed(
+            far, replace(plan_of(5), workload=workload, rate_bit_s=None, block_bytes=16 * MIB)
+        )
         assert reason in why
         limit_workers(far, 1 << 40)
         assert (await run_once(far.peer))[-1].end.reason is Reason.COMPLETED

@@ -14,11 +14,15 @@ from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.ssh.session import open_ssh_far_end
 
+from ..conftest import RATE_BIT_S
+
 # Run on asyncio alone: the command line's tests of ssh run on uvloop.
 pytestmark = pytest.mark.loop("asyncio")
 
 DEADLINE_S = 40.0
-PLAN = Plan(Settings(Direction.DUPLEX, 1), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
+PLAN = Plan(
+    Settings(Direction.DUPLEX, 1), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S
+)
 
 
 def carrier(folder: Path, *first: str) -> Peer:

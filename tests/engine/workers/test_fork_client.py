@@ -17,14 +17,15 @@ from linkgauge.engine.workers.fork_client import ForkServerLease
 from linkgauge.engine.workers.pool import WorkerPool
 
 from ..child_processes import children_of, fork_servers_of, workers_of
+from ..conftest import RATE_BIT_S
 
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are read from /proc"),
 ]
 DEADLINE_S = 30.0
 ME = os.getpid()
-BRIEF = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10)
-LONG = Plan(duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, workers=2)
+BRIEF = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
+LONG = Plan(duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, workers=2, rate_bit_s=RATE_BIT_S)
 
 
 async def until_no_workers() -> None:

@@ -15,8 +15,10 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.services.run_session import open_run_session
 
 DEADLINE_S = 30.0
-BRIEF = Plan(duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10)
-ENDLESS = Plan(duration_ns=None, warmup_ns=0, interval_ns=SECOND_NS // 10)
+# At its full speed, loopback takes two cores for as long as a run lasts.
+RATE_BIT_S = 100_000_000
+BRIEF = Plan(duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
+ENDLESS = Plan(duration_ns=None, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
 PRESET = load_catalog().find("10mb-fd")
 
 

@@ -68,7 +68,7 @@ def test_a_run_becomes_a_preset_with_the_link_of_the_runs_own(world: Any, tmp_pa
 
 def test_a_check_against_a_user_preset_is_judged_by_it(cli: Cli) -> None:
     """Of a real run over loopback, which the next one is held against."""
-    short = ("--seconds", "1", "--interval", "100ms")
+    short = ("--seconds", "1", "--interval", "100ms", "--rate", "100M")
     run_id = json.loads(cli("run", "loopback", *short, "--json").stdout)["run_id"]
     assert cli("presets", "new", "here", "--from-run", run_id).returncode == 0
     checked = cli("check", "here", "loopback", *short, "--pass-mark", "1", "--json")

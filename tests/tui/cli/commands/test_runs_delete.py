@@ -10,6 +10,8 @@ import pytest
 from linkgauge.engine.model.events import Ended, Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog
 
+from .... import command_line
+
 DEADLINE_S = 30.0
 RUN_ID = "20261121-014629-7f3a"
 
@@ -35,22 +37,17 @@ def delete(data_dir: Path, *options: str, answer: str | None = None) -> tuple[in
 
 def carry_out(data_dir: Path, *options: str, answer: str | None = None) -> tuple[int, str]:
     """Carry out a command of `runs`, on a terminal where there is an answer to give."""
-    command = [sys.executable, "-m", "linkgauge", "runs", *options]
-    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(data_dir)}
     if answer is None:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=DEADLINE_S,
-            check=False,
-        )  # fmt: skip
-        return done.returncode, done.stderr
+        result = command_line.carry_out(["runs", *options], {"LINKGAUGE_DATA_DIR": str(data_dir)})
+        return result.status, result.err
     ours, theirs = pty.openpty()
     os.write(ours, answer.encode())
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", "linkgauge", "runs", *options],
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=theirs,
-        env=environment,
+        env={**os.environ, "LINKGAUGE_DATA_DIR": str(data_dir)},
         timeout=DEADLINE_S,
         check=False,
     )
