@@ -304,10 +304,10 @@ class EndSum:
     def _add_host(self, worker_ns: int | None, nic: NicCounts | None, cores: Iterable[CoreTimes]) -> None:
         self.worker_ns = add_known(self.worker_ns, worker_ns)
         if nic is not None:
-            self.nic = nic if self.nic is None else _add_nic_counts(self.nic, nic)
+            self.nic = nic if self.nic is None else add_nic_counts(self.nic, nic)
         for number, core in enumerate(cores):
             if number < len(self._cores):
-                self._cores[number] = _add_core_times(self._cores[number], core)
+                self._cores[number] = add_core_times(self._cores[number], core)
             else:  # a core can be switched on during a run
                 self._cores.append(core)
 
@@ -487,7 +487,8 @@ def add_known(total: int | None, value: int | None) -> int | None:
     return total if value is None else (total or 0) + value
 
 
-def _add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
+def add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
+    """Return the sums of a core's times."""
     return CoreTimes(
         first.user_ns + second.user_ns,
         first.system_ns + second.system_ns,
@@ -497,7 +498,8 @@ def _add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
     )
 
 
-def _add_nic_counts(first: NicCounts, second: NicCounts) -> NicCounts:
+def add_nic_counts(first: NicCounts, second: NicCounts) -> NicCounts:
+    """Return the sums of an interface's counters."""
     return NicCounts(
         first.received_bytes + second.received_bytes,
         first.sent_bytes + second.sent_bytes,

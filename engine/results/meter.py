@@ -127,7 +127,7 @@ class Meter:
                 self._warnings.add(event.text)
             case Ended():
                 self._end = event.end
-                if event.end.reason in self._silent_reasons:
+                if self.started is not None and may_end_silent(self.started.plan, event.end.reason):
                     for period in self.periods[-1:]:
                         period.trim_silence()
         return []
@@ -203,14 +203,15 @@ class Meter:
         return [Interval(index, both.get(End.NEAR), both.get(End.FAR), self._workload) for index, both in ends]
 
     @property
-    def _silent_reasons(self) -> set[Reason]:
-        """The ends of a run before which a direction may have been silent without a fault of the link."""
-        is_limited = self.started is not None and self.started.plan.bytes_limit is not None
-        return {Reason.PEER_LOST, Reason.SESSION_LOST} | ({Reason.COMPLETED} if is_limited else set())
-
-    @property
     def _workload(self) -> Workload:
         return self.started.plan.workload if self.started else Workload.STREAM
+
+
+def may_end_silent(plan: Plan, reason: Reason | None) -> bool:
+    """Return whether a direction may have been silent before this end of a run without a fault of the link."""
+    if reason is Reason.COMPLETED:
+        return plan.bytes_limit is not None
+    return reason in {Reason.PEER_LOST, Reason.SESSION_LOST}
 
 
 def replay(events: Iterable[Event]) -> Meter:

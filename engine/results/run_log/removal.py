@@ -10,6 +10,7 @@ rewritten once for that: when little of it is left, or when the caller allows th
 
 import contextlib
 import logging
+import math
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -48,8 +49,7 @@ def file_size(path: Path) -> int:
 def used_size(path: Path) -> int:
     """Return the bytes of the file without free pages: its size once those are given back."""
     with open_connection(path) as connection:
-        pages = read_pragma(connection, "page_count") - read_pragma(connection, "freelist_count")
-        return pages * read_pragma(connection, "page_size")
+        return used_bytes(connection)
 
 
 def run_sizes(path: Path) -> list[RunSize]:
@@ -84,7 +84,7 @@ def remove_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False) ->
         connection.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in run_ids])
         connection.execute("COMMIT")
         _remove_events(connection)
-        _give_back(connection, rewrite=rewrite)
+        give_back(connection, rewrite=rewrite)
 
 
 def _remove_events(connection: sqlite3.Connection) -> None:
@@ -104,12 +104,20 @@ def _remove_events(connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM removals WHERE run_id = ?", (run_id,))
 
 
-def _give_back(connection: sqlite3.Connection, *, rewrite: bool) -> None:
-    """Give free pages back to the disk. A disk that is too full for that is no error: the runs are deleted."""
+def give_back(connection: sqlite3.Connection, *, rewrite: bool, deadline: float = math.inf) -> None:
+    """Give free pages back to the disk, until the deadline. A disk that is too full for that is no error.
+
+    Args:
+        connection: A connection without a transaction.
+        rewrite: Rewrite a file of an older linkgauge even if that takes long.
+        deadline: The time of the monotonic clock from which on no piece begins.
+    """
     try:
         if read_pragma(connection, "auto_vacuum") == _INCREMENTAL:
-            _give_back_in_pieces(connection)
-        elif rewrite or _used_bytes(connection) <= _MAX_REWRITTEN_BYTES:
+            _give_back_in_pieces(connection, deadline)
+        elif deadline < math.inf:
+            return  # it would be rewritten
+        elif rewrite or used_bytes(connection) <= _MAX_REWRITTEN_BYTES:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("VACUUM")
         # A transaction that begins while another process reads leaves the pages to that one's checkpoint.
@@ -121,24 +129,31 @@ def _give_back(connection: sqlite3.Connection, *, rewrite: bool) -> None:
         _log.debug("space is not given back: %s", error)
 
 
-def _give_back_in_pieces(connection: sqlite3.Connection) -> None:
+def _give_back_in_pieces(connection: sqlite3.Connection, deadline: float) -> None:
     pages = _FIRST_ROWS
-    while read_pragma(connection, "freelist_count"):
+    while read_pragma(connection, "freelist_count") and time.monotonic() < deadline:
         began = time.monotonic()
         # It frees a page a step, and has no columns: execute() would take one step only.
         connection.executescript(f"PRAGMA incremental_vacuum({pages})")
         pages = _rest(began, pages)
 
 
-def _used_bytes(connection: sqlite3.Connection) -> int:
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Return the bytes of the file's pages in use."""
     pages = read_pragma(connection, "page_count") - read_pragma(connection, "freelist_count")
     return pages * read_pragma(connection, "page_size")
 
 
-def _rest(began: float, amount: int) -> int:
-    """Let others have the lock; return the amount for the next piece, by the time that this one took."""
+def pause_after(began: float) -> float:
+    """Let others have the lock after a piece that began then; return how long it took."""
     spent_s = time.monotonic() - began
     time.sleep(max(_MIN_PAUSE_S, _PAUSE * spent_s))
+    return spent_s
+
+
+def _rest(began: float, amount: int) -> int:
+    """Let others have the lock; return the amount for the next piece by the time that this one took."""
+    spent_s = pause_after(began)
     return max(
         _FIRST_ROWS, min(_MAX_ROWS, 2 * amount if spent_s < _PIECE_S / 2 else int(amount * _PIECE_S / spent_s))
     )

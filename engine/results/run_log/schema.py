@@ -38,7 +38,8 @@ _RUNS: Final = """CREATE TABLE runs (
         verdict TEXT,
         document TEXT,
         note TEXT,
-        grp TEXT
+        grp TEXT,
+        thinned INTEGER
     )"""
 _EVENTS: Final = """CREATE TABLE events (
         run_id TEXT NOT NULL,
@@ -57,8 +58,10 @@ _BLOCKS: Final = """CREATE TABLE blocks (
 # Runs whose row is gone already, and whose events a process is deleting.
 _REMOVALS: Final = "CREATE TABLE removals (run_id TEXT NOT NULL UNIQUE)"
 
-# Columns that a file of version 1 may lack; they are added when it is next written.
-_ADDED_COLUMNS: Final = ("note", "grp")
+# Columns that a file of an older linkgauge may lack; they are added when it is next written. `thinned` is the
+# number of a run's first event whose samples are not merged yet (thinning.py), and COMPLETE when there is none.
+_ADDED_COLUMNS: Final = {"note": "TEXT", "grp": "TEXT", "thinned": "INTEGER"}
+COMPLETE: Final = -1
 
 _REMEDIES: Final = {
     sqlite3.SQLITE_NOTADB: "it is not a run log; move it away, or choose another data directory",
@@ -119,9 +122,9 @@ def connect_sqlite(path: Path, busy_s: float = _BUSY_S) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def open_connection(path: Path) -> Generator[sqlite3.Connection]:
-    """Open a connection for the duration of the context."""
-    with translate_errors(path), contextlib.closing(connect_sqlite(path)) as connection:
+def open_connection(path: Path, busy_s: float = _BUSY_S) -> Generator[sqlite3.Connection]:
+    """Open a connection for the duration of the context. It waits for a lock for `busy_s`."""
+    with translate_errors(path), contextlib.closing(connect_sqlite(path, busy_s)) as connection:
         yield connection
 
 
@@ -172,7 +175,7 @@ def _create_tables(path: Path, connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     else:
         for name in missing_columns(connection):
-            connection.execute(f"ALTER TABLE runs ADD COLUMN {name} TEXT")
+            connection.execute(f"ALTER TABLE runs ADD COLUMN {name} {_ADDED_COLUMNS[name]}")
         if not has_blocks(connection):
             connection.execute(_BLOCKS)
             connection.execute(_REMOVALS)

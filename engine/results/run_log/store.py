@@ -6,30 +6,30 @@ text for the user. Several processes may use the same log at once.
 
 import difflib
 import json
+import math
 import random
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from ...host.process_identity import is_process_alive, saved_process_identity
-from ...model.errors import DecodeError, PlanError, RunLogError
+from ...model.errors import RunLogError
 from ...model.events import Ended, Event, Reason, RunEnd, Sampled, Started, Warned
 from ...model.labels import truncate_label, validate_label, validate_note
-from ...model.serialization import decode_tagged, encode_tagged, make_printable
-from .event_blocks import unpack_events
+from ...model.serialization import make_printable
+from .event_pages import decode_event, encode_event, read_page, thinned_until
 from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
-from .schema import RUN_LOG_FILE_NAME, has_blocks, has_tables, missing_columns, open_connection, prepare_database
+from .schema import RUN_LOG_FILE_NAME, has_tables, missing_columns, open_connection, prepare_database
 from .writer import CLOSE_S, MAX_WAITING_BYTES, EventEntry, LogWriter, SqlParameters, SqlStatement
 
-_EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
-_PAGE: Final = 256
+if TYPE_CHECKING:
+    from .thinning import ThinnableRun, Thinning
+
 _MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _FLUSH_S: Final = 10.0
-_MAX_NUMBER: Final = 2**62
 _COLUMNS: Final = (
     *("id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
     *("note", "grp"),
@@ -184,9 +184,10 @@ class RunLog:
         """Iterate over the events of a run, in order; those of a crashed run end early."""
         self._flush_for_reading()
         number = 0
-        while page := self._page(run_id, number):
-            for seq, text in page:
-                yield self._read(run_id, seq, text)
+        marks: set[int | None] = set()
+        while rows := self._page(run_id, number, marks):
+            for seq, text in rows:
+                yield decode_event(self.path, run_id, seq, text)
                 number = seq + 1
 
     def set_label(self, run_id: str, label: str | None) -> None:
@@ -217,6 +218,41 @@ class RunLog:
             if active[run_id]:
                 raise RunLogError(f"run {run_id} is still running; stop it first")
         remove_runs(self.path, run_ids, rewrite=rewrite)
+
+    def thinnable_runs(self, *, with_damaged: bool = True) -> "list[ThinnableRun]":
+        """Return the runs whose samples can be merged to one per second, the oldest first. None is active.
+
+        `with_damaged` includes those that an earlier attempt found damaged.
+        """
+        from .thinning import thinnable_runs
+
+        self._flush_for_reading()
+        return thinnable_runs(self.path, with_damaged=with_damaged) if has_tables(self.path) else []
+
+    def thin_all(self, run_ids: Sequence[str], *, rewrite: bool = False, deadline: float = math.inf) -> "Thinning":
+        """Merge the samples of runs to one per end and second, piece by piece. Active runs are left out.
+
+        Args:
+            run_ids: The runs, in this order.
+            rewrite: Let a large file of an older linkgauge become smaller, too, as `delete_all` does.
+            deadline: The time of the monotonic clock from which on no piece begins; what is left is for the next
+                call. With a deadline, a locked file is not waited for.
+
+        Raises:
+            RunLogError: The log cannot be used. A damaged run is a problem of the result.
+        """
+        from .thinning import thin_runs
+
+        return thin_runs(self.path, run_ids, rewrite=rewrite, deadline=deadline)
+
+    def is_any_running(self) -> bool:
+        """Return whether a run is active, in this process or in another."""
+        self._flush_for_reading()
+        if not has_tables(self.path):
+            return False
+        with open_connection(self.path) as connection:
+            rows = connection.execute("SELECT owner FROM runs WHERE reason IS NULL").fetchall()
+        return any(is_process_alive(_text(owner) or "") for (owner,) in rows)
 
     def close(self, on_wait: Callable[[str], None] | None = None, timeout_s: float = CLOSE_S) -> None:
         """Write the queue and end the thread. A second call has no effect.
@@ -259,64 +295,26 @@ class RunLog:
             connection.execute(sql, (value, run_id))
             connection.execute("COMMIT")
 
-    def _flush_for_reading(self) -> None:
-        """Write the queue, but do not wait for a locked file: what is written can be read."""
-        self._writer.flush(_FLUSH_S, unless_locked=True)
+    def _page(self, run_id: str, number: int, marks: set[int | None]) -> list[tuple[int, str]]:
+        """Return the next events, from the one with this number on; none after the last.
 
-    def _page(self, run_id: str, number: int) -> list[tuple[int, str]]:
-        """Return the next events, from the one with this number on; none after the last."""
+        Numbers change where samples are merged: `marks` has what `thinned` was so far. Raises RunLogError if it is
+        not the same.
+        """
         # A connection for each page: a reader that stops half-way leaves nothing open.
         if not has_tables(self.path):
             return []
         with open_connection(self.path) as connection:
             connection.execute("BEGIN")  # rows become blocks meanwhile
-            first, block = self._find_block(connection, run_id, number)
-            if first is None or first > number:
-                sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
-                last = _MAX_NUMBER if first is None else first - 1
-                rows = connection.execute(sql, (run_id, number, last, _PAGE)).fetchall()
-                if any(not isinstance(seq, int) or not isinstance(text, str) for seq, text in rows):
-                    raise self._damage(run_id, number)
-                if rows or first is None:
-                    return rows
-        try:
-            events = enumerate(unpack_events(block), first)
-        except ValueError as error:
-            raise self._damage(run_id, first) from error
-        return [(seq, text) for seq, text in events if seq >= number]
+            marks.add(thinned_until(connection, run_id))
+            rows = read_page(connection, self.path, run_id, number)
+        if len(marks) > 1:
+            raise RunLogError(f"run {run_id} was thinned while it was read; try again")
+        return rows
 
-    def _read(self, run_id: str, seq: int, text: str) -> Event:
-        try:
-            return decode_tagged(_EVENTS, json.loads(text))
-        except (DecodeError, PlanError, ValueError, TypeError, RecursionError) as error:
-            raise self._damage(run_id, seq) from error
-
-    def _find_block(self, connection: sqlite3.Connection, run_id: str, number: int) -> tuple[int | None, bytes]:
-        """Return the block that has this event, or else the next one, and the number of its first event."""
-        if not has_blocks(connection):
-            return None, b""
-        sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first <= ? ORDER BY first DESC LIMIT 1"
-        row = self._block_of(connection.execute(sql, (run_id, number)).fetchone(), run_id, number)
-        if row is None or row[1] < number:
-            sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first > ? ORDER BY first LIMIT 1"
-            row = self._block_of(connection.execute(sql, (run_id, number)).fetchone(), run_id, number)
-        return (None, b"") if row is None else (row[0], row[2])
-
-    def _block_of(self, row: tuple[Any, ...] | None, run_id: str, number: int) -> tuple[int, int, bytes] | None:
-        """Return a row of blocks with its types checked: SQLite takes any type in any column."""
-        if row is None:
-            return None
-        first, last, data = row
-        if not (isinstance(first, int) and isinstance(last, int) and isinstance(data, bytes)):
-            raise self._damage(run_id, number)
-        if not 0 <= first <= last < _MAX_NUMBER:
-            raise self._damage(run_id, number)
-        return first, last, data
-
-    def _damage(self, run_id: str, seq: int) -> RunLogError:
-        return RunLogError(
-            f"run {run_id} in {self.path} is damaged at event {seq}; `linkgauge runs delete {run_id}` removes it"
-        )
+    def _flush_for_reading(self) -> None:
+        """Write the queue, but do not wait for a locked file: what is written can be read."""
+        self._writer.flush(_FLUSH_S, unless_locked=True)
 
 
 def _event_text(event: Event) -> str:
@@ -325,7 +323,7 @@ def _event_text(event: Event) -> str:
         event = Warned(event.text[:_MAX_TEXT])
     elif isinstance(event, Ended):
         event = Ended(RunEnd(event.end.reason, event.end.detail[:_MAX_TEXT]))
-    return json.dumps(encode_tagged(event), separators=(",", ":"))
+    return encode_event(event)
 
 
 def _text(value: object) -> str | None:

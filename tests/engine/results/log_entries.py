@@ -41,7 +41,7 @@ def write_run(log: RunLog, run_id: str, *events: Event, document: dict[str, obje
 def start_child(script: str, *arguments: object) -> "subprocess.Popen[str]":
     """Start a Python process with a script."""
     command = [sys.executable, "-c", script, *(str(argument) for argument in arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 DEADLINE_S = 20

@@ -1,0 +1,152 @@
+"""Merged samples: one for each end and second, and every sum of a run as it was."""
+
+import csv
+import random
+from dataclasses import replace
+from io import StringIO
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, Sampled, Started
+from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.samples import LatencyCounts, SessionSample
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.csv_export import CsvWriter
+from linkgauge.engine.results.meter import Meter, may_end_silent, replay
+from linkgauge.engine.results.sample_merging import SampleMerger
+
+from .drawn_runs import draw_run
+from .log_entries import ENDED
+from .simple_run import OUT, TICK, sampled, started
+
+
+def merge_all(events: list[Event], size: int) -> list[Event]:
+    """Return the events of a run, merged in pieces of this many."""
+    first, last = events[0], events[-1]
+    assert isinstance(first, Started)
+    assert isinstance(last, Ended)
+    merger = SampleMerger(first.plan, has_silent_end=may_end_silent(first.plan, last.end.reason))
+    done: list[Event] = []
+    piece: list[Event] = []
+    for at in range(0, len(events), size):
+        merged = merger.merge([*piece, *events[at : at + size]], is_last=at + size >= len(events))
+        done += merged.events
+        piece = merged.remaining
+    assert piece == []
+    return done
+
+
+def figures(meter: Meter) -> object:
+    """Return what must not change: all of a summary but medians, and the senders' sums."""
+    summary = meter.summary()
+    sent = [
+        (flow, sums.span_ns, sums.sessions, sums.counters, sums.min_rtt_us)
+        for period in meter.periods
+        for flow, sums in period.sums.sent.items()
+    ]
+    received = [
+        (flow, sums.bytes, sums.span_ns, sums.out_of_order, sums.latency)
+        for period in meter.periods
+        for flow, sums in period.sums.received.items()
+    ]
+    ends = [
+        (sums.span_ns, sums.process_ns, sums.process_span_ns, sums.worker_ns, sums.nic, sums.cores)
+        for period in meter.periods
+        for sums in period.sums.ends.values()
+    ]
+    return summary, sent, received, ends
+
+
+@given(
+    st.randoms(use_true_random=True),
+    st.sampled_from([Workload.STREAM, Workload.RR]),
+    st.sampled_from([SECOND_NS // 20, TICK, 300_000_000, 700_000_000]),
+    st.sampled_from([Reason.COMPLETED, Reason.PEER_LOST]),
+)
+@settings(max_examples=40)
+def test_the_sums_of_a_run_are_the_same_after_its_samples_are_merged(
+    chance: random.Random, workload: Workload, interval_ns: int, reason: Reason
+) -> None:
+    """Of each period, direction and end, whatever the pieces are; merging once more changes nothing."""
+    intervals, size, disorder = chance.randrange(1, 40), chance.randrange(50, 100), chance.choice([0, 0.02])
+    events = draw_run(
+        chance,
+        Plan(workload=workload, interval_ns=interval_ns, probe=workload is Workload.STREAM),
+        intervals,
+        reason=reason,
+        changes=chance.randrange(4),
+        disorder=disorder,
+    )
+    merged = merge_all(events, size)
+    again = merge_all(merged, size)
+    assert figures(replay(events)) == figures(replay(merged)) == figures(replay(again))
+    assert disorder or sorted(map(repr, again)) == sorted(map(repr, merged))
+    others = [event for event in events if not isinstance(event, Sampled)]
+    assert [event for event in merged if not isinstance(event, Sampled)] == others
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_end_has_one_sample_for_a_second_of_the_same_settings(seed: int) -> None:
+    """Both ends number it alike, although they have skipped intervals."""
+    events = draw_run(
+        random.Random(seed),  # noqa: S311 (no secret)
+        Plan(), 120, reason=Reason.COMPLETED, changes=3, disorder=0,
+    )  # fmt: skip
+    merged = [event for event in merge_all(events, 100) if isinstance(event, Sampled)]
+    keys: dict[End, list[object]] = {end: [] for end in End}
+    whole: dict[End, set[int]] = {end: set() for end in End}
+    for event in merged:
+        sample = event.sample
+        keys[sample.end].append((sample.index // 4, event.settings, event.warmup, sample.process_cpu_ns is None))
+        whole[sample.end] |= {sample.index // 4} if sample.index % 4 == 3 else set()
+    for end in End:
+        assert all(first != second for first, second in pairwise(keys[end]))
+        assert whole[end] == set(range(30))
+
+
+def test_a_second_of_samples_becomes_one_with_sums_last_values_and_the_least_rtt() -> None:
+    """Percentiles of a session are those of its direction if it is the only one."""
+    requests = replace(started(OUT, Expectation()), plan=Plan(workload=Workload.RR))
+    samples = [
+        sampled(
+            End.NEAR,
+            index,
+            SessionSample(Direction.OUT, 1, 100, transactions=2, latency_p50_ns=7, rtt_us=200 + index),
+            latency=(LatencyCounts(Direction.OUT, (index, 10), (1, 1)),),
+            process_cpu_ns=5,
+        )
+        for index in range(4)
+    ]
+    _, merged = merge_all([requests, *samples, ENDED], 50)[:2]
+    assert isinstance(merged, Sampled)
+    sample = merged.sample
+    (session,) = sample.sessions
+    assert (sample.index, sample.elapsed_ns, sample.interval_ns) == (3, 4 * TICK, 4 * TICK)
+    assert sample.latency == (LatencyCounts(Direction.OUT, (0, 1, 2, 3, 10), (1, 1, 1, 1, 4)),)
+    assert (session.bytes, session.transactions, session.rtt_us, sample.process_cpu_ns) == (400, 8, 203, 20)
+    assert (session.latency_p50_ns, session.latency_p99_ns) == (bucket_midpoint_ns(3), bucket_midpoint_ns(10))
+    assert sample.cores is sample.nic is sample.probe is session.retransmits is None
+
+
+def test_a_csv_of_merged_samples_has_the_same_bytes() -> None:
+    """With a row for each second, direction and session."""
+    events = draw_run(
+        random.Random(1),  # noqa: S311 (no secret)
+        Plan(),
+        60,
+        reason=Reason.COMPLETED,
+        changes=2,
+    )
+    sums: list[dict[tuple[str, str], int]] = []
+    for run in (events, merge_all(events, 100)):
+        text = StringIO()
+        CsvWriter(text, "text").write_run(run, run_id="r", preset="")
+        sums.append({})
+        for row in csv.DictReader(StringIO(text.getvalue())):
+            key = (row["direction"], row["session"])
+            sums[-1][key] = sums[-1].get(key, 0) + int(row["bytes"] or 0)
+    assert sums[0] == sums[1]
+    assert len(sums[0]) > 2
