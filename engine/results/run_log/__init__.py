@@ -2,7 +2,8 @@
 
 Public: `RunLog`, `RunRecord`, `new_run_id`, `RUN_LOG_FILE_NAME`. Within: `store` (RunLog), `writer` (the thread),
 `event_blocks` (how events become small), `event_pages` (how they are read), `removal` (deletion in pieces, and the
-size of the file), `thinning` (old runs to a sample a second), `schema` (tables, connections, errors). May import what engine/results may.
+size of the file), `thinning` (a sample a second of old runs), `schema` (tables, connections, errors). May import
+what engine/results may.
 """
 
 from .schema import RUN_LOG_FILE_NAME
