@@ -15,7 +15,7 @@ run: $(VENV)/run.stamp
 	@$(BIN)/python -m linkgauge $(ARGS)
 
 # Several tests at a time; what fails there is tried once more by itself, and more than 3 rescued so fail the run. Then the tests that measure,
-# each alone. test-every also runs both event loops, every screen size and the whole truth matrix.
+# each alone. test-every also runs both event loops, every screen size, more examples and the whole truth matrix.
 # ARGS goes to one plain pytest instead: make test ARGS="-k window".
 test: $(VENV)/dev.stamp
 ifdef ARGS

@@ -20,7 +20,8 @@ from linkgauge.engine.model.samples import CoreTimes
 settings.register_profile(
     "any machine", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("any machine")
+# A hundred examples take 25 s of CPU in all, forty take 10 s.
+settings.register_profile("make test", settings.get_profile("any machine"), max_examples=40)
 
 _MARK = f"LINKGAUGE_TESTS={os.getpid()}"
 _PATIENCE_S = 10.0
@@ -88,7 +89,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--every`, for further cases, and `--rescue`, for a second try of failed tests."""
     parser.addoption(
-        "--every", action="store_true", help="also the other event loop, larger screens and the whole truth matrix"
+        "--every",
+        action="store_true",
+        help="also the other event loop, larger screens, more examples and the whole truth matrix",
     )
     parser.addoption(
         "--rescue",
@@ -99,7 +102,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of --last-failed looks
 def pytest_configure(config: pytest.Config) -> None:
-    """Have `--rescue` choose the tests that failed last time."""
+    """Choose how many examples are drawn, and have `--rescue` choose the tests that failed last time."""
+    settings.load_profile("any machine" if _runs_everything(config) else "make test")
     if config.getoption("--rescue"):
         config.option.lf, config.option.last_failed_no_failures = True, "none"
 

@@ -30,7 +30,8 @@ from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.model.events import Ended
 async def main(port, seconds):
-    plan = Plan(Settings(sessions=2), duration_ns=int(seconds * 1e9), interval_ns=100_000_000)
+    settings = Settings(sessions=2)
+    plan = Plan(settings, duration_ns=int(seconds * 1e9), interval_ns=100_000_000, rate_bit_s=10_000_000)
     async with open_run(plan, Peer("127.0.0.1", port)) as one:
         print("running", flush=True)
         async for event in one:
@@ -54,7 +55,6 @@ async def read_line(process: asyncio.subprocess.Process) -> str:
     return (await process.stdout.readline()).decode().strip()
 
 
-@pytest.mark.alone
 async def test_ten_clients_run_at_once_while_another_is_killed(endpoint: Endpoint) -> None:
     """Nine finish, and a new one is served at once."""
     port = endpoint.address[1]
