@@ -52,7 +52,7 @@ def list_presets(
 
         emit_json([preset_json(preset) for preset in presets])
     else:
-        emit_rich(_table(presets, language))
+        emit_rich(_table(presets, language), is_wide=True)
     return 0
 
 

@@ -15,7 +15,7 @@ from ....engine.results.meter import replay
 from ....engine.results.run_log import RunLog, RunRecord
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...text.run_list import run_end_text, run_line
+from ...text.run_list import run_end_text, run_line, short_peers
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}
@@ -41,8 +41,9 @@ def row_json(row: RunRecord) -> dict[str, Any]:
 def run_list(rows: Sequence[RunRecord], width: int | None = None) -> Table:
     """Return the table of `runs list`, a line for each run, in so many cells.
 
-    Ids, rates and verdicts are never cut; names are, the longest first. Labels and groups have a column where a run
-    has one. Without a width nothing is cut, and the columns are always the same.
+    Ids, rates and verdicts are never cut; names are, the longest first, and peers that differ still look different.
+    Labels and groups have a column where a run has one. Without a width nothing is cut, and the columns are always
+    the same.
     """
     more = [name for name in ("label", "group") if width is None or any(getattr(row, name) for row in rows)]
     columns = _run_columns(rows, more)
@@ -50,10 +51,14 @@ def run_list(rows: Sequence[RunRecord], width: int | None = None) -> Table:
         columns.pop("group", None)  # `runs show` and JSON have it
     widths = {heading: max(map(cell_len, cells)) for heading, cells in columns.items()}
     while width is not None and sum(widths.values()) + 2 * (len(widths) - 1) > width:
-        longest = max(_NAMES & widths.keys(), key=widths.__getitem__)
+        longest = max(sorted(_NAMES & widths.keys()), key=widths.__getitem__)
         if widths[longest] <= _MIN_NAME:
             break
         widths[longest] -= 1
+    if width is not None:
+        heading, *peers = columns["peer"]
+        short = short_peers(tuple(peers), widths["peer"])
+        columns["peer"] = [heading, *(short[peer] for peer in peers)]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for heading, cell_width in widths.items():
         justify = "right" if heading == "Mb/s" else "left"

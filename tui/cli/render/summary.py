@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from rich.console import RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +31,8 @@ from ...text.summary import (
     warmup_text,
 )
 
+_MIN_NAME: Final = 7  # cells of the column of rows' names, so that tables stand below each other
+_MIN_WORDS: Final = 14  # cells of a column of text that wraps
 _STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
 
@@ -86,17 +89,51 @@ def _grid() -> Table:
     return grid
 
 
-def _indent(table: Table) -> Padding:
+class _NumberTable:
+    """A table of numbers, the first column of words. A narrow terminal has fewer columns, and every digit."""
+
+    def __init__(self, *columns: str, optional: tuple[int, ...], words: tuple[int, ...] = ()) -> None:
+        """Set the columns up.
+
+        Args:
+            columns: the headings; the column of the rows' names is number 0, the first of these number 1.
+            optional: the numbers of the columns that a narrow terminal does without, the first to go first.
+            words: the numbers of the columns of text, which may wrap.
+        """
+        self._rows: list[tuple[str, ...]] = [("", *columns)]
+        self._optional, self._words = optional, words
+
+    def add_row(self, *cells: str) -> None:
+        """Add a row: its name, then a cell for each column."""
+        self._rows.append(cells)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the table with as many columns as there is room for."""
+        shown, hidden = list(range(len(self._rows[0]))), list(self._optional)
+        while hidden and self._least_width(shown) > options.max_width:
+            shown.remove(hidden.pop(0))
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        for number in shown:
+            table.add_column(
+                self._rows[0][number],
+                justify="left" if number == 0 or number in self._words else "right",
+                min_width=_MIN_NAME if number == 0 else None,
+                no_wrap=number not in self._words,
+                overflow="fold" if number in self._words else "ellipsis",
+            )
+        for row in self._rows[1:]:
+            table.add_row(*(row[number] for number in shown))
+        yield table
+
+    def _least_width(self, shown: list[int]) -> int:
+        widths = {number: max(cell_len(row[number]) for row in self._rows) for number in shown}
+        widths[0] = max(widths[0], _MIN_NAME)
+        wrapped = (min(width, _MIN_WORDS) if number in self._words else width for number, width in widths.items())
+        return sum(wrapped) + 2 * (len(shown) - 1)
+
+
+def _indent(table: Table | _NumberTable) -> Padding:
     return Padding(table, (0, 0, 0, 2), expand=False)
-
-
-def _table(*columns: str) -> Table:
-    """Return a table of numbers, its first column named by its rows."""
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("", min_width=7, no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
 
 
 def _row_name(direction: Direction) -> str:
@@ -138,8 +175,8 @@ def _test(summary: Summary, preset_id: str | None, started: Started | None) -> P
 
 
 def _rates(summary: Summary, pass_percent: float) -> Padding:
-    table = _table("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "share")
-    table.add_column("source", overflow="fold")
+    columns = ("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "share", "source")
+    table = _NumberTable(*columns, optional=(7, 3, 4, 2, 5), words=(7,))
     for row in rate_rows(summary, pass_percent):
         cells = (row.rate, _bare(row.margin), row.mib_rate, row.payload, row.expected, row.share, row.source)
         table.add_row(_row_name(row.direction), *cells)
@@ -147,21 +184,22 @@ def _rates(summary: Summary, pass_percent: float) -> Padding:
 
 
 def _transactions(summary: Summary) -> Padding:
-    table = _table("trans/s", *LATENCY_COLUMNS)
+    table = _NumberTable("trans/s", *LATENCY_COLUMNS, optional=(2, 4, 6, 5))
     for row in transaction_rows(summary):
         table.add_row(_row_name(row.direction), row.per_second, *row.latency)
     return _indent(table)
 
 
 def _probe(probe: ProbeSummary) -> Padding:
-    table = _table(*LATENCY_COLUMNS, "tcp rtt", "probes")
+    table = _NumberTable(*LATENCY_COLUMNS, "tcp rtt", "probes", optional=(8, 7, 1, 3, 5, 4))
     for row in probe_rows(probe):
         table.add_row("loaded" if row.is_loaded else "idle", *row.latency, row.rtt, row.count)
     return _indent(table)
 
 
 def _periods(summary: Summary, pass_percent: float) -> Padding:
-    table = _table("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "verdict")
+    columns = ("out Mb/s", "± 95 %", "in Mb/s", "± 95 %", "verdict")
+    table = _NumberTable(*columns, optional=(2, 4), words=(0,))
     for number, row in enumerate(period_rows(summary, pass_percent), start=1):
         table.add_row(
             f"{number}. {row.settings}", row.out, _bare(row.out_margin), row.in_, _bare(row.in_margin), row.verdict
@@ -171,7 +209,7 @@ def _periods(summary: Summary, pass_percent: float) -> Padding:
 
 def _cpu(summary: Summary) -> Padding:
     unit = "MiB" if summary.plan.workload.is_bulk else "trans"
-    table = _table("CPU", "busiest core", "linkgauge", f"per {unit}")
+    table = _NumberTable("CPU", "busiest core", "linkgauge", f"per {unit}", optional=(3, 2))
     for row in cpu_rows(summary):
         table.add_row(row.end, row.host, row.hottest_core, row.process, row.cost)
     return _indent(table)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.tui.cli.main import run_command_line
 from rich.cells import cell_len
 
 DEADLINE_S = 30.0
@@ -28,6 +29,15 @@ line_rate_bit_s = 500_000_000
 mtu_bytes = 1500
 duplex = "full"
 """
+
+
+def test_the_list_of_presets_has_a_line_for_each_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program finds a whole preset in each line: long names do not wrap."""
+    assert run_command_line(["presets", "list", "--json"]) == 0
+    presets = json.loads(capsys.readouterr().out)
+    assert run_command_line(["presets", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [line.split()[0] for line in lines] == [preset["id"] for preset in presets]
 
 
 @pytest.fixture

@@ -102,6 +102,23 @@ def test_the_list_has_a_line_for_each_run_with_its_whole_id(
     assert "a-peer-with-a-long-name." * 5 in lines[0]
 
 
+def test_peers_that_have_no_room_still_look_different(tmp_path: Path) -> None:
+    """They differ at the end, as the ports of one host do, and a long label leaves few cells."""
+    peers = [f"127.0.0.1:{port}" for port in (25801, 25802, 33017)]
+    with RunLog.open(tmp_path) as log:
+        for number, peer in enumerate(peers):
+            log.begin(f"20261122-101010-zzz{number}", "gbe-fd-1500", peer, label="before the change")
+        rows = [row for row in log.list_runs() if row.peer in peers]
+    console = Console(width=80, file=io.StringIO())
+    table = run_list(rows, 80)
+    console.print(table)
+    shown = list(table.columns[2].cells)
+    assert len(set(shown)) == len(peers)
+    assert isinstance(console.file, io.StringIO)
+    assert all(peer in console.file.getvalue() for peer in shown)
+    assert "127.0.0.1:25801" not in shown
+
+
 def test_the_list_fits_80_columns_without_a_wrapped_id(tmp_path: Path) -> None:
     """On a terminal long names are cut, and no id, rate or verdict is."""
     with RunLog.open(tmp_path) as log:

@@ -64,8 +64,25 @@ def test_the_heading_of_the_cpu_cost_has_the_unit_of_its_column(workload: Worklo
     """A workload of transactions has no cost of a MiB."""
     lines = text_of(replace(summary(), plan=Plan(workload=workload))).splitlines()
     start = next(number for number, line in enumerate(lines) if "busiest core" in line)
-    assert lines[start].endswith(f"per {unit}")
+    assert lines[start].rstrip().endswith(f"per {unit}")
     assert f"/{unit}" in lines[start + 1]
+
+
+@pytest.mark.parametrize("width", [36, 40, 60, 72, 80])
+def test_a_narrow_terminal_has_fewer_columns_and_no_number_without_its_digits(width: int) -> None:
+    """Rate and share are the last to go; the names of periods wrap, and their rates stay whole."""
+    both = Settings(Direction.DUPLEX, 128)
+    periods = (
+        Period(Settings(), Expectation(out=EXPECTED), PerDirection(RATE, None, RATE)),
+        Period(both, Expectation(), PerDirection(RATE, RATE, RATE)),
+    )
+    text = text_of(summary(periods=periods), width=width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    rates = next(line for line in text.splitlines() if line.split()[:1] == ["out"])
+    assert "941.0" in rates
+    assert "100.0 %" in rates
+    assert "0.31 ms/MiB" in text
 
 
 def test_an_unknown_value_is_a_dash_and_never_zero() -> None:
