@@ -35,6 +35,8 @@ _MIN_OTHERS: Final = 0.25
 _IDLE: Final = 0.5
 # At a microsecond for each packet, this many fill a tenth of a core.
 _MANY_PACKETS_S: Final = 100_000
+# What too few sessions explain of a full core's share: they are its reason, and not another one.
+_OF_SESSIONS: Final = 0.25
 # A slow path keeps the send buffer full. If it is empty for this share of the gap, the sender's core causes the
 # rest, too. On a crowded machine, a deliberately slow path had up to 0.18.
 _STARVED: Final = 0.25
@@ -87,8 +89,9 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
     if cutting is not None:
         yield _offloads(view, cutting, share)
     else:
-        yield _full_core(view, end, share)
-        yield from _too_few_sessions(view, end, share)
+        few = list(_too_few_sessions(view, end, _OF_SESSIONS * share))
+        yield _full_core(view, end, share - sum(finding.share or 0.0 for finding in few))
+        yield from few
 
 
 def _cutting(view: FlowView, end: EndEvidence) -> EndEvidence | None:
@@ -199,9 +202,10 @@ def _use_more_cores(view: FlowView, end: EndEvidence) -> str:
     """Return the options or the command that relieve a full core, of those that the run does not have yet."""
     evidence, hottest = view.evidence, _hottest(end)
     if not evidence.workload.is_bulk:
-        return f"linkgauge … --sessions {2 * len(end.cores)} --workers {len(end.cores)}, or a faster machine"
+        more = f"linkgauge … --sessions {2 * len(end.cores)} --workers {len(end.cores)}, or "
+        return f"{more if evidence.sessions < 2 * len(end.cores) else ''}a faster machine"
     if len(end.cores) > 2 and evidence.sessions == 1:
-        workers = min(4, len(end.cores) // 2)
+        workers = max(2, min(4, len(end.cores) // 2))
         return f"linkgauge … --sessions {workers} --workers {workers}"
     is_full_of_packets = hottest is not None and hottest[1].softirq >= _FULL_OF_PACKETS
     if is_full_of_packets and remedies.is_linux(end) and end.nic is not None and end.nic.sort != "loopback":

@@ -22,9 +22,10 @@ from linkgauge.presets.diagnosis.evidence import (
     LinkEvidence,
     link_evidence,
 )
-from linkgauge.presets.diagnosis.finding import FindingCode, findings_json, read_findings
+from linkgauge.presets.diagnosis.finding import MIN_CONFIDENCE, FindingCode, findings_json, read_findings
 from linkgauge.presets.wire import DEFAULT_VARIANT
 
+from .claims import check_advice, check_claims, plausible_evidence
 from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, WANTED_BIT_S, first, run
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
@@ -221,15 +222,6 @@ def test_a_duplex_run_is_explained_by_its_slow_direction() -> None:
     assert (findings[0].share or 0) > 0.9
 
 
-def _check_advice(evidence: Evidence, remedies: str) -> None:
-    """Check that remedies name only options that the workload takes and the run does not have."""
-    workload = evidence.workload
-    assert "--burst" not in remedies or workload.allows_burst
-    assert "--response" not in remedies or workload.is_transactional
-    assert "--mode" not in remedies or workload.is_bulk
-    assert f"--mode {evidence.mode}" not in remedies
-
-
 SHARES = st.none() | st.floats(0, 1)
 COUNTS = st.none() | st.integers(0, 2**62)
 
@@ -240,6 +232,7 @@ COUNTS = st.none() | st.integers(0, 2**62)
         st.floats(0, 1_000),
         **dict.fromkeys(("busy", "rwnd_limited", "sndbuf_limited", "retransmitted"), SHARES),
         **dict.fromkeys(("rtt_us", "min_rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "retransmits"), COUNTS),
+        **dict.fromkeys(("peer_window_bytes", "delivery_bit_s"), COUNTS),
         timestamps=st.none() | st.booleans(),
         window_scaling=st.none() | st.booleans(),
         congestion=st.sampled_from([None, "bbr", "cubic"]),
@@ -282,4 +275,16 @@ def test_any_evidence_has_findings_with_sensible_shares(evidence: Evidence) -> N
     assert [(one.code, one.text, one.evidence) for one in stored] == [
         (one.code, one.text, one.evidence) for one in findings
     ]
-    _check_advice(evidence, " ".join(one.remedy for one in findings))
+    check_advice(evidence, findings)
+    check_claims(evidence, findings)
+
+
+@given(plausible_evidence())
+def test_no_finding_contradicts_its_evidence_or_offers_what_the_run_has(evidence: Evidence) -> None:
+    """Runs whose numbers belong together. Below a confidence of 0.5 no cause is named."""
+    findings = diagnose(evidence)
+    check_claims(evidence, findings)
+    check_advice(evidence, findings)
+    assert all(one.code == "unexplained" for one in findings if one.confidence < MIN_CONFIDENCE)
+    shares = [one.share for one in findings if one.share is not None]
+    assert sum(shares) <= 1.001
