@@ -21,7 +21,7 @@ import struct
 from contextlib import suppress
 from typing import Any, Final
 
-from ..host.event_loop import connect_socket, read_exactly
+from ..host.event_loop import read_exactly
 from ..model.errors import explain_os_error
 from ..model.plan import Direction, End, SocketOptions
 from ..protocol.auth import ListenerProof, constant_time_equal
@@ -156,7 +156,7 @@ async def _verify_at(address: tuple[Any, ...], proof: ListenerProof, options: So
     with socket.socket(socket.AF_INET6 if len(address) > len(("host", "port")) else socket.AF_INET) as sock:
         sock.setblocking(False)
         sockets.bind_source(sock, options)
-        await connect_socket(sock, address)
+        await sockets.connect(sock, address, is_reachable=False)
         if not constant_time_equal(proof.of_listener, await read_exactly(sock, len(proof.of_listener))):
             raise EOFError("a wrong proof")
         await asyncio.get_running_loop().sock_sendall(sock, proof.of_requester)

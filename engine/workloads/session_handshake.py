@@ -10,7 +10,6 @@ import socket
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from ..host.event_loop import connect_socket
 from ..model.plan import Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
 from ..protocol.auth import Tickets
@@ -107,7 +106,7 @@ async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget,
     loop = asyncio.get_running_loop()
     try:
         sockets.bind_source(sock, options, target.local_port)
-        await connect_socket(sock, target.address)
+        await sockets.connect(sock, target.address)
     except OSError as error:
         if target.local_port is not None and error.errno in {errno.EADDRINUSE, errno.EADDRNOTAVAIL}:
             raise OSError(f"local port {target.local_port} is in use; give another --cport") from error

@@ -1,15 +1,19 @@
 """Set up the socket of a data connection, and read back what the kernel granted."""
 
+import asyncio
 import contextlib
+import errno
 import socket
 import struct
 import sys
+import time
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from socket import SocketType
 from typing import Any, Final
 
+from ..host.event_loop import connect_socket
 from ..host.tcp_info import read_tcp_info
 from ..model.plan import Direction, End, Mode, SocketOptions
 from ..model.socket_info import SocketInfo
@@ -18,7 +22,34 @@ from ..model.socket_info import SocketInfo
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1
 _CONGESTION_CONTROLS: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has no name for it
+LINK_PAUSE_S: Final = 0.02  # between two tries to connect while the link is away
+# Longer than the control connection may be silent (control/keepalive.py): a lost host is the better reason.
+_LINK_PATIENCE_NS: Final = 5_000_000_000
+_NO_ROUTE: Final = {errno.ENETUNREACH, errno.ENETDOWN}
+_UNREACHABLE: Final = _NO_ROUTE | {errno.EHOSTUNREACH, errno.EHOSTDOWN}
 _ABORT: Final = struct.pack("ii", 1, 0)
+
+
+def is_link_away(error: OSError, waited_ns: int, *, is_reachable: bool = True) -> bool:
+    """Return whether a connection failed for want of a link that may return, and has not waited for too long.
+
+    `is_reachable` False where no connection to that port has succeeded yet: an unreachable host may be a firewall.
+    """
+    return waited_ns < _LINK_PATIENCE_NS and error.errno in (_UNREACHABLE if is_reachable else _NO_ROUTE)
+
+
+async def connect(sock: socket.socket, address: tuple[Any, ...], *, is_reachable: bool = True) -> None:
+    """Connect a non-blocking socket; while the link is away, try again for some seconds."""
+    began_ns = time.perf_counter_ns()
+    while True:
+        try:
+            await connect_socket(sock, address)
+        except OSError as error:
+            if not is_link_away(error, time.perf_counter_ns() - began_ns, is_reachable=is_reachable):
+                raise
+            await asyncio.sleep(LINK_PAUSE_S)
+        else:
+            return
 
 
 def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOptions) -> None:
