@@ -54,7 +54,7 @@ class CoreLoad:
 
     @property
     def busy(self) -> float:
-        """The share of time not idle."""
+        """The share of time that is not idle."""
         return self.user + self.system + self.softirq + self.steal
 
 
@@ -121,8 +121,8 @@ class Evidence:
     each connection. `rate_bit_s` is the limit that the person set for each direction. With `is_data_through_ssh`
     ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is of all
     its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
-    else None. `workers` is the number of worker processes that the person set, `near_cores` and `far_cores` the
-    cores that the person gave them.
+    else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
+    them; None where the ends choose.
     """
 
     workload: Workload
@@ -161,6 +161,10 @@ class Evidence:
     def is_as_expected(self) -> bool:
         """Whether the rate reaches the pass mark."""
         return self.expected_bit_s is not None and self.bit_s * 100 >= self.expected_bit_s * self.pass_percent
+
+    def cores_of(self, end: End) -> tuple[int, ...] | None:
+        """Return the cores that the plan gives to the workers of an end; None for all of them."""
+        return self.near_cores if end is End.NEAR else self.far_cores
 
     @property
     def is_same_host(self) -> bool:

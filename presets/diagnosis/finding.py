@@ -22,6 +22,7 @@ FindingCode = Literal[
     "ssh-data-path",
     "offloads-off",
     "steal",
+    "cpu-quota",
     "sender-starved",
     "round-trip",
     "sessions-few",

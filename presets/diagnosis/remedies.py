@@ -132,6 +132,19 @@ def show_processes(end: EndEvidence) -> str:
     return _at(end, "top -o cpu")
 
 
+def show_states(end: EndEvidence) -> str:
+    """Return the command that shows whether a process was stopped, or waits for something else than a core."""
+    if is_linux(end):
+        return _at(end, "see what stops it (T stopped, D waits for a disk): ps -eo pid,stat,wchan:20,comm")
+    return _at(end, "see what stops it: ps -axo pid,stat,wchan,comm")
+
+
+def show_quota(end: EndEvidence) -> str:
+    """Return where a CPU quota is set, and the command that shows it."""
+    quota = "CPUQuota= of a service, --cpus of a container"
+    return _at(end, f"raise or remove its CPU quota ({quota}): cat /sys/fs/cgroup/cpu.max")
+
+
 def set_mtu(end: EndEvidence, mtu_bytes: int) -> str:
     """Return the command that sets the MTU of the interface."""
     return _at(end, set_mtu_command(_nic_name(end), mtu_bytes, is_linux=is_linux(end)))

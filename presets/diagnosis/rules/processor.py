@@ -1,16 +1,20 @@
-"""Processors that are too slow: full cores, stolen time, missing offloads, too few sessions.
+"""Processors that are too slow: full cores, stolen time, quotas, missing offloads, too few sessions.
 
 Measured: how each core of both ends spent the time (/proc/stat, proc(5): user, system, softirq, steal, idle), the
 CPU time of the busiest worker process and of all of linkgauge (getrusage(2)), and the offloads of both interfaces
-(ethtool(8): TSO, GSO, GRO).
+(ethtool(8): TSO, GSO, GRO). Of the workers also how long one was ready to run and had no core
+(/proc/PID/schedstat), and for which part of that a CPU quota stopped it (cpu.stat of its cgroup).
 
 Meaning: one session is the work of one core at each end. A sender whose core is full has nothing to send in time
 (the rest of tcpi_busy_time); a receiver whose core is full does not read, which closes its window. With offloads
 the kernel handles packets of up to 64 KiB; without them each packet on the wire costs about a microsecond.
 
-Findings: `steal` for a hypervisor, `offloads-off`, `core-saturated`, and with it `sessions-few` if other cores are
-idle. `sender-starved` is a sender without data to send on a host without a full core. `ssh-data-path` replaces all
-of them if ssh carries the payload.
+A worker that runs or waits for a core for nearly all of the time is the limit, at its own end, whatever the host's
+cores show: they are the same for both ends of one host. One that sleeps waits for something else.
+
+Findings: `steal` for a hypervisor, if it takes more than quotas and other processes do, `cpu-quota`,
+`offloads-off`, `core-saturated`, and with it `sessions-few` if other cores are idle. `sender-starved` is a sender
+without data to send for another reason. `ssh-data-path` replaces all of them if ssh carries the payload.
 """
 
 from collections.abc import Iterator
@@ -20,7 +24,7 @@ from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB, End
 from ...number_text import format_milliseconds, format_quantity, group_digits
 from .. import remedies
-from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, FlowView, end_name
+from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, FlowView, end_name
 from ..finding import Finding
 
 # Not 1.0: the counters of a core move in steps of 10 ms, and wake-ups take time.
@@ -30,9 +34,14 @@ _FULL_WORKER: Final = 0.85
 # A core that handles packets for this share of the time falls behind.
 _FULL_OF_PACKETS: Final = 0.7
 _MIN_STEAL: Final = 0.05
+# Wake-ups on a busy machine take less of a worker's time than this.
+_MIN_WAIT: Final = 0.1
+# A sender or receiver that TCP waited for was held up by its core, if it waited for that for half of the time.
+_HELD_UP: Final = 0.5
 # Other processes that use this much of a core, and not the test, have filled it.
 _MIN_OTHERS: Final = 0.25
 _IDLE: Final = 0.5
+_MOST_CORES_NAMED: Final = 4
 # At a microsecond for each packet, this many fill a tenth of a core.
 _MANY_PACKETS_S: Final = 100_000
 # What too few sessions explain of a full core's share: they are its reason, and not another one.
@@ -46,25 +55,99 @@ def find_processor_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the findings about the cores of a sender without data and of a receiver that reads too slowly."""
     yield from find_core_limits(view)
     if (share := view.budget.take("starved")) >= MIN_SHARE:
-        without_data = f"{100 * (1 - (view.flow.busy or 0)):.0f} %"
-        yield Finding(
-            "sender-starved",
-            share,
-            0.6,
-            f"The {view.sender.end.label} sender was starved of CPU time.",
-            f"it had no data to send for {without_data} of the time, and no core is full",
-            f"at {end_name(view.sender.end)}, look for a CPU quota: cat /sys/fs/cgroup/cpu.max"
-            if remedies.is_linux(view.sender)
-            else remedies.show_processes(view.sender),
-            view.sender.end,
-        )
+        yield _starved(view, share)
+
+
+def _starved(view: FlowView, share: float) -> Finding:
+    sender = view.sender
+    evidence = f"it had no data to send for {100 * (1 - (view.flow.busy or 0)):.0f} % of the time"
+    if sender.waiting is not None:
+        text = f"The {sender.end.label} sender had nothing to send: its worker stood still."
+        evidence += f", and its worker used {_percent(sender.busiest_worker)} of a core, "
+        evidence += f"and waited {_percent(sender.waiting)} of the time for one"
+        remedy = remedies.show_states(sender)
+    else:
+        text = f"The {sender.end.label} sender was starved of CPU time."
+        evidence += "" if has_full_core(sender) else ", and no core is full"
+        remedy = remedies.show_quota(sender) if remedies.is_linux(sender) else remedies.show_processes(sender)
+    return Finding("sender-starved", share, 0.6, text, evidence, remedy, sender.end)
 
 
 def find_core_limits(view: FlowView) -> Iterator[Finding]:
-    """Yield the findings about full cores of either end."""
-    yield from _steal(view)
-    yield from _at(view, view.sender, ("starved",), ("network",))
-    yield from _at(view, view.receiver, ("receiver",), ("network",))
+    """Yield the findings about the cores of either end, the end that is shorter of them first."""
+    ends = [
+        (view.sender, ("starved",), ("starved", "buffer", "network")),
+        (view.receiver, ("receiver",), ("receiver", "buffer", "network")),
+    ]
+    ends.sort(key=lambda each: -(_used_or_waited(each[0]) or 0.0))
+    for end, waiting, _ in ends:
+        if _is_mostly_stolen(view, end):
+            yield from _steal(view, end, *waiting)
+    for end, _, names in ends:
+        yield from _quota(view, end, names)
+    for end, waiting, _ in ends:
+        yield from _at(view, end, waiting, ("network",))
+
+
+def _used_or_waited(end: EndEvidence) -> float | None:
+    """Return the share of time for which an end's busiest worker ran or waited for a core; None if unknown."""
+    return None if end.waiting is None else min(1.0, (end.busiest_worker or 0.0) + end.waiting)
+
+
+def _throttled(end: EndEvidence) -> float:
+    """Return the share of time for which a quota stopped the worker, which is a part of its wait."""
+    throttled = end.throttled or 0.0
+    return throttled if end.waiting is None else min(throttled, end.waiting)
+
+
+def _crowded_out(end: EndEvidence) -> float:
+    """Return the share of time for which something else had the core of a worker that was ready to run."""
+    return (end.waiting or 0.0) - _throttled(end)
+
+
+def _is_held_up(view: FlowView, end: EndEvidence) -> bool:
+    """Return whether the cores of an end are its limit: a worker that mostly sleeps waits for something else."""
+    used = _used_or_waited(end)
+    # A transaction's two ends take turns, so that neither of their workers runs all the time.
+    if used is None or end.waiting is None or not view.evidence.workload.is_bulk:
+        return has_full_core(end)
+    if used >= _FULL_WORKER or _is_full_of_packets(end):
+        return True
+    stopped = 1 - (view.flow.busy or 0.0) if end is view.sender else view.flow.rwnd_limited or 0.0
+    return end.waiting >= max(_MIN_WAIT, _HELD_UP * stopped)
+
+
+def _is_full_of_packets(end: EndEvidence) -> bool:
+    return max((core.softirq for core in end.cores), default=0.0) >= _FULL_OF_PACKETS
+
+
+def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield the time for which a CPU quota stopped an end, as far as it explains the gap."""
+    throttled = _throttled(end)
+    if throttled < _MIN_WAIT or view.budget.remaining(*names) < MIN_SHARE:
+        return
+    share = view.budget.take(*names, limit=_part_of_gap(view, throttled))
+    if share < MIN_SHARE:
+        return
+    used = "" if end.process is None else f"; linkgauge used {end.process:.2f} of a core"
+    yield Finding(
+        "cpu-quota",
+        share,
+        0.9,
+        f"A CPU quota stops linkgauge at {end_name(end.end)}.",
+        f"its cgroup's quota stopped it for {_percent(throttled)} of the time{used}",
+        remedies.show_quota(end),
+        end.end,
+    )
+
+
+def _part_of_gap(view: FlowView, lost: float) -> float:
+    """Return the part of the gap that a lost share of the time explains."""
+    return min(1.0, lost / max(0.01, view.gap_bit_s / view.target_bit_s))
+
+
+def _percent(share: float | None) -> str:
+    return "an unknown share" if share is None else f"{100 * share:.0f} %"
 
 
 def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tuple[str, ...]) -> Iterator[Finding]:
@@ -72,18 +155,20 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
 
     `waiting` names the budget's shares of waiting for a core, `working` those of a core at work in TCP.
     """
-    names = waiting if has_full_core(end) else ()
+    is_held_up = _is_held_up(view, end)
+    names = waiting if is_held_up else ()
     if names and view.flow.busy is None:  # without the kernel's account the sender may have waited for either
         names = (*waiting, *working)
     if names and end is view.sender and view.budget.starved >= _STARVED:
         names = (*waiting, "buffer", *working)  # nor does it write as soon as there is room
-    packets = max((core.softirq for core in end.cores), default=0.0)
-    if (end.busiest_worker or 0.0) >= _FULL_WORKER or packets >= _FULL_OF_PACKETS:
+    if (end.busiest_worker or 0.0) >= _FULL_WORKER or (is_held_up and _is_full_of_packets(end)):
         names = (*waiting, *working)
+    if is_held_up and (_used_or_waited(end) or 0.0) >= _FULL_WORKER:
+        names = tuple(dict.fromkeys((*names, *waiting, *working)))
     cutting = _cutting(view, end)
     if names and cutting is not None:  # the kernel cuts and joins while TCP counts as busy
         names = tuple(dict.fromkeys((*names, *waiting, *working)))
-    if view.budget.remaining(*names) < MIN_SHARE:
+    if not names or view.budget.remaining(*names) < MIN_SHARE:
         return
     share = view.budget.take(*names)
     if cutting is not None:
@@ -138,36 +223,55 @@ def describe_core_load(end: EndEvidence) -> str:
         if end.busiest_worker is None
         else f"; the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
     )
+    if end.waiting is not None:
+        worker += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
     return f"core {number} is {100 * core.busy:.0f} % busy ({parts}{stolen}){worker}"
 
 
 def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
-    """Return the finding about a full core, with the cause that the processes' own CPU times show."""
-    evidence, hottest = view.evidence, _hottest(end)
-    number, load = hottest if hottest is not None else (0, None)
-    core = f"{end.end.label.capitalize()} CPU core {number}"
-    is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
+    """Return the finding about a core that a worker fills, or has to leave to something else."""
+    text, remedy = _explain_full_core(view, end)
     others = _other_processes(view, end)
-    if load is not None and load.busy >= _FULL and not is_worker_full and others >= _MIN_OTHERS:
-        text = f"{core} is saturated by other processes."
-        remedy = (
-            f"{remedies.show_processes(end)}; end them, or choose other cores: linkgauge … {_cores_option(end)}"
-        )
-    elif not evidence.workload.is_bulk and evidence.is_same_host:
-        text = f"CPU core {number} is saturated: both ends of the transactions share it."
-        has_idle_core = evidence.sessions < len(end.cores)
-        remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if has_idle_core else "a faster machine"
-    elif is_worker_full and evidence.sessions == 1:
-        text = f"{core} is saturated; one session can use one core."
-        remedy = _use_more_cores(view, end)
-    else:
-        text = f"{core} is saturated."
-        remedy = _use_more_cores(view, end)
     numbers = (
         f"{describe_core_load(end)}; other processes used {others:.1f} of {format_quantity(len(end.cores), 'core')}"
     )
     confidence = 0.6 if view.flow.busy is None else 0.9
     return Finding("core-saturated", share, confidence, text, numbers, remedy, end.end, share)
+
+
+def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
+    """Return the text and the remedy for a core, by what fills it: the processes' own CPU times show that."""
+    evidence, hottest = view.evidence, _hottest(end)
+    number, load = hottest if hottest is not None else (0, None)
+    is_full = load is not None and load.busy >= _FULL
+    is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
+    subject = f"{end.end.label.capitalize()} CPU core {number} is saturated"
+    if not is_full:  # the kernel moves a worker between cores
+        subject = f"The {end.end.label} worker needs more than a core"
+    if not is_worker_full and _other_processes(view, end) >= _MIN_OTHERS and _is_crowded_out(end):
+        remedy = f"{remedies.show_processes(end)}; end them, or {_choose_idle_cores(view, end)}"
+        if end.waiting is not None:
+            return f"Other processes take the core of the {end.end.label} worker.", remedy
+        return f"{subject} by other processes.", remedy
+    if is_full and not evidence.workload.is_bulk and evidence.is_same_host:
+        has_idle_core = evidence.sessions < len(end.cores)
+        remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if has_idle_core else "a faster machine"
+        return f"CPU core {number} is saturated: both ends of the transactions share it.", remedy
+    if is_worker_full:
+        which = "one session" if evidence.sessions == 1 else "the sessions of one worker"
+        return f"{subject}; {which} can use one core.", _use_more_cores(view, end)
+    if _crowded_out(end) >= _MIN_WAIT and not _is_full_of_packets(end):
+        return f"The {end.end.label} worker shares its core with other work of this test.", _use_more_cores(
+            view, end
+        )
+    return f"{subject}.", _use_more_cores(view, end)
+
+
+def _is_crowded_out(end: EndEvidence) -> bool:
+    """Return whether something else had the worker's core; without its waits, whether a core is full."""
+    if end.waiting is not None:
+        return _crowded_out(end) >= _MIN_WAIT
+    return has_full_core(end)
 
 
 def _other_processes(view: FlowView, end: EndEvidence) -> float:
@@ -195,23 +299,50 @@ def find_ssh_limit(view: FlowView) -> Iterator[Finding]:
 
 
 def _cores_option(end: EndEvidence) -> str:
-    return "--cores N" if end.end is End.NEAR else "--far-cores N"
+    return "--cores" if end.end is End.NEAR else "--far-cores"
+
+
+def _choose_idle_cores(view: FlowView, end: EndEvidence) -> str:
+    """Return the option that moves the workers to idle cores; another time, if there are none."""
+    given = view.evidence.cores_of(end.end) or ()
+    idle = [number for number, core in enumerate(end.cores) if core.busy < _IDLE and number not in given]
+    if not idle:
+        return "test at a time when a core is idle"
+    return f"choose idle cores: linkgauge … {_cores_option(end)} {','.join(map(str, idle[:_MOST_CORES_NAMED]))}"
 
 
 def _use_more_cores(view: FlowView, end: EndEvidence) -> str:
     """Return the options or the command that relieve a full core, of those that the run does not have yet."""
-    evidence, hottest = view.evidence, _hottest(end)
-    if not evidence.workload.is_bulk:
-        more = f"linkgauge … --sessions {2 * len(end.cores)} --workers {len(end.cores)}, or "
-        return f"{more if evidence.sessions < 2 * len(end.cores) else ''}a faster machine"
-    if len(end.cores) > 2 and evidence.sessions == 1:
-        workers = max(2, min(4, len(end.cores) // 2))
-        return f"linkgauge … --sessions {workers} --workers {workers}"
-    is_full_of_packets = hottest is not None and hottest[1].softirq >= _FULL_OF_PACKETS
+    evidence = view.evidence
+    if options := _more_workers(evidence, end):
+        return f"linkgauge … {options}"
+    is_full_of_packets = evidence.workload.is_bulk and _is_full_of_packets(end)
     if is_full_of_packets and remedies.is_linux(end) and end.nic is not None and end.nic.sort != "loopback":
         return remedies.spread_packets(end)
     mode = remedies.cheaper_mode(evidence, end)
-    return f"{f'linkgauge … {mode}, ' if mode else ''}a larger MTU, or a faster machine"
+    larger = "a larger MTU, or " if evidence.workload.is_bulk else ""
+    return f"{f'linkgauge … {mode}, ' if mode else ''}{larger}a faster machine"
+
+
+def _more_workers(evidence: Evidence, end: EndEvidence) -> str:
+    """Return the options by which the sessions use the cores of an end; empty if they do already."""
+    cores, workers, given = len(end.cores), evidence.workers, evidence.cores_of(end.end)
+    if workers is not None and workers > cores > 0 and _crowded_out(end) >= _MIN_WAIT:
+        return f"--workers {cores}"
+    if not evidence.workload.is_bulk:
+        sessions = 2 * cores
+        return (
+            f"--sessions {sessions} --workers {cores}, or a faster machine" if evidence.sessions < sessions else ""
+        )
+    if given is not None and len(given) < cores:
+        return f"without {_cores_option(end)}, or with more than {format_quantity(len(given), 'core')}"
+    most = min(evidence.sessions, cores)
+    if workers is not None and workers < most:
+        return f"--workers {most}"
+    if cores > 2 and evidence.sessions == 1:
+        sessions = max(2, min(4, cores // 2))
+        return f"--sessions {sessions} --workers {sessions}"
+    return ""
 
 
 def _too_few_sessions(view: FlowView, end: EndEvidence, share: float) -> Iterator[Finding]:
@@ -255,19 +386,28 @@ def _cost(view: FlowView, end: EndEvidence) -> str:
     return f", {format_milliseconds(cost_us)} of CPU time per MiB"
 
 
-def _steal(view: FlowView) -> Iterator[Finding]:
-    """Yield the time that a hypervisor took from a full core."""
-    for end, names in ((view.sender, ("starved", "network")), (view.receiver, ("receiver", "network"))):
-        stolen = max((core.steal for core in end.cores), default=0.0)
-        if stolen < _MIN_STEAL or _hottest_busy(end) < _FULL or view.budget.remaining(*names) < MIN_SHARE:
-            continue
-        share = view.budget.take(*names, limit=min(1.0, stolen / max(0.01, view.gap_bit_s / view.target_bit_s)))
-        yield Finding(
-            "steal",
-            share,
-            0.7,
-            f"The hypervisor takes CPU time from {end_name(end.end)}.",
-            f"{100 * stolen:.0f} % of a core was stolen; {describe_core_load(end)}",
-            "give this virtual machine dedicated cores, or a less busy host",
-            end.end,
-        )
+def _stolen(end: EndEvidence) -> float:
+    return max((core.steal for core in end.cores), default=0.0)
+
+
+def _is_mostly_stolen(view: FlowView, end: EndEvidence) -> bool:
+    """Return whether a hypervisor takes more of an end's cores than other processes and quotas do."""
+    if end.waiting is not None:
+        return _stolen(end) > end.waiting
+    return _stolen(end) >= _other_processes(view, end)
+
+
+def _steal(view: FlowView, end: EndEvidence, name: str) -> Iterator[Finding]:
+    """Yield the time that a hypervisor took from a full core of an end, as far as it explains the gap."""
+    stolen = _stolen(end)
+    if stolen < _MIN_STEAL or not has_full_core(end) or view.budget.remaining(name, "network") < MIN_SHARE:
+        return
+    yield Finding(
+        "steal",
+        view.budget.take(name, "network", limit=_part_of_gap(view, stolen)),
+        0.7,
+        f"The hypervisor takes CPU time from {end_name(end.end)}.",
+        f"{100 * stolen:.0f} % of a core was stolen; {describe_core_load(end)}",
+        "give this virtual machine dedicated cores, or a less busy host",
+        end.end,
+    )

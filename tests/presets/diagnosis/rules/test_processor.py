@@ -1,17 +1,17 @@
 """Full cores, missing offloads, and transactions that wait for a core."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import End, Mode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose
-from linkgauge.presets.diagnosis.evidence import (
-    CoreLoad,
-    link_evidence,
-)
+from linkgauge.presets.diagnosis.evidence import CoreLoad, Evidence, link_evidence
 from linkgauge.presets.wire import DEFAULT_VARIANT
 
 from ..evidence_cases import FULL, IDLE, NIC, first, run
@@ -136,3 +136,147 @@ def test_a_full_core_suggests_only_a_mode_that_the_run_takes_and_does_not_have(
         (Mode.SENDFILE, False): [Mode.DISCARD],
     }
     assert modes == ([] if workload is Workload.RR else expected.get((mode, is_sender), []))
+
+
+BUSY = tuple(CoreLoad(0.7, 0.25, 0.03, 0.0) for _ in range(2))
+
+
+def on_one_host(evidence: Evidence) -> Evidence:
+    """Return the evidence of the same run between two ends of one machine."""
+    return replace(evidence, far=replace(evidence.far, hostname=evidence.near.hostname))
+
+
+@pytest.mark.parametrize("is_one_host", [True, False])
+@pytest.mark.parametrize("is_sender", [True, False])
+@pytest.mark.parametrize("waiting", [0.3, 0.7])
+def test_a_competitor_is_named_at_the_end_whose_worker_waits(
+    waiting: float, *, is_sender: bool, is_one_host: bool
+) -> None:
+    """Both ends of one machine have the same cores, all of them full; only one of their workers waits for one."""
+    held = {"cores": BUSY, "busiest_worker": 0.2, "process": 0.2, "waiting": waiting}
+    free = {"cores": BUSY if is_one_host else IDLE, "busiest_worker": 0.3, "process": 0.3, "waiting": 0.03}
+    ends = {"near": held, "far": free} if is_sender else {"near": free, "far": held}
+    stopped = {"busy": 0.6} if is_sender else {"rwnd_limited": 0.4}
+    evidence = run(500, **stopped, **ends)
+    finding = first(on_one_host(evidence) if is_one_host else evidence)
+    assert (finding.code, finding.end) == ("core-saturated", End.NEAR if is_sender else End.FAR)
+    assert finding.text.startswith("Other processes take the core")
+    assert finding.remedy.endswith("end them, or test at a time when a core is idle")
+
+
+def test_a_worker_that_sleeps_is_not_held_up_by_a_full_core_beside_it() -> None:
+    """A reader that another program stops leaves the window shut, and no core has to do with that."""
+    asleep = {"cores": BUSY, "busiest_worker": 0.05, "process": 0.05, "waiting": 0.02}
+    codes = {one.code for one in diagnose(on_one_host(run(300, rwnd_limited=0.6, near=asleep, far=asleep)))}
+    assert "core-saturated" not in codes
+    starved = first(on_one_host(run(300, busy=0.3, near=asleep, far=asleep)))
+    assert (starved.code, starved.end) == ("sender-starved", End.NEAR)
+    assert "CPU" not in starved.text
+    assert "no core is full" not in starved.evidence
+    assert "cpu.max" not in starved.remedy
+
+
+@pytest.mark.parametrize("is_sender", [True, False])
+@pytest.mark.parametrize(("mbit_s", "throttled"), [(500, 0.5), (100, 0.9), (500, 1.0)])
+def test_a_quota_is_told_from_a_competitor_by_the_time_for_which_it_stops_the_end(
+    mbit_s: int, throttled: float, *, is_sender: bool
+) -> None:
+    """The cores are idle meanwhile, or full of others; a worker that a quota stops has waited either way."""
+    stopped = {"busy": 1 - throttled} if is_sender else {"rwnd_limited": throttled}
+    for cores in (IDLE, BUSY):
+        held = {
+            "cores": cores,
+            "busiest_worker": 1 - throttled,
+            "process": 1 - throttled,
+            "waiting": throttled,
+            "throttled": throttled,
+        }
+        free = {"cores": cores, "waiting": 0.02}
+        ends = {"near": held, "far": free} if is_sender else {"near": free, "far": held}
+        finding = first(on_one_host(run(mbit_s, **stopped, **ends)))
+        assert (finding.code, finding.end) == ("cpu-quota", End.NEAR if is_sender else End.FAR)
+        assert (finding.share or 0) > 0.9
+        assert "cpu.max" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("stolen", "waiting", "code"), [(0.2, 0.5, "core-saturated"), (0.5, 0.2, "steal"), (0.5, None, "steal")]
+)
+def test_stolen_time_is_named_only_if_it_explains_more_than_the_competitors(
+    stolen: float, waiting: float | None, code: str
+) -> None:
+    """Other guests of a crowded host are there most of the time."""
+    cores = (CoreLoad(0.2, 0.75 - stolen, 0.05, stolen), CoreLoad(0.5, 0.1, 0.0, 0.0))
+    busy = {"cores": cores, "busiest_worker": 0.2, "process": 0.2 if waiting else 0.6, "waiting": waiting}
+    findings = diagnose(run(400, busy=0.4, near=busy))
+    assert findings[0].code == code
+    assert code == "steal" or all(one.code != "steal" for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "workers", "cores", "remedy"),
+    [
+        (8, 1, None, "linkgauge … --workers 3"),
+        (2, 1, None, "linkgauge … --workers 2"),
+        (8, 1, (0,), "linkgauge … without --cores, or with more than 1 core"),
+        (1, None, (0,), "linkgauge … without --cores, or with more than 1 core"),
+        (1, None, None, "linkgauge … --sessions 2 --workers 2"),
+    ],
+)
+def test_a_full_worker_gets_the_workers_and_cores_that_the_run_does_not_have(
+    sessions: int, workers: int | None, cores: tuple[int, ...] | None, remedy: str
+) -> None:
+    """One worker for many sessions is no limit of the machine."""
+    full = {"cores": FULL, "busiest_worker": 0.97, "process": 1.0, "waiting": 0.02}
+    evidence = run(300, busy=0.7, near=full, sessions=sessions)
+    finding = first(replace(evidence, workers=workers, near_cores=cores))
+    assert (finding.code, finding.end) == ("core-saturated", End.NEAR)
+    assert finding.remedy == remedy
+
+
+LOADS = st.builds(lambda *parts: CoreLoad(*(each / max(1.0, sum(parts)) for each in parts)), *[st.floats(0, 1)] * 4)
+ENDS = st.fixed_dictionaries(
+    {
+        "cores": st.lists(LOADS, max_size=4).map(tuple),
+        "busiest_worker": st.none() | st.floats(0, 1),
+        "process": st.none() | st.floats(0, 4),
+        "waiting": st.none() | st.floats(0, 1),
+        "throttled": st.none() | st.floats(0, 1),
+    }
+)
+
+
+@given(
+    near=ENDS,
+    far=ENDS,
+    busy=st.none() | st.floats(0, 1),
+    rwnd_limited=st.floats(0, 1),
+    sessions=st.integers(1, 20),
+    workload=st.sampled_from([Workload.STREAM, Workload.RR, Workload.FETCH]),
+    is_one_host=st.booleans(),
+    workers=st.none() | st.integers(1, 20),
+)
+def test_no_text_about_a_processor_contradicts_its_evidence(
+    near: dict[str, Any], far: dict[str, Any], *, is_one_host: bool, workers: int | None, **flow: Any
+) -> None:
+    """What a finding says of an end's cores, quota and workers is what was measured there."""
+    evidence = replace(run(300, near=near, far=far, response_bytes=10**6, **flow), workers=workers)
+    for finding in diagnose(on_one_host(evidence) if is_one_host else evidence):
+        if finding.end is None:
+            continue
+        there = evidence.of_end(finding.end)
+        hottest = max((core.busy for core in there.cores), default=0.0)
+        crowded_out = (there.waiting or 0.0) - min(there.waiting or 0.0, there.throttled or 0.0)
+        if finding.code == "cpu-quota":
+            assert (there.throttled or 0) >= 0.1
+            assert there.waiting is None or there.waiting >= 0.1
+        if finding.code == "steal":
+            stolen = max(core.steal for core in there.cores)
+            assert there.waiting is None or stolen > there.waiting
+        if finding.code == "core-saturated":
+            assert hottest >= 0.9 or "is saturated" not in finding.text
+            assert (there.busiest_worker or 0) >= 0.85 or "can use one core" not in finding.text
+            takes_core = finding.text.startswith("Other processes take")
+            assert not takes_core or (crowded_out >= 0.1 and "other processes used 0.0" not in finding.evidence)
+        assert hottest < 0.9 or "no core is full" not in finding.evidence
+        assert workers is None or f"--workers {workers}" not in finding.remedy.split(" --sessions")[0]
