@@ -160,7 +160,8 @@ class Admission:
         if memory_bytes + sum(other.memory_bytes for other in others) > limits.memory_bytes:
             text = f"the test needs up to {memory_bytes // MIB} MiB of memory; others use the rest, try again later"
             raise LimitReached(text, "memory_bytes", limits.memory_bytes)
-        samples_s = -(-(settings.connections + plan.probe) * SECOND_NS // plan.interval_ns)
+        # Sessions of newer settings than a change's stay open: what was reserved for them stays as well.
+        samples_s = max(client.samples_s, -(-(settings.connections + plan.probe) * SECOND_NS // plan.interval_ns))
         if samples_s + sum(other.samples_s for other in others) > limits.samples_s:
             text = f"the test takes {samples_s} samples a second; give a longer --interval or fewer sessions"
             raise LimitReached(text, "samples_s", limits.samples_s)

@@ -43,8 +43,13 @@ def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
 
 
 def create_private_directory(path: Path) -> None:
-    """Create a directory that only its owner may enter, if it is missing; raise OSError where that fails."""
-    path.mkdir(_PRIVATE_DIRECTORY_MODE, parents=True, exist_ok=True)
+    """Create a directory that only its owner may enter, if it is missing; raise OSError where that fails.
+
+    So are the directories above it that are missing: whoever may write there could replace it.
+    """
+    for missing in reversed([parent for parent in path.parents if not parent.exists()]):
+        missing.mkdir(_PRIVATE_DIRECTORY_MODE, exist_ok=True)
+    path.mkdir(_PRIVATE_DIRECTORY_MODE, exist_ok=True)
 
 
 def create_private_file(path: Path) -> None:

@@ -46,6 +46,8 @@ def make_printable(text: str) -> str:
 
     A no-break space, which groups digits, is harmless.
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\u00a0" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

@@ -314,8 +314,11 @@ def reason(value: Reason) -> str:
 
 
 def verdict(word: str) -> str:
-    """Return a verdict's word with its mark, so that colour never speaks alone: `✓ PASS`."""
-    return _VERDICTS[word]
+    """Return a verdict's word with its mark, so that colour never speaks alone: `✓ PASS`.
+
+    A stored run may have any word.
+    """
+    return _VERDICTS.get(word, UNKNOWN)
 
 
 def sanitize(text: str) -> str:

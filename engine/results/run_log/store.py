@@ -327,13 +327,15 @@ def _event_text(event: Event) -> str:
 
 
 def _text(value: object) -> str | None:
-    """Return a cell as text: a damaged file may have any type in any column."""
-    return value if value is None or isinstance(value, str) else make_printable(repr(value)[:_MAX_TEXT])
+    """Return a cell as text: a file that is damaged, or another's, may have any type and any text in any column."""
+    return None if value is None else make_printable(value if isinstance(value, str) else repr(value)[:_MAX_TEXT])
 
 
 def _row(row: tuple[Any, ...]) -> RunRecord:
-    row = tuple(map(_text, row))
-    run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, document, note, group = row
+    cells = dict(zip(_COLUMNS, row, strict=True))
+    document = _document(cells.pop("document"))
+    texts = map(_text, cells.values())
+    run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, note, group = texts
     known = {member.value: member for member in Reason}
     return RunRecord(
         run_id=run_id or "",
@@ -344,17 +346,27 @@ def _row(row: tuple[Any, ...]) -> RunRecord:
         reason=None if reason is None else known.get(reason, Reason.FAILED),
         detail=detail,
         verdict=verdict,
-        document=_document(document),
+        document=document,
         is_running=reason is None and is_process_alive(owned_by or ""),
         note=note,
         group=group,
     )
 
 
-def _document(text: str | None) -> dict[str, Any] | None:
+def _document(text: object) -> dict[str, Any] | None:
     """Return a run's document; None if it is missing or damaged, as it can be rebuilt from the events."""
     try:
-        value = json.loads(text or "null")
+        value = json.loads(text) if isinstance(text, str) else None
+        return _printable(value) if isinstance(value, dict) else None
     except (ValueError, RecursionError):
         return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _printable(value: Any) -> Any:
+    """Return a JSON value with its texts printable."""
+    if isinstance(value, str):
+        return make_printable(value)
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return {_printable(key): _printable(item) for key, item in members.items()}
+    return [_printable(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

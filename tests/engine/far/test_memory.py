@@ -29,7 +29,9 @@ from linkgauge.engine.model.plan import (
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import Run, open_run
-from linkgauge.engine.protocol.messages import Open, Ready
+from linkgauge.engine.protocol.auth import Tickets
+from linkgauge.engine.protocol.messages import Change, Open, Ready, Refuse, Report, SessionOpened, Start
+from linkgauge.engine.protocol.preamble import DATA_KIND, DataHello, encode_preamble
 
 from ..child_processes import workers_of
 
@@ -161,6 +163,38 @@ async def test_sessions_that_are_added_to_a_run_count_as_well(
     assert recorded.end.reason in {Reason.FAILED, Reason.SESSION_LOST}
     if recorded.end.reason is Reason.FAILED:
         assert f"limit {limit} is {getattr(limits, limit)}" in recorded.end.detail
+
+
+@pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
+async def test_sessions_that_a_change_does_not_close_count_until_the_end_of_the_run(direction: Direction) -> None:
+    """A connection of settings to come stays open, whatever a change says that is older."""
+    plan = Plan(Settings(direction), duration_ns=None, interval_ns=SECOND_NS // 10)
+    limits = Limits(samples_s=200)
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint:
+        peer = Peer(*endpoint.address)
+        async with connect(peer) as (control, _ends), connect(peer) as (other, _):
+            control.send(Open(plan))
+            ready = await control.receive()
+            assert isinstance(ready, Ready)
+            secret = control.derive_run_secret(bytes.fromhex(ready.token))
+            control.send(Start())
+            session_secret = secret.session_secret(direction, 15, 9, None)
+            hello = DataHello(secret.run_tag, Tickets(session_secret).token(0), direction, 15, 9, None)
+            _reader, writer = await asyncio.open_connection(*endpoint.address)
+            writer.write(encode_preamble(DATA_KIND) + hello.pack())
+            while not isinstance(await control.receive(), SessionOpened):
+                pass
+            control.send(Change(Settings(direction), 1, 0))
+            reports = 0
+            while reports < 5:
+                message = await control.receive()
+                is_sampled = isinstance(message, Report) and bool(message.sample.sessions)
+                reports += is_sampled
+            other.send(Open(Plan(Settings(sessions=10), interval_ns=SECOND_NS // 10)))
+            answer = await other.receive()
+            assert isinstance(answer, Refuse)
+            assert "limit samples_s is 200" in answer.text
+            writer.close()
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_new_private_files_and_directories_are_their_owners_alone(tmp_path: Path
     with umask(0):
         create_private_directory(tmp_path / "a" / "b")
         create_private_file(tmp_path / "a" / "b" / "file")
-    assert mode_of(tmp_path / "a" / "b") == 0o700
+    assert mode_of(tmp_path / "a") == mode_of(tmp_path / "a" / "b") == 0o700
     assert mode_of(tmp_path / "a" / "b" / "file") == 0o600
     (tmp_path / "a" / "b" / "file").write_text("text")
     create_private_directory(tmp_path / "a" / "b")

@@ -1,6 +1,7 @@
 """The run log: what is kept, how it is found again, and what is said when it cannot be kept."""
 
 import contextlib
+import json
 import random
 import re
 import signal
@@ -214,6 +215,27 @@ def test_a_cell_of_a_wrong_type_is_damage_and_no_other_error(log: RunLog, change
         assert all(value is None or isinstance(value, str) for value in (record.peer, record.label, record.detail))
         with pytest.raises(RunLogError, match="is damaged at event"):
             list(other.events("r1"))
+
+
+ODD = "=1+1\x1b[31m\x9b31m\u202eabc\u2066\r\n\x07"
+TEXT_COLUMNS = ("preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "note", "grp")
+
+
+@pytest.mark.parametrize("column", [*TEXT_COLUMNS, "document"])
+def test_no_text_of_a_run_log_drives_a_terminal(log: RunLog, column: str) -> None:
+    """Somebody may have sent the file. A JSON document has such characters as escapes."""
+    write_run(log, "r1", STARTED, sampled(0), ENDED)
+    assert log.flush()
+    log.close()
+    value = json.dumps({ODD: [ODD, {"a": ODD}, 1]}) if column == "document" else ODD
+    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE runs SET {column} = ?", (value,))  # noqa: S608 (a name of this module)
+    with RunLog.open(log.path.parent, create=False) as other:
+        (record,) = other.list_runs()
+    texts = [getattr(record, name) for name in ("run_id", "preset", "peer", "label", "started_utc", "detail")]
+    texts += [record.verdict, record.note, record.group, json.dumps(record.document, ensure_ascii=False)]
+    assert [text for text in texts if text is not None and not text.isprintable()] == []
+    assert "\\u" not in texts[-1]
 
 
 def test_a_text_of_a_run_that_is_no_text_is_an_error_that_can_be_printed(log: RunLog) -> None:
