@@ -19,7 +19,7 @@ from typing import Final
 from ..model.events import Changed, Event, Sampled
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from ..model.samples import CoreTimes, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
+from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
 from ..model.socket_info import TCP_COUNTERS
 from ..model.workload import Workload
 from .accumulators import SampleOrder, add_core_times, add_known, add_nic_counts
@@ -181,6 +181,7 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
         busiest_worker_ns=_sum_known(sample.busiest_worker_ns for sample in samples),
         nic=_merge_nics([sample.nic for sample in samples if sample.nic is not None]),
         probe=_merge_probes([sample.probe for sample in samples if sample.probe is not None]),
+        waits=_merge_waits([sample.waits for sample in samples if sample.waits is not None]),
     )
 
 
@@ -257,6 +258,12 @@ def _merge_probes(parts: Sequence[ProbeSample]) -> ProbeSample | None:
     return ProbeSample(
         latency[Direction.OUT], sum(part.span_ns for part in parts), _last_known(part.rtt_us for part in parts)
     )
+
+
+def _merge_waits(parts: Sequence[CpuWaits]) -> CpuWaits | None:
+    if not parts:
+        return None
+    return CpuWaits(_sum_known(part.worker_ns for part in parts), _sum_known(part.quota_ns for part in parts))
 
 
 def _sum_known(values: Iterable[int | None]) -> int | None:

@@ -21,6 +21,7 @@ from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
+from ..services.pruning import thin_old_runs
 from ..services.run_session import Outcome, RunSession, open_run_session
 from ..services.storage import open_run_log
 from .live_line import LiveLine
@@ -87,6 +88,13 @@ def run_test(test: TestJob) -> int:
         return INCOMPLETE if signal_number is None else signal_exit_status(signal_number)
     if log is not None and log.problem is None:
         print_stderr(f"saved as run {outcome.run_id}")
+    _print_outcome(test, outcome)
+    if signal_number is None:
+        thin_old_runs()
+    return verdict_exit_status(outcome.summary, outcome.verdict, signal_number)
+
+
+def _print_outcome(test: TestJob, outcome: Outcome) -> None:
     if test.as_json:
         emit_json(outcome.document)
     elif not test.as_json_stream:
@@ -100,7 +108,6 @@ def run_test(test: TestJob) -> int:
                 findings=outcome.findings,
             )
         )
-    return verdict_exit_status(outcome.summary, outcome.verdict, signal_number)
 
 
 async def _run_session(

@@ -21,6 +21,7 @@ from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
+from ..services.pruning import thin_old_runs
 from ..services.run_session import RunSession, open_run_session
 from ..services.storage import open_run_log
 from ..services.sweeps import load_results, missing_points, run_points, save_sweep
@@ -81,6 +82,7 @@ def run_sweep(job: SweepJob) -> int:
     _write_result(replace(job, sweep=progress.sweep), progress.cells)
     missing = len(job.sweep.points) - len(progress.cells)
     if not missing:
+        thin_old_runs()
         return PASS
     if log is not None:
         print_stderr(

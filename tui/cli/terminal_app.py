@@ -28,6 +28,7 @@ from ..services.credentials import remember_access
 from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
+from ..services.pruning import thin_old_runs
 from ..services.run_session import Outcome, RunSession, open_run_session
 from ..services.storage import config_dir, open_run_log
 from ..services.stored_run import export_runs, generate_report
@@ -203,6 +204,7 @@ def _run_with_log(
         if log is not None:
             log.close(print_stderr)
     _print_result(outcome, log)
+    thin_old_runs()
     return status
 
 

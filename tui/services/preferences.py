@@ -1,4 +1,4 @@
-"""The app's preferences: theme, units, refresh rate and pass mark, saved as `settings.toml`.
+"""The preferences: theme, units, refresh rate, pass mark and the age to thin runs at, saved as `settings.toml`.
 
 The file is in the configuration directory and may also be edited by hand. A wrong value is reported with its file
 and name, and its default is used. A file with wrong values is renamed, not overwritten.
@@ -16,7 +16,7 @@ from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directo
 from ...engine.model.errors import PlanError, PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_percent
 from ..text.numbers import RateUnit
-from ..text.parsing import DEFAULT_REFRESH_HZ, check_refresh_hz
+from ..text.parsing import DEFAULT_REFRESH_HZ, NEVER, check_refresh_hz, thin_after
 
 FILE_NAME: Final = "settings.toml"
 THEMES: Final = {
@@ -44,6 +44,7 @@ class Preferences:
     units: RateUnit = RateUnit.MBIT
     refresh_hz: float = DEFAULT_REFRESH_HZ
     pass_mark: float = DEFAULT_PASS_PERCENT
+    thin_after: str = NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,12 @@ def _units(value: object) -> RateUnit:
     return RateUnit(str(value))
 
 
+def _thin_after(value: object) -> str:
+    if not isinstance(value, str):
+        raise PlanError("thin_after", repr(value)[:60], "give never, or an age such as 30d or 12w")
+    return thin_after(value)
+
+
 def _number(name: str, check: Callable[[float], float]) -> Callable[[object], float]:
     def check_number(value: object) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -125,6 +132,7 @@ _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "units": _units,
     "refresh_hz": _number("refresh_hz", check_refresh_hz),
     "pass_mark": _number("pass_mark", check_pass_percent),
+    "thin_after": _thin_after,
 }
 
 

@@ -27,6 +27,7 @@ UNTIL_STOPPED: Final = ("none", "until stopped", "until-stopped")
 # The number of digits is bounded, so that no text makes us compute with huge numbers.
 _SIZE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmg])i?)?b?", re.ASCII | re.IGNORECASE)
 _TIME: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+NEVER: Final = "never"
 _AGE: Final = re.compile(r"(\d{1,6})\s*([hdw])", re.ASCII | re.IGNORECASE)
 _HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24}
 _NUMBER: Final = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%?", re.ASCII)
@@ -133,12 +134,23 @@ def time_ns(text: str, field: str, allowed: str) -> int:
     return int(Decimal(match[1]) * unit)
 
 
-def age(text: str) -> timedelta:
+def age(text: str, field: str = "--keep") -> timedelta:
     """Parse the age of runs: `90d`, `12h`, `4w`. A number without a unit is refused: nobody means seconds."""
     match = _AGE.fullmatch(text.strip())
     if match is None:
-        raise PlanError("--keep", repr(text), "give hours, days or weeks: 12h, 90d or 4w")
+        raise PlanError(field, repr(text), "give hours, days or weeks: 12h, 90d or 4w")
     return timedelta(hours=int(match[1]) * _HOURS[match[2].lower()])
+
+
+def thin_after(text: str) -> str:
+    """Parse the age from which runs are thinned by themselves: `30d`, or `never`. Return it as it is saved."""
+    if text.strip().lower() == NEVER:
+        return NEVER
+    try:
+        age(text)
+    except PlanError as error:
+        raise PlanError("thin_after", repr(text)[:60], "give never, or an age such as 30d or 12w") from error
+    return text.strip().lower()
 
 
 def log_size(text: str) -> int:

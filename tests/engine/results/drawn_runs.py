@@ -19,6 +19,7 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from linkgauge.engine.model.samples import (
     CoreTimes,
+    CpuWaits,
     LatencyCounts,
     NicCounts,
     ProbeSample,
@@ -100,6 +101,7 @@ def _sample(chance: random.Random, end: End, plan: Plan, settings: Settings, *, 
         ProbeSample(_latency(chance, Direction.OUT), number(1, 10**9), _maybe(chance, 150))
         if plan.probe and end is End.NEAR
         else None,
+        _maybe(chance, CpuWaits(number(10**6), _maybe(chance, number(10**6)))),
     )
 
 

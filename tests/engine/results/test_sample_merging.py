@@ -2,9 +2,11 @@
 
 import csv
 import random
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from io import StringIO
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +14,19 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, Sampled, Started
 from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
-from linkgauge.engine.model.samples import LatencyCounts, SessionSample
+from linkgauge.engine.model.samples import (
+    CoreTimes,
+    CpuWaits,
+    LatencyCounts,
+    NicCounts,
+    ProbeSample,
+    Sample,
+    SessionSample,
+)
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.meter import Meter, may_end_silent, replay
-from linkgauge.engine.results.sample_merging import SampleMerger
+from linkgauge.engine.results.sample_merging import SampleMerger, merge_samples
 
 from .drawn_runs import draw_run
 from .log_entries import ENDED
@@ -52,11 +62,7 @@ def figures(meter: Meter) -> object:
         for period in meter.periods
         for flow, sums in period.sums.received.items()
     ]
-    ends = [
-        (sums.span_ns, sums.process_ns, sums.process_span_ns, sums.worker_ns, sums.nic, sums.cores)
-        for period in meter.periods
-        for sums in period.sums.ends.values()
-    ]
+    ends = [sums for period in meter.periods for sums in period.sums.ends.values()]
     return summary, sent, received, ends
 
 
@@ -150,3 +156,28 @@ def test_a_csv_of_merged_samples_has_the_same_bytes() -> None:
             sums[-1][key] = sums[-1].get(key, 0) + int(row["bytes"] or 0)
     assert sums[0] == sums[1]
     assert len(sums[0]) > 2
+
+
+def _fill(kind: type[Any], **values: object) -> Any:
+    """Return a dataclass with 7 for each number that is not given."""
+    return kind(**{field.name: values.get(field.name, 7) for field in fields(kind)})
+
+
+def test_no_field_of_a_sample_is_lost() -> None:
+    """A new one has to be merged, too: here each has a value, and none is unknown afterwards."""
+    counts = LatencyCounts(Direction.OUT, (7,), (7,))
+    sample = _fill(
+        Sample,
+        end=End.NEAR,
+        sessions=(_fill(SessionSample, direction=Direction.OUT),),
+        cores=(_fill(CoreTimes),),
+        latency=(counts,),
+        nic=_fill(NicCounts),
+        probe=_fill(ProbeSample, latency=counts),
+        waits=_fill(CpuWaits),
+    )
+    merged = merge_samples([sample, sample], 9)
+    texts = [re.sub(r"\d+", "0", repr(value)) for value in (sample, merged)]
+    assert texts[0] == texts[1]
+    known = (7, 9, 14, bucket_midpoint_ns(7))  # standing, the index, summed, a percentile
+    assert {int(number) for number in re.findall(r"(?<![\w])\d+", repr(merged))} == set(known)

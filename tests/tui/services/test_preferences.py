@@ -13,7 +13,7 @@ from linkgauge.tui.services.preferences import (
 )
 from linkgauge.tui.text.numbers import RateUnit
 
-SET = Preferences("monochrome", RateUnit.MIB, 2.5, 90.0)
+SET = Preferences("monochrome", RateUnit.MIB, 2.5, 90.0, "12w")
 
 
 def test_saved_values_are_read_again_and_a_missing_file_is_fine(tmp_path: Path) -> None:
@@ -42,9 +42,11 @@ def test_saved_values_are_read_again_and_a_missing_file_is_fine(tmp_path: Path) 
         ),
         ("pass_mark = nan", "pass mark nan % is invalid", Preferences()),
         ("pass_mark = true", "pass_mark True is invalid; give a number; 95.0 is used", Preferences()),
+        ("thin_after = 30", "thin_after 30 is invalid; give never, or an age such as 30d", Preferences()),
+        ('thin_after = "soon"', "thin_after 'soon' is invalid; give never, or an age such as 30d", Preferences()),
         (
             "refresh = 4",
-            "unknown setting 'refresh'; known: theme, units, refresh_hz, pass_mark",
+            "unknown setting 'refresh'; known: theme, units, refresh_hz, pass_mark, thin_after",
             Preferences(),
         ),
     ],

@@ -1,12 +1,18 @@
-"""Which runs are pruned: old ones, the oldest of a log that is too large, and none with a name."""
+"""Which runs are pruned or thinned: old ones, the oldest of a log that is too large, and none with a name."""
 
+import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Warned
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.services.pruning import plan_pruning
+from linkgauge.tui.services.pruning import plan_pruning, thin_old_runs
+
+from ...engine.results.day_of_samples import samples
+from ...engine.results.log_entries import ENDED, STARTED
+from ...engine.results.log_lock import hold_lock
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 DAYS = (200, 100, 90, 10, 1)
@@ -64,3 +70,70 @@ def test_no_more_runs_are_chosen_than_the_size_needs(tmp_path: Path) -> None:
         assert 1 < len(plan.rows) < len(run_ids)
         log.delete_all([row.run_id for row in plan.rows])
         assert log.used_bytes() <= most
+
+
+def _save_long_run(log: RunLog, age: timedelta, label: str | None = None) -> str:
+    """Save a run of 62 s; return its id."""
+    run_id = f"{NOW - age:%Y%m%d-%H%M%S}-long"
+    log.begin(run_id, "", "h:1", label)
+    started = f"{NOW - age:%Y-%m-%dT%H:%M:%SZ}"
+    for event in (replace(STARTED, started_utc=started), *samples(496), ENDED):
+        log.add(run_id, event)
+    log.finish(run_id, "none", {})
+    return run_id
+
+
+def _counts(folder: Path, run_ids: list[str]) -> list[int]:
+    with RunLog.open(folder, create=False) as log:
+        return [len(list(log.events(run_id))) for run_id in run_ids]
+
+
+@pytest.mark.parametrize(
+    ("setting", "counts"),
+    [
+        ("", [498, 498, 498, 498]),
+        ('thin_after = "4w"', [126, 126, 498, 498]),
+    ],
+)
+def test_old_runs_are_thinned_as_the_preference_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, counts: list[int]
+) -> None:
+    """Without one none are. A run with a label keeps its samples; what a call does not reach the next one does."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "settings.toml").write_text(setting)
+    with RunLog.open(tmp_path) as log:
+        run_ids = [_save_long_run(log, timedelta(days=days)) for days in (90, 40, 9)]
+        run_ids.append(_save_long_run(log, timedelta(days=60), "before the new cable"))
+    deadline = time.monotonic() + 20
+    while True:
+        thin_old_runs(lambda: NOW)
+        found = _counts(tmp_path, run_ids)
+        if found == counts or time.monotonic() > deadline:
+            break
+        assert found[0] <= found[1]  # the oldest first
+    assert found == counts
+
+
+def test_nothing_is_thinned_while_a_run_measures_or_the_log_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither does a log come into being."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "settings.toml").write_text('thin_after = "30d"')
+    thin_old_runs(lambda: NOW)
+    assert not (tmp_path / "data").exists()
+    with RunLog.open(tmp_path / "data") as log:
+        run_id = _save_long_run(log, timedelta(days=90))
+        log.begin("20261122-115900-live", "", "h:1")
+        assert log.flush()
+        thin_old_runs(lambda: NOW)
+        log.add("20261122-115900-live", ENDED)
+        log.finish("20261122-115900-live", "none", {})
+        assert log.flush()
+        with hold_lock(log.path):
+            thin_old_runs(lambda: NOW)
+    assert _counts(tmp_path / "data", [run_id]) == [498]
+    thin_old_runs(lambda: NOW)
+    assert _counts(tmp_path / "data", [run_id]) < [498]

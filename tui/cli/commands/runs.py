@@ -23,7 +23,10 @@ from ..output import (
 from ..typer_extension import DefaultGroup, add_command
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....engine.results.run_log import RunLog, RunRecord
+    from ...services.pruning import PrunePlan, ThinPlan
 
 app = typer.Typer(
     cls=DefaultGroup,
@@ -259,43 +262,94 @@ def prune_runs(
             "--max", metavar="SIZE", show_default=False, help="Delete the oldest until the log has this size: 2G."
         ),
     ] = None,
+    thin: Annotated[
+        str | None,
+        typer.Option(
+            "--thin", metavar="AGE", show_default=False, help="Thin older runs to one sample a second: 30d."
+        ),
+    ] = None,
     with_named: Annotated[
-        bool, typer.Option("--all", metavar="", help="Also delete runs that have a label or a note.")
+        bool, typer.Option("--all", metavar="", help="Also runs that have a label or a note.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask first.")] = False,
 ) -> int:
-    """Delete old runs, the oldest first, and give their space back.
+    """Delete old runs, the oldest first, or thin them, and give their space back.
 
-    Runs with a label or a note stay, unless --all is given; so do runs that are still running. It asks first;
-    without a terminal it needs --yes.
+    A thinned run has its results, and one sample a second. Runs with a label or a note stay as they are, unless
+    --all is given; so do runs that are still running. It asks first; without a terminal it needs --yes.
     """
-    if keep is None and max_size is None:
-        raise UsageError("give --keep AGE, --max SIZE, or both: --keep 90d deletes runs older than 90 days")
+    if keep is None and max_size is None and thin is None:
+        raise UsageError(
+            "give --keep AGE, --max SIZE, --thin AGE, or several: --keep 90d deletes runs older than 90 days"
+        )
     from datetime import UTC, datetime
 
-    from ...services.pruning import plan_pruning
-    from ...text import numbers, parsing
-    from ...text.run_list import log_text
+    from ...services.pruning import plan_pruning, plan_thinning
+    from ...text import parsing
 
+    now = datetime.now(UTC)
     age = None if keep is None else parsing.age(keep)
     max_bytes = None if max_size is None else parsing.log_size(max_size)
+    thin_age = None if thin is None else parsing.age(thin, "--thin")
     with open_run_list() as log:
-        plan = plan_pruning(log, datetime.now(UTC), keep=age, max_bytes=max_bytes, with_named=with_named)
-        if plan.rows and not yes:
-            runs, size = numbers.quantity(len(plan.rows), "run"), numbers.disk_size(plan.size_bytes)
-            first, last = plan.rows[0].run_id, plan.rows[-1].run_id
-            span = first if first == last else f"{first} to {last}"
-            if not _confirm(f"Delete {runs} ({span}, {size})?", "prune"):
-                print_stderr("no runs deleted")
-                return 0
-        if log.size_bytes():
-            log.delete_all([row.run_id for row in plan.rows], rewrite=True)
-        saved = log_text(len(log.list_runs()), log.size_bytes(), log.path)
-    print_stderr(f"{numbers.quantity(len(plan.rows), 'run')} deleted; saved: {saved}")
-    if plan.named:
-        named = numbers.quantity(plan.named, "run")
-        print_stderr(f"{named} with a label or a note not deleted; --all deletes such runs too")
+        deleted, thinned = None, None
+        if keep is not None or max_size is not None:
+            deleted = plan_pruning(log, now, keep=age, max_bytes=max_bytes, with_named=with_named)
+        if thin_age is not None:
+            thinned = plan_thinning(log, now, thin_age, with_named=with_named, besides=deleted)
+        question = _pruning_question(deleted, thinned)
+        if question is not None and not yes and not _confirm(question, "prune"):
+            print_stderr("no runs deleted" if thin is None else "no runs deleted or thinned")
+            return 0
+        _prune(log, deleted, thinned)
     return 0
+
+
+def _pruning_question(deleted: "PrunePlan | None", thinned: "ThinPlan | None") -> str | None:
+    """Return what to ask; None if there is nothing to do."""
+    from ...text import numbers
+
+    parts: list[str] = []
+    if deleted is not None and deleted.rows:
+        span = _span([row.run_id for row in deleted.rows])
+        runs = numbers.quantity(len(deleted.rows), "run")
+        parts.append(f"delete {runs} ({span}, {numbers.disk_size(deleted.size_bytes)})")
+    if thinned is not None and thinned.run_ids:
+        parts.append(f"thin {numbers.quantity(len(thinned.run_ids), 'run')} ({_span(thinned.run_ids)})")
+    question = " and ".join(parts)
+    return f"{question[0].upper()}{question[1:]}?" if parts else None
+
+
+def _span(run_ids: "Sequence[str]") -> str:
+    """Return the first and the last run."""
+    return run_ids[0] if len(run_ids) == 1 else f"{run_ids[0]} to {run_ids[-1]}"
+
+
+def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None") -> None:
+    """Delete and thin runs, and print what was done."""
+    from ...text import numbers
+    from ...text.run_list import log_text
+
+    results: list[str] = []
+    problems: tuple[str, ...] = ()
+    if deleted is not None:
+        if log.size_bytes():
+            log.delete_all([row.run_id for row in deleted.rows], rewrite=True)
+        results.append(f"{numbers.quantity(len(deleted.rows), 'run')} deleted")
+    if thinned is not None:
+        runs, freed_bytes = 0, 0
+        if thinned.run_ids:
+            done = log.thin_all(thinned.run_ids, rewrite=True)
+            runs, freed_bytes, problems = done.runs, done.freed_bytes, done.problems
+        results.append(f"{numbers.quantity(runs, 'run')} thinned, {numbers.disk_size(freed_bytes)} given back")
+    for problem in problems:
+        print_stderr(numbers.sanitize(problem))
+    saved = log_text(len(log.list_runs()), log.size_bytes(), log.path)
+    print_stderr(f"{'; '.join(results)}; saved: {saved}")
+    for plan, verb, past in ((deleted, "delete", "deleted"), (thinned, "thin", "thinned")):
+        if plan is not None and plan.named:
+            named = numbers.quantity(plan.named, "run")
+            print_stderr(f"{named} with a label or a note not {past}; --all {verb}s such runs too")
 
 
 def _confirm_deletion(row: "RunRecord") -> bool:

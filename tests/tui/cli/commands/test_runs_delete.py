@@ -11,6 +11,8 @@ from linkgauge.engine.model.events import Ended, Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog
 
 from .... import command_line
+from ....engine.results.day_of_samples import samples
+from ....engine.results.log_entries import ENDED, STARTED
 
 DEADLINE_S = 30.0
 RUN_ID = "20261121-014629-7f3a"
@@ -114,7 +116,9 @@ def test_prune_says_what_it_would_delete_and_asks(tmp_path: Path, answer: str, l
     ("options", "status", "says", "left"),
     [
         (("--max", "0"), 2, "runs prune asks first", [RUN_ID]),
-        ((), 2, "give --keep AGE, --max SIZE, or both", [RUN_ID]),
+        ((), 2, "give --keep AGE, --max SIZE, --thin AGE, or several", [RUN_ID]),
+        (("--thin", "90", "-y"), 2, "--thin '90' is invalid; give hours, days or weeks", [RUN_ID]),
+        (("--thin", "0h", "-y"), 0, "0 runs thinned, under 1 MB given back; saved: 1 run", [RUN_ID]),
         (("--keep", "90", "-y"), 2, "90d", [RUN_ID]),
         (("--max", "much", "-y"), 2, "500M or 2G", [RUN_ID]),
         (("--keep", "9999w", "-y"), 0, "0 runs deleted; saved: 1 run", [RUN_ID]),
@@ -130,6 +134,39 @@ def test_prune_without_a_terminal_needs_yes(
     assert done[0] == status
     assert says in done[1].replace("\xa0", " ")
     assert kept(tmp_path) == left
+
+
+def keep_long_run(data_dir: Path, run_id: str, label: str | None = None) -> None:
+    """Keep a run of 62 s with four samples a second."""
+    with RunLog.open(data_dir) as log:
+        log.begin(run_id, "", "db-02", label)
+        for event in (STARTED, *samples(496), ENDED):
+            log.add(run_id, event)
+        log.finish(run_id, "none", {})
+
+
+@pytest.mark.parametrize(("answer", "count"), [("y\n", 126), ("n\n", 498)])
+def test_prune_thins_old_runs_after_a_yes(tmp_path: Path, answer: str, count: int) -> None:
+    """What it deletes it does not thin; a run with a label stays as it is without --all."""
+    keep_run(tmp_path)
+    keep_long_run(tmp_path, "20261121-020000-long")
+    keep_long_run(tmp_path, "20261121-030000-name", "cable")
+    status, told = carry_out(tmp_path, "prune", "--thin", "0h", answer=answer)
+    told = told.replace("\xa0", " ")
+    assert status == 0
+    assert "Thin 1 run (20261121-020000-long)? [y/N]" in told
+    has_thinned = count == 126
+    assert ("1 run thinned, under 1 MB given back; saved: 3 runs" in told) == has_thinned
+    assert ("1 run with a label or a note not thinned; --all thins such runs too" in told) == has_thinned
+    assert ("no runs deleted or thinned" in told) != has_thinned
+    with RunLog.open(tmp_path, create=False) as log:
+        assert len(list(log.events("20261121-020000-long"))) == count
+        assert len(list(log.events("20261121-030000-name"))) == 498
+    status, told = carry_out(tmp_path, "prune", "--keep", "0h", "--thin", "0h", answer="n\n")
+    assert "Delete 2 runs (20261121-014629-7f3a to 20261121-020000-long, under 1 MB)?" in told.replace("\xa0", " ")
+    assert carry_out(tmp_path, "prune", "--thin", "0h", "--all", "--yes")[0] == 0
+    with RunLog.open(tmp_path, create=False) as log:
+        assert len(list(log.events("20261121-030000-name"))) == 126
 
 
 def test_prune_without_a_log_makes_none(tmp_path: Path) -> None:
