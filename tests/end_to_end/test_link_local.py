@@ -30,9 +30,10 @@ RUN_EACH: Final = textwrap.dedent("""
     async def main(peer, source, key):
         for workload in (Workload.STREAM, Workload.RR, Workload.CRR, Workload.FETCH):
             sizes = {"response_bytes": 100_000} if workload is Workload.FETCH else {}
+            limit = {"rate_bit_s": 100_000_000} if workload.is_bulk else {}
             plan = Plan(
                 Settings(Direction.DUPLEX), workload, SECOND_NS // 2, SECOND_NS // 10, SECOND_NS // 10,
-                socket=SocketOptions(source=source or None), probe=workload is Workload.STREAM, **sizes,
+                socket=SocketOptions(source=source or None), probe=workload is Workload.STREAM, **sizes, **limit,
             )
             async with asyncio.timeout(20), open_run(plan, Peer.parse(peer).with_key(SharedKey(key))) as each:
                 events = [event async for event in each]

@@ -22,7 +22,7 @@ from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.pruning import thin_old_runs
-from ..services.run_session import Outcome, RunSession, open_run_session
+from ..services.run_session import Outcome, RunSession, SessionOptions, open_run_session
 from ..services.storage import open_run_log
 from .live_line import LiveLine
 from .output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
@@ -132,14 +132,16 @@ async def _run_session(
                     choice.preset,
                     test.peer,
                     log=log,
-                    csv=test.csv,
-                    pass_percent=test.pass_percent,
                     far_end=far,
-                    notices=choice.notices,
-                    variant=choice.variant,
-                    label=test.label,
-                    target_ci_percent=test.target_ci_percent,
-                    diagnose_without_target=test.why,
+                    options=SessionOptions(
+                        csv=test.csv,
+                        pass_percent=test.pass_percent,
+                        variant=choice.variant,
+                        notices=choice.notices,
+                        label=test.label,
+                        target_ci_percent=test.target_ci_percent,
+                        diagnose_without_target=test.why,
+                    ),
                 ) as session:
                     stopper.run = session
                     await _show(session, live, printed, test)

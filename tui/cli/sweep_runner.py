@@ -22,7 +22,7 @@ from ...presets.preset import Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.credentials import with_access
 from ..services.pruning import thin_old_runs
-from ..services.run_session import RunSession, open_run_session
+from ..services.run_session import RunSession, SessionOptions, open_run_session
 from ..services.storage import open_run_log
 from ..services.sweeps import load_results, missing_points, run_points, save_sweep
 from ..text import numbers
@@ -175,9 +175,8 @@ async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoi
                         choice.preset,
                         job.peer,
                         log=log,
-                        group=job.sweep.group,
                         far_end=far,
-                        variant=choice.variant,
+                        options=SessionOptions(group=job.sweep.group, variant=choice.variant),
                     )
 
                 observer = _LiveProgress(progress, live, stopper, has_lines=job.as_json_stream)

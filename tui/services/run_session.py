@@ -57,6 +57,30 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """Options of a run beside its plan, its preset and its peer.
+
+    `csv` is a file to create, or to continue. `pass_percent` is the pass mark in percent of the expected rate,
+    `variant` has the link options that differ from the preset's. `notices` are from before the run, and are shown
+    with its own. `label` is the user's name for the run, `group` that of the series of runs that it belongs to.
+    `target_ci_percent` ends the run as soon as the confidence interval of its mean is this narrow.
+    `diagnose_without_target` has it diagnosed even if it has no expected rate.
+    """
+
+    csv: Path | None = None
+    pass_percent: float = DEFAULT_PASS_PERCENT
+    variant: Variant = DEFAULT_VARIANT
+    notices: Sequence[str] = ()
+    label: str | None = None
+    group: str | None = None
+    target_ci_percent: float | None = None
+    diagnose_without_target: bool = False
+
+
+NO_OPTIONS: Final = SessionOptions()
+
+
 @asynccontextmanager
 async def open_run_session(
     plan: Plan,
@@ -64,15 +88,8 @@ async def open_run_session(
     peer: Peer,
     *,
     log: RunLog | None,
-    csv: Path | None = None,
-    pass_percent: float = DEFAULT_PASS_PERCENT,
     far_end: FarEnd | None = None,
-    notices: Sequence[str] = (),
-    variant: Variant = DEFAULT_VARIANT,
-    label: str | None = None,
-    group: str | None = None,
-    target_ci_percent: float | None = None,
-    diagnose_without_target: bool = False,
+    options: SessionOptions = NO_OPTIONS,
 ) -> AsyncGenerator["RunSession"]:
     """Start a run, and its far end if the peer is `loopback` or `ssh://…`; the block ends both.
 
@@ -83,15 +100,8 @@ async def open_run_session(
         preset: The link to judge by; None for no expectation and no verdict.
         peer: The far end to connect to, or to start.
         log: The run log to write to; None for a run that is not stored.
-        csv: A file to create, or to continue.
-        pass_percent: The pass mark in percent of the expected rate.
         far_end: A far end of this peer that is up already.
-        notices: Notices from before the run, shown with its own.
-        variant: Link options that differ from the preset's.
-        label: The user's name for the run.
-        group: The name of the series of runs that this one belongs to.
-        target_ci_percent: End the run as soon as the confidence interval of its mean is this narrow.
-        diagnose_without_target: Diagnose the run even if it has no expected rate.
+        options: Its file, its label, and how it is judged.
 
     Raises:
         PlanError: The CSV file cannot be written; nothing was connected.
@@ -99,14 +109,14 @@ async def open_run_session(
         WorkerError: The worker processes do not start.
     """
     async with AsyncExitStack() as stack:
-        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv))
+        writer = None if options.csv is None else stack.enter_context(CsvWriter.append(options.csv))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         plan = _with_fastest_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(peer)))
         find_expected = (
             no_expectation
             if preset is None or not plan.has_documented_transactions
-            else partial(find_expectation, preset, workload=plan.workload, variant=variant)
+            else partial(find_expectation, preset, workload=plan.workload, variant=options.variant)
         )
         run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=find_expected))
         session = RunSession(
@@ -115,16 +125,13 @@ async def open_run_session(
             peer,
             log=log,
             writer=writer,
-            notices=notices,
-            label=label,
-            group=group,
-            target_ci_percent=target_ci_percent,
+            options=options,
             diagnosis=LiveDiagnosis(
                 Meter(),
-                None if preset is None else link_evidence(preset, variant),
-                pass_percent=pass_percent,
+                None if preset is None else link_evidence(preset, options.variant),
+                pass_percent=options.pass_percent,
                 ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(plan, ceiling),
-                without_target=diagnose_without_target,
+                without_target=options.diagnose_without_target,
             ),
         )
         try:
@@ -172,10 +179,7 @@ class RunSession:
         log: RunLog | None,
         writer: CsvWriter | None,
         diagnosis: LiveDiagnosis,
-        notices: Sequence[str] = (),
-        label: str | None = None,
-        group: str | None = None,
-        target_ci_percent: float | None = None,
+        options: SessionOptions = NO_OPTIONS,
     ) -> None:
         """Begin the run in the run log.
 
@@ -186,10 +190,7 @@ class RunSession:
             log: The run log to write to.
             writer: The CSV file to write to.
             diagnosis: The diagnosis to feed, with its meter; the verdict has its pass mark.
-            notices: Notices from before the run.
-            label: The user's name for the run.
-            group: The name of the series of runs that this one belongs to.
-            target_ci_percent: End the run as soon as the confidence interval of its mean is this narrow.
+            options: Its label, and when it ends.
         """
         self.run_id = new_run_id(datetime.now(UTC), _RANDOM)
         self.diagnosis = diagnosis
@@ -199,17 +200,18 @@ class RunSession:
         self._run = run
         self._events = aiter(run)
         self._preset_id = None if preset is None else preset.id
-        self._label, self._group = label, group
-        self._precision = None if target_ci_percent is None else PrecisionTarget(target_ci_percent)
+        self._label, self._group = options.label, options.group
+        target = options.target_ci_percent
+        self._precision = None if target is None else PrecisionTarget(target)
         self._is_precise = False
         self._run_log = log
         self._writer = writer
         self._stopped: RunEnd | None = None
-        self._notices = list(notices)
+        self._notices = list(options.notices)
         self._earlier_problem = None if log is None else log.problem
         if log is not None:
             peer_text = peer.host if peer.is_loopback else str(peer)
-            log.begin(self.run_id, self._preset_id or "", peer_text, label, group)
+            log.begin(self.run_id, self._preset_id or "", peer_text, options.label, options.group)
         _log.debug("run %s of %s against %s began", self.run_id, self._preset_id, peer)
 
     def __aiter__(self) -> AsyncIterator[Event]:

@@ -12,7 +12,7 @@ from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.services.run_session import open_run_session
+from linkgauge.tui.services.run_session import SessionOptions, open_run_session
 
 DEADLINE_S = 30.0
 # At its full speed, loopback takes two cores for as long as a run lasts.
@@ -29,7 +29,7 @@ async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tm
         seen = 0
         async with (
             asyncio.timeout(DEADLINE_S),
-            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as session,
+            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, options=SessionOptions(csv=path)) as session,
         ):
             rows = 0
             async for event in session:
@@ -124,7 +124,7 @@ async def test_a_csv_that_becomes_unwritable_causes_a_notice_and_the_run_continu
     with RunLog.open(tmp_path / "data") as log:
         async with (
             asyncio.timeout(DEADLINE_S),
-            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, csv=path) as session,
+            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, options=SessionOptions(csv=path)) as session,
         ):
             await asyncio.to_thread(reader.join)
             async for _event in session:
@@ -139,7 +139,9 @@ async def test_a_csv_path_is_looked_at_before_anything_is_started(tmp_path: Path
     """No endpoint is started, and no peer is connected to, for a run that could not be written."""
     peer = Peer("host.invalid")
     with pytest.raises(PlanError, match="--csv"):
-        async with open_run_session(BRIEF, PRESET, peer, log=None, csv=tmp_path / "no" / "rows.csv"):
+        async with open_run_session(
+            BRIEF, PRESET, peer, log=None, options=SessionOptions(csv=tmp_path / "no" / "rows.csv")
+        ):
             raise AssertionError("the run must not start")
 
 
@@ -160,7 +162,9 @@ async def test_a_run_ends_when_its_mean_is_precise_enough_or_its_time_is_up(
     plan = plan if not is_reached else ENDLESS
     async with (
         asyncio.timeout(DEADLINE_S),
-        open_run_session(plan, PRESET, LOOPBACK, log=None, target_ci_percent=percent) as session,
+        open_run_session(
+            plan, PRESET, LOOPBACK, log=None, options=SessionOptions(target_ci_percent=percent)
+        ) as session,
     ):
         async for _event in session:
             pass
