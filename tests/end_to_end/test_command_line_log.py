@@ -1,17 +1,24 @@
 """The run log from the command line: kept, shown again, exported, deleted; and when it cannot be kept."""
 
+import csv
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.results.run_log import RunLog, thinning
+from linkgauge.tui.services.stored_run import load_stored_run
 
 from ..command_line import RATE_LIMIT
 from ..command_line import SHORT_RUN as SHORT
+from ..engine.results.day_of_samples import samples
+from ..engine.results.log_entries import ENDED, STARTED
 
 
 def can_mount() -> bool:
@@ -137,3 +144,48 @@ def test_an_export_into_a_pipe_that_closes_is_quiet(linkgauge: Any, far_end: str
     assert process.stderr is not None
     assert process.stderr.read() == ""
     assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("workload", ["stream", "rr"])
+def test_a_recorded_run_has_the_same_results_after_it_is_thinned(
+    linkgauge: Any, far_end: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workload: str
+) -> None:
+    """Summary, verdict and document by its events, and the bytes of its CSV; only medians of TCP's may differ."""
+    monkeypatch.setattr(thinning, "_MIN_NS", 0)
+    monkeypatch.setattr(thinning, "_MIN_EVENTS", 1)
+    words = ("--bidir", "--sessions", "2", "--interval", "50ms", "--seconds", "2.5", "--warmup", "0.5")
+    words += RATE_LIMIT if workload == "stream" else ("--workload", workload)
+    run_id = linkgauge("run", far_end, *words, "--json").document["run_id"]
+    found: list[object] = []
+    counts: list[int] = []
+    for step in ("recorded", "thinned"):
+        if step == "thinned":
+            told = linkgauge("runs", "prune", "--thin", "0h", "-y").err.replace("\xa0", " ")
+            assert "1 run thinned" in told
+        with RunLog.open(tmp_path / "data", create=False) as log:
+            counts.append(len(list(log.events(run_id))))
+            stored = load_stored_run(log, log.find(run_id))
+        summary = stored.outcome.summary
+        plain = replace(summary, tcp=replace(summary.tcp, rtt_us=None))
+        sums: dict[tuple[str, ...], int] = {}
+        for row in csv.DictReader(linkgauge("runs", "export", run_id).out.splitlines()):
+            key = (row["direction"], row["session"], row["warmup"])
+            sums[key] = sums.get(key, 0) + int(row["bytes"] or 0)
+        document = linkgauge("runs", "show", run_id, "--json").document
+        found.append((plain, stored.outcome.verdict, stored.outcome.findings, document, sums))
+    assert found[0] == found[1]
+    assert counts[1] < counts[0] / 4
+
+
+def test_a_test_thins_old_runs_once_it_has_ended(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
+    """As the preference says; its own run has every sample."""
+    (tmp_path / "settings.toml").write_text('thin_after = "30d"')
+    environment = {**linkgauge.environment, "LINKGAUGE_CONFIG_DIR": str(tmp_path)}
+    with RunLog.open(tmp_path / "data") as log:
+        log.begin("20200101-000000-long", "", "h")
+        for event in (replace(STARTED, started_utc="2020-01-01T00:00:00Z"), *samples(496), ENDED):
+            log.add("20200101-000000-long", event)
+        log.finish("20200101-000000-long", "none", {})
+        run_id = linkgauge("run", far_end, *SHORT, "--json", env=environment).document["run_id"]
+        assert len(list(log.events("20200101-000000-long"))) < 498
+        assert sum(isinstance(event, Sampled) for event in log.events(run_id)) > 15
