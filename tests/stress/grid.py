@@ -4,8 +4,9 @@ Usage: make grid ARGS="--seed 7 --cases 200"
 
 Each case is a lab link with a rate, a delay, a direction, sessions, and one cause out of the families below. A case
 counts where the cause costs at least a tenth of the expected rate. Printed by family: the first finding is right;
-the right one comes later; none has a cause; the first one is wrong. A case is void if the hypervisor took more than
-5 % of the machine's time. `--record FOLDER` writes each miss there as a scenario, for tests/presets/diagnosis.
+the right one comes later; none has a cause; the first one is wrong; and how often a first finding is right by the
+confidence with which it is said. A case is void if the hypervisor took more than 5 % of the machine's time.
+`--record FOLDER` writes each miss there as a scenario, for tests/presets/diagnosis.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -311,6 +312,13 @@ def grade(case: Case, evidence: Evidence, findings: tuple[Finding, ...]) -> str:
 
 _GRADES: Final = ("right", "second", "silent", "wrong", "no effect", "void")
 _MISSES: Final = _GRADES[1:4]
+_CONFIDENCES: Final = (
+    ("0.9 or more", 0.9),
+    ("0.8 to 0.9", 0.8),
+    ("0.6 to 0.8", 0.6),
+    ("0.5 to 0.6", 0.5),
+    ("less, without a cause", 0.0),
+)
 
 
 class _Scores:
@@ -318,12 +326,16 @@ class _Scores:
 
     def __init__(self) -> None:
         self.grades: dict[str, Counter[str]] = {}
+        self.confidences: dict[str, Counter[bool]] = {name: Counter() for name, _ in _CONFIDENCES}
 
     def add(self, case: Case, evidence: Evidence) -> tuple[str, str]:
         """Judge a case by the rules as they are now; return its grade, and a line about it."""
         findings = diagnose(evidence)
         word = grade(case, evidence, findings)
         self.grades.setdefault(case.family, Counter())[word] += 1
+        if word in _GRADES[:4]:
+            name = next(name for name, least in _CONFIDENCES if findings[0].confidence >= least)
+            self.confidences[name][word == "right"] += 1
         first = ", ".join(f"{each.code} {each.share or 0:.2f}/{each.confidence:.2f}" for each in findings[:3])
         share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1)
         return word, f"{case.number:>4} {word:<9} {share:5.1f} %  {case}: {first}"
@@ -336,6 +348,9 @@ class _Scores:
             print(f"{family:<10}" + "".join(f"{counts[word]:>11}" for word in _GRADES))
         counted = sum(total[word] for word in _GRADES[:4])
         if counted:
+            for name, counts in self.confidences.items():
+                if counts:
+                    print(f"said with {name}: {counts[True]} of {counts.total()} right")
             print(f"first finding right: {total['right']} of {counted}, {100 * total['right'] / counted:.1f} %")
 
 

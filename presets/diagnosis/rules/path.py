@@ -171,7 +171,8 @@ def _other_control(view: FlowView) -> str:
     """Return the comparison that tells a slow path from a wrong estimate of BBR, which keeps no queue."""
     if not _is_bbr(view) or view.has_queue:
         return ""
-    return f"; for comparison: linkgauge … {remedies.other_congestion_control(view.flow)}"
+    other = remedies.other_congestion_control(view.flow)
+    return f"; a paced sender would look the same, which a comparison decides: linkgauge … {other}"
 
 
 def _other_direction(view: FlowView) -> str:
