@@ -235,6 +235,16 @@ class PlanOptions:
         return parsing.duration_ns(default_seconds if self.seconds is None else self.seconds)
 
 
+def _max_duration_ns(text: str) -> int | None:
+    """Return the duration of --max-seconds; raise PlanError, which names this option, for a bad one."""
+    try:
+        duration_ns = parsing.duration_ns(text)
+        Plan(duration_ns=duration_ns)
+    except PlanError as error:
+        raise PlanError("--max-seconds", error.value, error.allowed) from None
+    return duration_ns
+
+
 def _check_samples(plan: Plan) -> None:
     """Raise PlanError for an interval so long that the test ends before a sample begins after the warm-up."""
     if plan.duration_ns is None or plan.warmup_auto:
@@ -283,7 +293,7 @@ class TestOptions(PlanOptions):
             return super(TestOptions, self).duration_ns(default_seconds)
         if self.seconds is not None:
             raise UsageError("--seconds and --until-ci exclude each other; with --until-ci give --max-seconds")
-        return parsing.duration_ns("60" if self.max_seconds is None else self.max_seconds)
+        return _max_duration_ns("60" if self.max_seconds is None else self.max_seconds)
 
 
 @dataclass(frozen=True, slots=True)

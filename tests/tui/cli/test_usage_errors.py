@@ -44,6 +44,14 @@ LIBRARY_WORDS = (
         ),
         (["check", "loopback", "-t", "1", "-i", "1"], "--interval 1 is invalid; a test of 1 s"),
         (["run", "loopback", "-t", "10", "--warmup", "9", "-i", "5"], "--interval 5 is invalid; a test of 10 s"),
+        (
+            ["run", "loopback", "--until-ci", "1%", "--max-seconds", "0"],
+            "--max-seconds 0 is invalid; give 0.5 to 86400",
+        ),
+        (
+            ["run", "loopback", "--until-ci", "1%", "--max-seconds", "x"],
+            "--max-seconds 'x' is invalid; give seconds",
+        ),
         (["run", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
         (["sweep", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
         (["run", "loopback", "--cport", "0"], "--cport 0 is invalid; give 1 to"),

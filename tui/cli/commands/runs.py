@@ -354,8 +354,11 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None
 
 def _confirm_deletion(row: "RunRecord") -> bool:
     """Ask whether to delete a run, and return the answer."""
+    from ...text.run_list import run_line
+
     preset = f", preset {row.preset}" if row.preset else ""
-    description = f"run {row.run_id} of {row.started_utc or 'an unknown time'}, peer {row.peer}{preset}"
+    when = f"{run_line(row).when} UTC" if row.started_utc else "an unknown time"
+    description = f"run {row.run_id} of {when}, peer {row.peer}{preset}"
     return _confirm(f"Delete {description}?", "delete")
 
 

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Ended, Reason, RunEnd
+from linkgauge.engine.model.events import Ended, Expectation, Reason, RunEnd, Started
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.run_log import RunLog
 
 from .... import command_line
@@ -19,9 +21,11 @@ RUN_ID = "20261121-014629-7f3a"
 
 
 def keep_run(data_dir: Path) -> None:
-    """Keep a run without events; what it measured does not matter here."""
+    """Keep a run without samples; what it measured does not matter here."""
+    host = HostInfo("host", "Linux", 2, "linkgauge 0.1.0", "uvloop")
     with RunLog.open(data_dir) as log:
         log.begin(RUN_ID, "gbe-fd-1500", "db-02")
+        log.add(RUN_ID, Started("2026-11-21T01:46:29.023+00:00", "db-02:5820", host, host, Plan(), Expectation()))
         log.add(RUN_ID, Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
         log.finish(RUN_ID, "pass", {})
 
@@ -67,7 +71,10 @@ def test_on_a_terminal_a_run_is_deleted_only_after_a_yes(tmp_path: Path, answer:
     keep_run(tmp_path)
     status, told = delete(tmp_path, answer=answer)
     assert status == 0
-    for words in (RUN_ID, "db-02", "gbe-fd-1500", "[y/N]", "not deleted" if left else f"run {RUN_ID} deleted"):
+    for words in (
+        f"Delete run {RUN_ID} of 2026-11-21 01:46 UTC, peer db-02, preset gbe-fd-1500? [y/N]",
+        "not deleted" if left else f"run {RUN_ID} deleted",
+    ):
         assert words in told
     assert kept(tmp_path) == left
 
