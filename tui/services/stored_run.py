@@ -18,6 +18,7 @@ from ...engine.model.errors import PlanError, RunLogError
 from ...engine.model.events import Changed, Expectation, Opened, Sampled
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
+from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import Comparison, compare
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.meter import Meter
@@ -85,10 +86,8 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
     diagnosis = LiveDiagnosis(meter)
     for event in history.events(row.run_id):
         if meter.started is None and isinstance(event, Sampled | Changed | Opened):
-            raise RunLogError(
-                f"run {row.run_id} is damaged: its beginning is missing; "
-                f"`linkgauge runs delete {row.run_id}` removes it"
-            )
+            remedy = shell_command("linkgauge", "runs", "delete", row.run_id)
+            raise RunLogError(f"run {row.run_id} is damaged: its beginning is missing; `{remedy}` removes it")
         for consumer in (meter, readings, diagnosis):
             consumer.feed(event)
     meter.flush()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.model.errors import UnknownPreset, UsageError
+from ...engine.model.shell_commands import shell_command
 from ...presets.catalog import Catalog, load_catalog
 from ..text.numbers import sanitize
 from .storage import presets_dir
@@ -77,8 +78,8 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
     _log.debug("wrote preset %s of run %s to %s", preset_id, row.run_id, path)
     problems = [str(problem) for problem in load_presets().problems if problem.path == str(path)]
     workload = summary.plan.workload
-    option = "" if workload is Workload.STREAM else f" --workload {workload}"
-    return NewPreset(path, f"check {preset_id} {row.peer}{option}", (*notices, *problems))
+    options = () if workload is Workload.STREAM else ("--workload", workload)
+    return NewPreset(path, shell_command("check", preset_id, row.peer, *options), (*notices, *problems))
 
 
 def _check_unused(preset_id: str, path: Path, *, force: bool) -> None:

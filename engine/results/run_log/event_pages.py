@@ -12,6 +12,7 @@ from typing import Any, Final, cast, get_args
 from ...model.errors import DecodeError, PlanError, RunLogError
 from ...model.events import Event
 from ...model.serialization import decode_tagged, encode_tagged
+from ...model.shell_commands import shell_command
 from .event_blocks import unpack_events
 from .schema import has_blocks, missing_columns
 
@@ -96,6 +97,5 @@ def _check_block(
 
 
 def _damage(path: Path, run_id: str, seq: int) -> RunLogError:
-    return RunLogError(
-        f"run {run_id} in {path} is damaged at event {seq}; `linkgauge runs delete {run_id}` removes it"
-    )
+    remedy = shell_command("linkgauge", "runs", "delete", run_id)
+    return RunLogError(f"run {run_id} in {path} is damaged at event {seq}; `{remedy}` removes it")

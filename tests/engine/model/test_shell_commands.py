@@ -67,7 +67,9 @@ def test_control_characters_do_not_reach_a_terminal_and_only_values_are_quoted()
     assert set_sysctl_command("net.ipv4.tcp_rmem", "1 2 3") == "sysctl -w net.ipv4.tcp_rmem='1 2 3'"
 
 
-_PROGRAMS = r"(ethtool|ifconfig|sysctl|chmod|ip( -\w+)* (link|route|addr)|tc|linkgauge (run|check|app)) "
+_PROGRAMS = (
+    r"(ethtool|ifconfig|sysctl|chmod|ip( -\w+)* (link|route|addr)|tc|linkgauge (run|check|app|runs delete)) "
+)
 
 
 def _filled_commands(path: Path) -> list[str]:

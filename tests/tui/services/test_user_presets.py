@@ -1,6 +1,8 @@
 """`linkgauge presets new`: a kept run made into a preset, that later runs are held against."""
 
 import json
+import re
+import shlex
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -27,7 +29,9 @@ def cli(cli: Cli, tmp_path: Path) -> Cli:
     return lambda *arguments: cli(*arguments, **folders)
 
 
-def keep_run(world: Any, data_dir: Path, *, preset: str = "10gbe-fd-1500", ended: bool = True) -> None:
+def keep_run(
+    world: Any, data_dir: Path, *, preset: str = "10gbe-fd-1500", peer: str = LOOPBACK.host, ended: bool = True
+) -> None:
     """Keep a scripted run: ten seconds of one session, then ten of five with a window of 256K."""
     found = world.catalog.find(preset if preset in {p.id for p in world.catalog.presets} else "loopback")
     script = world.script_of(found, Plan(Settings(window_bytes=262_144), duration_ns=20 * SECOND_NS))
@@ -40,7 +44,7 @@ def keep_run(world: Any, data_dir: Path, *, preset: str = "10gbe-fd-1500", ended
     while not script.queue.empty():
         events.append(script.queue.get_nowait())
     with RunLog.open(data_dir) as log:
-        log.begin(RUN_ID, preset, str(LOOPBACK.host))
+        log.begin(RUN_ID, preset, peer)
         for event in events:
             log.add(RUN_ID, event)
         if ended:
@@ -64,6 +68,16 @@ def test_a_run_becomes_a_preset_with_the_link_of_the_runs_own(world: Any, tmp_pa
         ("out", 5, 9),
     ]
     assert [entry.name for entry in path.parent.iterdir()] == ["uplink.toml"]
+
+
+def test_the_peer_of_a_run_is_one_word_of_the_command_to_paste(world: Any, tmp_path: Path, cli: Cli) -> None:
+    """Somebody may have sent the run log, and no name in it begins a command of its own."""
+    peer = """x;touch${IFS}`id`'"[1]"""
+    keep_run(world, tmp_path / "data", peer=peer)
+    made = cli("presets", "new", "uplink", "--from-run", RUN_ID)
+    (command,) = re.findall(r"compare the link with it: (.*)", made.stderr)
+    assert shlex.split(command) == ["linkgauge", "check", "uplink", peer]
+    assert load_catalog([tmp_path / "config" / "presets"]).problems == ()
 
 
 def test_a_check_against_a_user_preset_is_judged_by_it(cli: Cli) -> None:

@@ -172,6 +172,7 @@ def test_an_expected_rate_says_where_it_comes_from() -> None:
 def test_every_reason_and_verdict_has_words() -> None:
     """No end of a run is without a word, and each verdict has a mark of its own."""
     assert all(numbers.reason(reason) for reason in Reason)
+    assert numbers.verdict("another") == numbers.UNKNOWN
     marks = {numbers.verdict(word)[0] for word in ("pass", "short", "fail", "none")}
     assert len(marks) == 4
 
