@@ -97,8 +97,8 @@ SSH_SCHEME: Final = "ssh://"
 _MOST_PORT_DIGITS: Final = 5
 _PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
-# ssh would take a name with a leading dash for an option, and before 9.6 it passes on to a ProxyCommand what a shell
-# takes for its own. None of these characters occurs in a name of a user or host; a domain's user has a backslash.
+# ssh would take a name with a leading dash for an option, and before 9.6 it passes on to a ProxyCommand what a
+# shell takes for its own. No name of a user or host has one of these characters; a domain's user has a backslash.
 _NOT_IN_SSH_NAME: Final = r"\s@:/\[\]'`\"$;&<>|(){}"
 _USER: Final = re.compile(rf"[^-{_NOT_IN_SSH_NAME}][^{_NOT_IN_SSH_NAME}]{{0,254}}(?<!\\)")
 _HOST: Final = re.compile(rf"[^-\\{_NOT_IN_SSH_NAME}][^\\{_NOT_IN_SSH_NAME}]{{0,252}}")
