@@ -13,7 +13,6 @@ PACKAGES = ("engine", "presets", "tui")
 TESTED_ELSEWHERE: dict[str, str] = {
     "tui/interfaces": "protocols without code",
     "engine/results/run_log/event_pages": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
-    "tui/report/plots": "matplotlib figures: tests/tui/report/test_run_page.py and test_sweep_page.py check them in their pages",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
     "tui/cli/run_test": "a whole run: tests/end_to_end/test_command_line.py",
     "tui/cli/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",

@@ -1,6 +1,5 @@
 """The HTML report: what stands in it, what it does without, and that no text of a run is more than text."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +10,7 @@ from linkgauge.engine.model.events import Warned
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.report.plots import place_labels
 from linkgauge.tui.report.run_page import MAX_RUNS, render_report
-from linkgauge.tui.state.instrument_values import ChangeMark
 
 from ..html_page import VOID, Page
 
@@ -152,38 +149,9 @@ def test_report_libraries_are_imported_only_for_a_report() -> None:
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_labels_of_close_changes_do_not_cover_each_other() -> None:
-    """Each is in the lowest free row, and one at the right edge stands on the left of its mark."""
-    times_s = (1.0, 1.2, 1.4, 9.0, 9.9)
-    marks = [ChangeMark(at_s, f"{number} sessions, window 64K") for number, at_s in enumerate(times_s)]
-    first, second, third, fourth, last = place_labels(marks, 10.0)
-    assert (first.row, second.row, third.row) == (0, 1, 2)
-    assert (fourth.row, fourth.is_right_of_mark) == (0, False)
-    assert (last.row, last.is_right_of_mark) == (1, False)
-    assert place_labels([], 10.0) == []
-
-
-def test_plots_over_time_have_one_time_axis(world: Any, kept: RunLog) -> None:
-    """Their axes begin and end at the same places, whatever the numbers beside them are."""
-    figures = render_report(kept, [kept.find(CHANGED)]).split("<svg")[1:]
-    boxes = [re.findall(r"M ([\d.]+) [\d.]+ \nL ([\d.]+) [\d.]+ \nL", figure)[1] for figure in figures]
-    assert len(boxes) == 2
-    assert len(set(boxes)) == 1
-
-
 @pytest.mark.parametrize(("run_id", "title"), [(SHORT, "Why it is not faster"), (FIRST, "What limits the rate")])
 def test_only_a_run_below_its_target_explains_why_it_is_not_faster(run_id: str, title: str, kept: RunLog) -> None:
     """A remedy is prose, and is not set as code."""
     page = page_of(kept, run_id)
     assert title in page.text
     assert "code" not in page.tags
-
-
-def test_plots_take_no_settings_from_the_current_directory(tmp_path: Path) -> None:
-    """Another user may have put some there; with these, text would be set by LaTeX, and the terminal be driven."""
-    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nno\x1b[31mkey: 1\n", encoding="utf-8")
-    code = "import linkgauge.tui.report.plots, matplotlib; print(matplotlib.rcParams['text.usetex'])"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert (done.stdout, done.stderr) == ("False\n", "")
