@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -28,8 +28,16 @@ def make_quota_group(percent: float) -> Path | None:
     return None
 
 
+def move_processes(group: Path, pids: Iterable[int]) -> None:
+    """Move processes into a cgroup, as far as they still run."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
+
+
 def remove_group(group: Path) -> None:
-    """Remove a cgroup whose processes have ended or are about to."""
+    """Remove a cgroup; processes that are still in it go to the one around it."""
+    move_processes(group.parent, map(int, (group / "cgroup.procs").read_text(encoding="ascii").split()))
     deadline = time.monotonic() + _DEADLINE_S
     while True:
         try:

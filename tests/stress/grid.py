@@ -27,12 +27,14 @@ from pathlib import Path
 from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from causes import write_scenario
+from cpu_faults import competitors, last_core, limited
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.lab.builder import Lab, open_lab
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.meter import Meter
@@ -60,6 +62,10 @@ class Case:
 
     `pace_bit_s` is the rate to which another program limits the sender. `stopped` is the share of each period of
     `period_s` for which the workers of one end stand still: the sender's if `stops_sender`, else the receiver's.
+
+    With `pinned` the near end uses the first core alone and the far end the last. `competitors` processes of
+    niceness `nice` keep the core of the end `at` busy, or a quota of `quota_percent` of a core stops that end; the
+    first finding has to name it.
     """
 
     number: int
@@ -75,12 +81,23 @@ class Case:
     stopped: float = 0.0
     period_s: float = 0.1
     stops_sender: bool = False
+    at: End | None = None
+    competitors: int = 0
+    nice: int = 0
+    quota_percent: float | None = None
+    workers: int | None = None
+    pinned: bool = False
 
     def __str__(self) -> str:
         window = "" if self.settings.window_bytes is None else f" window {self.settings.window_bytes // _KIB}K"
         worker = "" if self.pace_bit_s is None else f" paced {self.pace_bit_s / 1e6:g} Mb/s"
         if self.stopped:
             worker = f" stopped {100 * self.stopped:.0f} % of {1e3 * self.period_s:.0f} ms"
+        if self.competitors:
+            worker = f" {self.at} beside {self.competitors} of niceness {self.nice}"
+        if self.quota_percent is not None:
+            worker = f" {self.at} quota {self.quota_percent:g} %"
+        worker += "" if self.workers is None else f" workers {self.workers}"
         sysctls = [f"near {line}" for line in self.near_sysctls] + [f"far {line}" for line in self.far_sysctls]
         faults = ", ".join(
             f"{name} {value:g}" for name, value in encode(self.faults).items() if value and name != "seed"
@@ -201,6 +218,33 @@ def _rates(draw: random.Random) -> Case:
     return replace(case, family="rates")
 
 
+_FAST_PRESETS: Final = ("10gbe-1500", "25gbe-1500", "40gbe-1500", "100gbe-1500")
+
+
+def _cpu_case(draw: random.Random, family: str, wanted: str) -> Case:
+    """Return a case without its cause, of one direction over a link that takes some of a core."""
+    settings = Settings(draw.choice([Direction.OUT, Direction.IN]), draw.choice([1, 1, 2, 4]))
+    end = draw.choice([End.NEAR, End.FAR])
+    return Case(0, family, (wanted,), preset=draw.choice(_FAST_PRESETS), settings=settings, at=end)
+
+
+def _competitor(draw: random.Random) -> Case:
+    case = _cpu_case(draw, "competitor", "core-saturated")
+    return replace(case, pinned=True, competitors=draw.choice([1, 2, 4]), nice=draw.choice([0, 0, 5, 10]))
+
+
+def _quota(draw: random.Random) -> Case:
+    return replace(_cpu_case(draw, "quota", "cpu-quota"), quota_percent=draw.choice([2, 4, 6, 10, 15]))
+
+
+def _one_worker(draw: random.Random) -> Case:
+    """Return a case of many sessions on one worker, each end on a core of its own; either end may be full."""
+    case = _cpu_case(draw, "worker", "core-saturated")
+    sessions = draw.choice([2, 8, 32])
+    settings = replace(case.settings, sessions=sessions)
+    return replace(case, preset="100gbe-1500", settings=settings, at=None, workers=1, pinned=True)
+
+
 FAMILIES: Final[dict[str, Draw]] = {
     "window": _window,
     "clamp": _clamp,
@@ -213,6 +257,9 @@ FAMILIES: Final[dict[str, Draw]] = {
     "reader": _reader,
     "starved": _starved,
     "rates": _rates,
+    "competitor": _competitor,
+    "quota": _quota,
+    "worker": _one_worker,
 }
 
 
@@ -228,7 +275,9 @@ def draw_cases(seed: int, count: int, families: list[str]) -> list[Case]:
 async def _measure(case: Case, peer: Peer) -> Evidence | None:
     preset = load_catalog().find(case.preset)
     plan = Plan(case.settings, duration_ns=_SECONDS * SECOND_NS)
-    plan = replace(plan, socket=replace(plan.socket, congestion=case.congestion))
+    plan = replace(plan, socket=replace(plan.socket, congestion=case.congestion), workers=case.workers)
+    if case.pinned:
+        plan = replace(plan, near_cores=(0,), far_cores=(last_core(),))
     collector = EvidenceCollector(Meter(), link_evidence(preset, DEFAULT_VARIANT))
     async with open_run(plan, peer, expectation_for=partial(find_expectation, preset)) as measuring:
         async for event in measuring:
@@ -256,7 +305,11 @@ def _set_sysctls(pid: int, sysctls: tuple[str, ...]) -> None:
 
 
 def _disturbance(case: Case, near_pid: int, far_pid: int) -> AbstractContextManager[None]:
-    """Return the cause of a case that lies in the workers of one end."""
+    """Return the cause of a case that lies in the workers of one end, or in their cores."""
+    if case.competitors:
+        return competitors(case.competitors, 0 if case.at is End.NEAR else last_core(), case.nice)
+    if case.quota_percent is not None:
+        return limited(near_pid if case.at is End.NEAR else far_pid, case.quota_percent)
     sends_near = case.settings.direction is Direction.OUT
     sender, receiver = (near_pid, far_pid) if sends_near else (far_pid, near_pid)
     pace_bit_s, sessions = case.pace_bit_s, case.settings.sessions
@@ -302,12 +355,10 @@ def grade(case: Case, evidence: Evidence, findings: tuple[Finding, ...]) -> str:
         return "right" if findings[0].code in case.wanted else "wrong"
     if not has_effect:
         return "no effect"
-    codes = [finding.code for finding in findings]
-    if codes[0] in case.wanted:
-        return "right"
-    if set(codes) & set(case.wanted):
-        return "second"
-    return "silent" if codes[0] in _SILENT or findings[0].confidence < 0.5 else "wrong"
+    is_right = [finding.code in case.wanted and case.at in {None, finding.end} for finding in findings]
+    if any(is_right):
+        return "right" if is_right[0] else "second"
+    return "silent" if findings[0].code in _SILENT or findings[0].confidence < 0.5 else "wrong"
 
 
 _GRADES: Final = ("right", "second", "silent", "wrong", "no effect", "void")
