@@ -70,7 +70,9 @@ def _starved(view: FlowView, share: float) -> Finding:
         text = f"The {sender.end.label} sender was starved of CPU time."
         evidence += "" if has_full_core(sender) else ", and no core is full"
         remedy = remedies.show_quota(sender) if remedies.is_linux(sender) else remedies.show_processes(sender)
-    return Finding("sender-starved", share, 0.6, text, evidence, remedy, sender.end)
+    used = _used_or_waited(sender)
+    confidence = 0.6 if used is None or used >= _HELD_UP else 0.85
+    return Finding("sender-starved", share, confidence, text, evidence, remedy, sender.end)
 
 
 def find_core_limits(view: FlowView) -> Iterator[Finding]:

@@ -77,13 +77,20 @@ def _closed_window(view: FlowView, share: float) -> Finding:
     evidence = f"for {_percent(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
     if is_unread and in_flight is not None:
         evidence += f" and {_bytes(round(in_flight))} in flight in each session"
+    remedy = remedies.show_processes(receiver)
+    if receiver.waiting is not None:
+        evidence += (
+            f"; its worker used {_percent(receiver.busiest_worker)} of a core, "
+            f"and waited {_percent(receiver.waiting)} of the time for one"
+        )
+        remedy = remedies.show_states(receiver)
     return Finding(
         "receive-window",
         share,
         0.85 if is_unread else 0.5,
         f"The receiver at {end_name(receiver.end)} is reading too slowly: its window stops the sender.",
         evidence,
-        remedies.show_processes(receiver),
+        remedy,
         receiver.end,
     )
 

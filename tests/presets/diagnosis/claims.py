@@ -132,6 +132,7 @@ def plausible_evidence(draw: st.DrawFn) -> Evidence:
         {
             "cores": st.sampled_from([IDLE, IDLE, FULL]),
             "busiest_worker": st.sampled_from([0.02, 0.5, 0.97]),
+            "waiting": st.sampled_from([None, 0.01, 0.3, 0.9]),
             "tcp": st.sampled_from([TCP, TcpSysctls()])
             | sizes.map(lambda most: replace(TCP, tcp_wmem_max_bytes=most)),
             "nic": st.sampled_from([NIC, replace(NIC, line_rate_bit_s=100_000_000), replace(NIC, tso=False)]),

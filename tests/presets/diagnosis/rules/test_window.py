@@ -78,3 +78,16 @@ def test_the_remedy_raises_the_kernels_limit_before_the_window() -> None:
     )
     assert finding.code == "window-below-bdp"
     assert finding.remedy.startswith("linkgauge … --window 2M, or --window auto; first at the local end: sysctl -w")
+
+
+@pytest.mark.parametrize("sends", [True, False])
+@pytest.mark.parametrize(("used", "waiting"), [(0.01, 0.0), (0.02, 0.04)])
+def test_a_worker_that_stands_still_is_shown_by_its_state(*, sends: bool, used: float, waiting: float) -> None:
+    """It neither runs nor waits for a core, so that nothing else has its core."""
+    still = {"near" if sends else "far": {"waiting": waiting, "busiest_worker": used}}
+    clocks = {"busy": 0.3} if sends else {"rwnd_limited": 0.7}
+    finding = first(run(300, rtt_us=1_400, peer_window_bytes=9_000_000, **clocks, **still))
+    assert (finding.code, finding.end) == (("sender-starved", End.NEAR) if sends else ("receive-window", End.FAR))
+    assert finding.confidence == 0.85
+    assert f"used {100 * used:.0f} % of a core" in finding.evidence
+    assert "T stopped" in finding.remedy
