@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Event, Opened, Warned
+from linkgauge.engine.model.events import Ended, Event, Opened, Reason, RunEnd, Warned
 from linkgauge.engine.model.plan import Direction, End, Plan
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.tui.text.event_lines import EventLines
@@ -72,3 +72,14 @@ def test_the_log_is_bounded_and_counts_all_its_lines() -> None:
     assert log.written == 2_000
     assert len(log.lines) == 500
     assert log.lines[-1].text == "warning 1999"
+
+
+@pytest.mark.parametrize(
+    ("detail", "text"),
+    [("stopped by the user", "stopped by the user"), ("q was pressed", "stopped: q was pressed"), ("", "stopped")],
+)
+def test_the_end_of_a_run_does_not_repeat_its_reason(detail: str, text: str) -> None:
+    """A detail that begins with the reason stands alone."""
+    log = EventLines()
+    log.feed(Ended(RunEnd(Reason.STOPPED, detail)))
+    assert texts(log) == [f"0 end {text}"]
