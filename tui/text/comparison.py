@@ -54,9 +54,14 @@ class ComparisonRow:
 def plan_rows(comparison: Comparison) -> list[ComparisonRow]:
     """Return a row for each setting in which the two plans differ."""
     return [
-        ComparisonRow(name, numbers.sanitize(first), numbers.sanitize(second))
+        ComparisonRow(_local_and_remote(name), numbers.sanitize(first), numbers.sanitize(second))
         for name, first, second in plan_difference_words(comparison)
     ]
+
+
+def _local_and_remote(name: str) -> str:
+    """Return the name of a field for a person: `local cores`, where the JSON document has `near_cores`."""
+    return " ".join(_ENDS.get(word, word) for word in name.split(" "))
 
 
 def figure_rows(comparison: Comparison) -> list[ComparisonRow]:

@@ -15,7 +15,13 @@ from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.summary import Summary
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.text.comparison import difference_words, figure_name, figure_value_words, plan_difference_words
+from linkgauge.tui.text.comparison import (
+    difference_words,
+    figure_name,
+    figure_value_words,
+    plan_difference_words,
+    plan_rows,
+)
 
 ONE = Settings()
 HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
@@ -63,11 +69,13 @@ def test_runs_of_any_two_plans_are_compared() -> None:
         burst=4,
         bytes_limit=5 << 20,
     )
-    rows = plan_difference_words(compare(first, summary_of(plan)))
+    comparison = compare(first, summary_of(plan))
+    rows = plan_difference_words(comparison)
     values = {name: (before, after.replace("\N{NO-BREAK SPACE}", " ")) for name, before, after in rows}
     assert values["message sizes"] == ("none", "200/1 000")
     assert values["bytes"] == ("unlimited", "5.00 MiB")
     assert values["near cores"] == ("default", "0/1")
+    assert {"local cores"} == {row.name for row in plan_rows(comparison) if "cores" in row.name}
     limited = plan_difference_words(compare(first, summary_of(Plan(rate_bit_s=100_000_000))))
     assert [(name, after.replace("\N{NO-BREAK SPACE}", " ")) for name, _, after in limited] == [
         ("rate", "100 Mb/s")
