@@ -113,6 +113,7 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         tls=None if setup.certificate is None else format_fingerprint(setup.certificate.fingerprint),
         hint=hint,
         can_reload=any((config.limits.file, config.key_file, config.tls)),
+        is_loopback=setup.is_loopback,
     )
 
 

@@ -151,6 +151,11 @@ class EndpointSetup:
         """The key that was generated at this start; None where the endpoint has another one or none."""
         return self.key if self.is_key_new else None
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host can connect."""
+        return is_loopback_address(self.listener.getsockname()[0])
+
     def find_peers(self) -> list[str]:
         """Return the addresses by which other hosts may reach the endpoint, with its port; the best one first."""
         port = self.listener.getsockname()[1]
@@ -180,8 +185,9 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
         text = "no key is required (--open): anybody who reaches this port can start tests with this host"
         log(LogEntry("open", text))
         return EndpointSetup(listener, limits, certificate=certificate)
-    if key is not None or is_loopback_address(listener.getsockname()[0]):
-        return EndpointSetup(listener, limits, key, certificate=certificate)
+    setup = EndpointSetup(listener, limits, key, certificate=certificate)
+    if key is not None or setup.is_loopback:
+        return setup
     return EndpointSetup(listener, limits, SharedKey.generate(), is_key_new=True, certificate=certificate)
 
 

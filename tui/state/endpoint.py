@@ -30,6 +30,7 @@ class EndpointInfo:
     tls: str | None = None
     hint: str = ""
     can_reload: bool = False  # whether limits or a key can be read again from files
+    is_loopback: bool = False  # whether only this host can connect
 
 
 @dataclass(frozen=True, slots=True)

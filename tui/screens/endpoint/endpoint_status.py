@@ -201,7 +201,12 @@ def _invitation(info: EndpointInfo) -> Content:
     """Return how to connect the first client."""
     return Content.assemble(
         ("No clients. ", "bold"),
-        ("Connect from the other host:", MUTED),
+        (
+            "Only this host can connect. In another terminal:"
+            if info.is_loopback
+            else "Connect from the other host:",
+            MUTED,
+        ),
         "\n\n",
         (numbers.sanitize(info.command), "bold $text-primary"),
         "\n\n",

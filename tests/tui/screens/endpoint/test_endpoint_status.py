@@ -18,6 +18,7 @@ from linkgauge.tui.app import EndpointApp
 from linkgauge.tui.cli.endpoint_screen import endpoint_info
 from linkgauge.tui.cli.endpoint_service import EndpointConfig, prepare_endpoint
 from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.endpoint.endpoint_status import _invitation
 from linkgauge.tui.services.credentials import parse_pasted_peer
 from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog
 from textual.pilot import Pilot
@@ -143,6 +144,23 @@ def test_the_copied_command_is_a_peer_with_its_key(monkeypatch: pytest.MonkeyPat
         assert pasted.access is not None
         assert pasted.access.key is not None
         assert pasted.access.key.reveal() == setup.key.reveal()
+
+
+@pytest.mark.parametrize(
+    ("bind", "words"),
+    [
+        ("127.0.0.1", "Only this host can connect. In another terminal:"),
+        ("::1", "Only this host can connect. In another terminal:"),
+        ("0.0.0.0", "Connect from the other host:"),  # noqa: S104
+    ],
+)
+def test_the_screen_says_which_hosts_can_connect(monkeypatch: pytest.MonkeyPatch, bind: str, words: str) -> None:
+    """No other host reaches an endpoint on loopback."""
+    monkeypatch.delenv("LINKGAUGE_KEY", raising=False)
+    config = EndpointConfig(bind, 0)
+    setup = prepare_endpoint(config, lambda _entry: None)
+    with setup.listener:
+        assert words in _invitation(endpoint_info(config, setup)).plain
 
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
