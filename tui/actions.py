@@ -55,6 +55,8 @@ class Action:
         return " ".join(self.key_labels or self.keys)
 
 
+_OF_APP: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.ENDPOINT)
+
 ACTIONS: Final = (
     Action(
         "toggle_run", ("space",), "start/stop", "Start or stop a test",
@@ -151,7 +153,12 @@ ACTIONS: Final = (
     Action(
         "export", ("e",), "export", "Export",
         "Write the run, or all marked runs, as CSV, JSON or an HTML report; or the screen as a picture.",
-        "Results", screens=tuple(ScreenKind), footer_hidden_on=(ScreenKind.COCKPIT,),
+        "Results", screens=_OF_APP, footer_hidden_on=(ScreenKind.COCKPIT,),
+    ),
+    Action(
+        "export", ("e",), "export", "Export the screen",
+        "Write the screen as a picture. Runs are saved where the test was started.",
+        "Endpoint", screens=(ScreenKind.ENDPOINT,),
     ),
     Action(
         "history", ("h",), "history", "Show the saved runs",
