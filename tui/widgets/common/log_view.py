@@ -19,6 +19,7 @@ class LogView(RichLog, Generic[L]):
         padding: 0 1;
         background: $background;
         scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable; /* lines that were wrapped without a scrollbar would be cut by it */
         overflow: hidden auto;
         &:focus { background-tint: $foreground 0%; background: $background; }
     }

@@ -14,7 +14,7 @@ from ....engine.model.peer import client_network
 from ....engine.model.plan import SECOND_NS
 from ...rendering.big_digits import align_right, big_digits, largest_font, style_digits
 from ...rendering.canvas import EIGHTHS, Canvas, to_eighths
-from ...rendering.styled_lines import LineWidget
+from ...rendering.styled_lines import LineWidget, first_fit, join_fit
 from ...rendering.styles import KEY, MUTED
 from ...state.endpoint import EndpointLogLine, EndpointSnapshot
 from ...text import numbers
@@ -35,6 +35,9 @@ _MARKS: Final = {
     "not_reloaded": "▲",
     "draining": "◌",
 }
+
+
+_ROOM_FOR_ADDRESS: Final = 36  # cells: with fewer, little more than the product's name could be read
 
 
 class EndpointHeader(LineWidget):
@@ -59,7 +62,7 @@ class EndpointHeader(LineWidget):
         if self._snapshot is None:
             return []
         lines = (
-            (_address(self._snapshot), _state(self._snapshot)),
+            (_address(self._snapshot, width - _state(self._snapshot).cell_length - 2), _state(self._snapshot)),
             (_access(self._snapshot), _totals(self._snapshot, width)),
         )
         return [_two_sides(left, right, width) for left, right in lines]
@@ -70,15 +73,13 @@ def _two_sides(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
 
 
-def _address(snapshot: EndpointSnapshot) -> Content:
+def _address(snapshot: EndpointSnapshot, width: int) -> Content:
     info = snapshot.info
-    return Content.assemble(
-        ("linkgauge ", KEY),
-        (" endpoint ", MUTED),
-        (numbers.sanitize(info.hostname), "bold"),
-        ("  on ", MUTED),
-        (info.address, "bold"),
-    )
+    product, host = Content.styled("linkgauge  ", KEY), numbers.sanitize(info.hostname)
+    named = Content.assemble(("endpoint ", MUTED), (host, "bold"))
+    if width < _ROOM_FOR_ADDRESS:
+        return first_fit(width, named, Content.styled(host, "bold"))
+    return Content.assemble(product, named, ("  on ", MUTED), (info.address, "bold"))
 
 
 def _access(snapshot: EndpointSnapshot) -> Content:
@@ -130,7 +131,9 @@ class EndpointGauge(LineWidget):
         """Return the digits, and below them the plot in the remaining rows."""
         top = max([*self._past[-width:], self._bit_s or 0.0], default=0.0)
         scale = numbers.rate_scale(self._units, top)
-        self.set_titles(_NAMES[self._rate_name], f"highest {scale.number(top)}" if top else "")
+        self.set_titles(
+            _NAMES[self._rate_name], f"highest {scale.number(top)}{numbers.NBSP}{scale.unit}" if top else ""
+        )
         number = scale.number(self._bit_s)
         widest = max(scale.number(top), number, key=len)
         font = largest_font(widest, width - _NOTE_CELLS, max(height - 1, 1))
@@ -139,7 +142,8 @@ class EndpointGauge(LineWidget):
             Content.styled(numbers.rate_with_unit(self._bit_s, self._units.other), MUTED),
         ]
         if font is None:
-            lines = [Content.assemble((number, "bold"), " ", notes[0], "  ", notes[1])]
+            rate = Content.assemble((number, "bold"), " ", notes[0])
+            lines = [join_fit(width, (rate, notes[1]), "  ")]
         else:
             rows = big_digits(align_right(number, widest), font)
             notes += [Content("")] * (len(rows) - len(notes))

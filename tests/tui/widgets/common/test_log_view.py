@@ -36,3 +36,17 @@ async def test_fewer_lines_than_before_are_those_of_another_log() -> None:
             app.widget.show(lines, len(lines))
             await pilot.pause()
         assert "".join(app.lines()).split() == ["d"]
+
+
+async def test_the_scrollbar_cuts_no_line() -> None:
+    """It appears when the log is full, after most lines were wrapped."""
+    app = WidgetApp(Words())
+    lines = [f"{number:02} " + "x" * 23 for number in range(12)]  # each as wide as the log without a scrollbar
+    async with app.run_test(size=(28, 8)) as pilot:
+        for count in range(1, len(lines) + 1):
+            app.widget.show(lines[:count], count)
+            await pilot.pause()
+        app.widget.scroll_home(animate=False)
+        await pilot.pause()
+        shown = "".join(character for character in "".join(app.lines()) if character.isalnum())
+        assert f"00{'x' * 23}01{'x' * 23}" in shown

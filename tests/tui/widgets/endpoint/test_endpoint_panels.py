@@ -64,7 +64,7 @@ async def test_the_past_ends_at_the_right_with_the_newest_second() -> None:
         top, base = lines_of(app)[-2:]
         assert top == f"{' ' * 39}█"
         assert base == f"{'▁' * 39}█"
-        assert "highest 4 000" in str(app.instrument.border_subtitle).replace("\u00a0", " ")
+        assert "highest 4 000 Mb/s" in str(app.instrument.border_subtitle).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize("size", [(20, 1), (20, 3), (80, 4), (80, 12)], ids=str)
