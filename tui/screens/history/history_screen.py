@@ -21,6 +21,7 @@ from ....engine.results.run_log import RunRecord
 from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History, Sweeps
+from ...rendering.styled_lines import first_fit
 from ...rendering.styles import KEY
 from ...services.stored_run import LETTERS
 from ...services.sweeps import GROUP_PREFIX
@@ -161,6 +162,7 @@ class HistoryScreen(ActionScreen):
         self._selection = RunSelection()
         self._is_loaded = False
         self._size_bytes = 0
+        self._matches = 0
         self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._show)
         self._detail_soon = Debounce(self, _DETAIL_AFTER_S, self._show_detail)
 
@@ -247,8 +249,16 @@ class HistoryScreen(ActionScreen):
         selection = self._selection
         lines = selection.visible_lines(self.query_one("#filter", TextField).value)
         self.query_one(RunTable).show(RunList(lines, selection.marked, selection.column, selection.is_descending))
-        self.query_one("#head", Static).update(self._head(len(lines)), layout=False)
+        self._matches = len(lines)
+        self._show_head()
         self._detail_soon.schedule()
+
+    def on_resize(self) -> None:
+        """Give the head the words for which the new width has room."""
+        self._show_head()
+
+    def _show_head(self) -> None:
+        self.query_one("#head", Static).update(self._head(self._matches), layout=False)
 
     def _show_detail(self) -> None:
         run = self._run_at_cursor()
@@ -268,13 +278,13 @@ class HistoryScreen(ActionScreen):
         runs = "run" if total == 1 else "runs"
         of_total = "" if matches == total else f" of {numbers.count(total)}"
         size = numbers.disk_size(self._size_bytes)
-        text = f"{numbers.count(matches)}{of_total} saved {runs}, {size}" if total else "no saved runs yet"
-        return Content.assemble(
-            ("linkgauge ", KEY),
-            (" history  ", "bold"),
-            text if self._is_loaded else "loading …",
-            (f"  ◆ {marked} marked" if marked else "", "bold $text-primary"),
-        )
+        text = f"{numbers.count(matches)}{of_total} saved {runs}" if total else "no saved runs yet"
+        product, name = Content.styled("linkgauge  ", KEY), Content.styled("history  ", "bold")
+        count = Content(text if self._is_loaded else "loading …")
+        disk = Content(f", {size}" if total and self._is_loaded else "")
+        marks = Content.styled(f"  ◆ {marked} marked" if marked else "", "bold $text-primary")
+        width = self.size.width - 2
+        return first_fit(width, product + name + count + disk + marks, name + count + marks, count + marks, count)
 
     # Actions of the registry.
 

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from ...interfaces import History
+from ...rendering.styled_lines import first_fit
 from ...rendering.styles import MUTED
 from ...text import numbers
 from ...text.run_list import RunLine
@@ -94,7 +95,9 @@ class RunDetail(VerticalScroll):
         field.value = self._initial_text = texts.pop() if len(texts) == 1 else ""
         field.placeholder = "different in these runs" if texts else ""
         runs = lines[0].run_id if len(lines) == 1 else numbers.quantity(len(lines), "marked run")
-        self.border_title = Content(f"{field_name} of {runs}: enter saves, esc cancels")
+        title = f"{field_name} of {runs}"
+        titles = (f"{title}: enter saves, esc cancels", f"{title}: enter, esc", title)
+        self.border_title = first_fit(self.size.width - 2, *map(Content, titles))
         self.add_class("-editing")
         field.focus()
 
