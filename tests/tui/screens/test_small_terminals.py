@@ -90,3 +90,51 @@ WHOLE = {
     *("maximize", "all panels", "panels", "events", "connect", "reconnect", "export", "history", "sweep"),
     *("settings", "help", "quit", "palette"),
 }
+
+
+async def test_the_smallest_start_screen_shows_the_first_keys(world: Any) -> None:
+    """There is no footer that could; another size brings the longer text back."""
+    async with world.cockpit((40, 10)) as cockpit:
+        for entry in ("space start", "n network", "c connect", "? help", "q quit"):
+            assert entry in cockpit.text()
+        await cockpit.pilot.resize_terminal(80, 24)
+        await cockpit.settle()
+        assert "start a test" in cockpit.text()
+        await cockpit.pilot.resize_terminal(40, 10)
+        await cockpit.settle()
+        assert "space start " in cockpit.text()
+
+
+async def test_the_smallest_plots_have_their_names(world: Any) -> None:
+    """On the time axis, since there is no title; the latency has the whole width, without a frame."""
+    async with world.cockpit((40, 10), peer=FAR, plan=PLANS["stream"]) as cockpit:
+        await cockpit.press("space")
+        five_sessions_half_way(world.script)
+        await cockpit.settle()
+        for name in ("throughput", "RTT, ms", "retransmits/s", "cwnd, KiB"):
+            assert f"└─ {name}" in cockpit.line(9)
+            await cockpit.press("v")
+    async with world.cockpit((40, 10), peer=FAR, plan=PLANS["latency"]) as cockpit:
+        await cockpit.press("space")
+        world.script.took_ns = (641_000, 1_062_000, 19_000_000)
+        five_sessions_half_way(world.script)
+        await cockpit.settle()
+        assert "╭" not in cockpit.text()
+        assert cockpit.line(6).startswith(" p50")
+        await cockpit.press("o")
+        assert "╭" not in cockpit.text()
+        assert "─events" in cockpit.text()
+
+
+async def test_the_head_of_the_history_keeps_whole_words(world: Any, kept: Any) -> None:
+    """What has no room is left out; with room it is back."""
+    async with world.cockpit((40, 10)) as cockpit:
+        await open_history(cockpit, "space")
+        assert cockpit.line(0).strip() == "history  4 saved runs  ◆ 1 marked"
+        await cockpit.press("l")
+        (title,) = [line for line in cockpit.text().splitlines() if "label of " in line]
+        assert "…" not in title
+        await cockpit.press("escape")
+        await cockpit.pilot.resize_terminal(80, 24)
+        await cockpit.settle()
+        assert cockpit.line(0).startswith(" linkgauge  history  4 saved runs, under 1 MB")

@@ -1,4 +1,4 @@
-"""The help page: every key of the action registry, and the marks used on the screen."""
+"""The help page: every key of the action registry, and the marks and words used on the screen."""
 
 from collections.abc import Iterable
 from typing import ClassVar, Final
@@ -27,6 +27,13 @@ _MARKS: Final = (
     ("✓ ▼ ✗", "PASS: the pass mark or more; SHORT: less; FAIL: less than half of the expected rate"),
     ("!", "a CPU core that is at least 90 % busy"),
     ("▲", "warning or note about the results"),
+)
+_WORDS: Final = (
+    ("RTT", "round-trip time: from sending a segment to its acknowledgement"),
+    ("retx", "retransmits: segments that were sent again"),
+    ("cwnd", "congestion window: how much the sender's kernel allows in flight"),
+    ("window", "socket buffers of both ends: the most that one session can have in flight"),
+    ("p50 p99", "median, and the value that 99 % of the measurements do not exceed"),
 )
 
 
@@ -81,7 +88,9 @@ class HelpScreen(ModalScreen[None]):
         lines: list[Content] = []
         for topic, actions in actions_by_topic(self._screen_kind).items():
             lines += _section(topic, [(action.key_names, action.help) for action in actions], width)
-        return [*lines, *_section("Anywhere", _ANYWHERE, width), *_section("Marks", self._legend, width)]
+        lines += [*_section("Anywhere", _ANYWHERE, width), *_section("Marks", self._legend, width)]
+        is_of_endpoint = self._screen_kind is ScreenKind.ENDPOINT
+        return [*lines, *([] if is_of_endpoint else _section("Words", _WORDS, width))]
 
 
 def _section(title: str, rows: Iterable[tuple[str, str]], width: int) -> Iterable[Content]:

@@ -104,6 +104,7 @@ class FlowGauge(LineWidget):
         ticks = f"   {EXPECTED_TICK} expected {reading.number(reading.expected.bit_s)}"
         if reading.peak_above_expected is not None:
             ticks += f"   {PEAK_TICK} peak {reading.number(reading.peak_above_expected.bit_s)}"
+        ticks += f"{numbers.NBSP}{reading.scale.unit}"
         return Content.assemble(title, (ticks, MUTED))
 
     def _wide(self, font: DigitFont, width: int, rows: int) -> list[Content]:
@@ -291,7 +292,12 @@ def _scale(reading: FlowReading, full: float, width: int) -> Content:
     for rate, name in ticks:
         at = tick_cell(rate.bit_s / full, width)
         number = reading.number(rate.bit_s)
-        for text in (f"{name} {number} ▲", f"{number} ▲", "▲"):
+        for text in (
+            f"{name} {number}{numbers.NBSP}{reading.scale.unit} ▲",
+            f"{name} {number} ▲",
+            f"{number} ▲",
+            "▲",
+        ):
             start = at + 1 - len(text)
             if start >= free_from:
                 line[start : at + 1] = text

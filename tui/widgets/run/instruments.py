@@ -32,6 +32,7 @@ _FIRST_STEPS: Final = (
     ("c", "connect to a host with `linkgauge endpoint`, or ssh://host"),
     ("?", "all keys"),
 )
+_FIRST_KEYS: Final = (("space", "start"), ("n", "network"), ("c", "connect"), ("?", "help"), ("q", "quit"))
 _REMEDIES: Final = (
     ("r", "try again"),
     ("c", "connect to another host; `loopback` tests this machine alone"),
@@ -236,6 +237,7 @@ class PlotArea(Container):
     def __init__(self) -> None:
         super().__init__(id="stage")
         self._text = Content("")
+        self._view: CockpitSnapshot | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the plots and the notice, which takes their place."""
@@ -246,6 +248,7 @@ class PlotArea(Container):
 
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""
+        self._view = view
         plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
         plot.display = view.readings is not None and view.problem is None
         notice.display = not plot.display
@@ -257,7 +260,10 @@ class PlotArea(Container):
         if plot.display:
             plot.show(view)
             return
-        text = _welcome(view) if view.problem is None else _problem(view.problem.text)
+        if view.problem is not None:
+            text = _problem(view.problem.text)
+        else:
+            text = _first_keys() if self.screen.has_class("-tiny") else _welcome(view)
         if text.is_same(self._text):
             return
         self._text = text
@@ -265,13 +271,18 @@ class PlotArea(Container):
         notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
         notice.query_one(Static).update(text)
 
+    def on_resize(self) -> None:
+        """Show the text for the new size."""
+        if self._view is not None:
+            self.show(self._view)
+
 
 def _problem(problem: str) -> Content:
     return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(problem), "\n\n", _keys(_REMEDIES))
 
 
 def _welcome(view: CockpitSnapshot) -> Content:
-    remote = "none: a test of this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
+    remote = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
     return Content.assemble(
         ("Is this link as fast as it should be?", "bold"),
         "\n",
@@ -280,6 +291,12 @@ def _welcome(view: CockpitSnapshot) -> Content:
         "\n\n",
         _keys(_FIRST_STEPS),
     )
+
+
+def _first_keys() -> Content:
+    """Return the first keys in as few lines as possible: on so few rows there is no footer that shows them."""
+    parts = [Content.assemble((key, KEY), f"{numbers.NBSP}{name}") for key, name in _FIRST_KEYS]
+    return Content("   ").join(parts)
 
 
 def _keys(rows: tuple[tuple[str, str], ...]) -> Content:

@@ -68,8 +68,9 @@ class RatePlot:
             parts.append("in stacked on out")
         return parts
 
-    def top(self, before: float) -> float:
+    def top(self, before: float, rows: int) -> float:
         """Return the top of the axis of rates, not below the one before."""
+        del rows
         highest = self._highest_measured()
         top = max(before, self._highest_expected() * _HEADROOM)
         return (nice_above(highest * 1.02) if highest * 1.02 > top else top) or 1e9

@@ -208,10 +208,10 @@ def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: 
         ),
     )
     lines = [Content.assemble(_key(key), (name, MUTED), value) for key, name, value in parts]
-    return [*lines, *_options(view, with_workload=with_workload)]
+    return [*lines, *_options(view, with_workload=with_workload, has_name=roomy)]
 
 
-def _options(view: CockpitSnapshot, *, with_workload: bool) -> list[Content]:
+def _options(view: CockpitSnapshot, *, with_workload: bool, has_name: bool) -> list[Content]:
     """Return workload and latency probe, each if it is not the default or changes with the next run.
 
     With `with_workload`, the workload is always there.
@@ -220,7 +220,8 @@ def _options(view: CockpitSnapshot, *, with_workload: bool) -> list[Content]:
     workload_changes, probe_changes = plan.workload is not current.workload, plan.probe is not current.probe
     options: list[Content] = []
     if plan.workload is not Workload.STREAM or workload_changes or with_workload:
-        options.append(_key("w") + _in_brackets(str(plan.workload)) + _from_next_run(workload_changes))
+        name = Content.styled("workload " if has_name else "", MUTED)
+        options.append(_key("w") + name + _in_brackets(str(plan.workload)) + _from_next_run(workload_changes))
     if plan.probe or probe_changes:
         text = "latency" if plan.probe else "no latency"
         options.append(_key("l") + _in_brackets(text) + _from_next_run(probe_changes))

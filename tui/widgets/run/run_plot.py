@@ -1,5 +1,6 @@
 """The plot of a run: throughput, RTT, retransmits or cwnd over time, or bytes in flight and their windows."""
 
+from itertools import islice
 from math import ceil
 from typing import Final
 
@@ -65,14 +66,23 @@ class RunPlot(LineWidget):
         self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 4:
             return []
-        top = self._tops[content] = plot.top(self._tops.get(content, 0.0))
         span_s = self._span_s()
         has_colours = self.app.console.color_system is not None  # pyright: ignore[reportUnknownMemberType]
         rows, room = height - 1, width - GUTTER
+        top = self._tops[content] = plot.top(self._tops.get(content, 0.0), rows)
         canvas = plot.draw(room, rows, top, span_s, has_colours=has_colours)
         left = plot.value_axis(rows, top)
         lines = [axis + line for axis, line in zip(left, canvas.lines(), strict=True)]
-        return [*lines, base_axis(room, time_labels(span_s, room))]
+        return [*lines, base_axis(room, self._axis_labels(plot, span_s, room))]
+
+    def _axis_labels(self, plot: RatePlot | TcpPlot, span_s: float, room: int) -> list[tuple[int, str]]:
+        """Return the labels of the time axis, and before them the plot's name where no border shows its title."""
+        labels = time_labels(span_s, room)
+        if self.styles.border_top[0]:
+            return labels
+        free = min((at for at, _ in labels), default=room) - 3
+        names = (f" {title.plain} " for title in plot.titles() if title.cell_length + 2 <= free)
+        return [*((1, name) for name in islice(names, 1)), *labels]
 
     def _span_s(self) -> float:
         """Return the length of the time axis: the duration of the run, or a step above the elapsed time."""

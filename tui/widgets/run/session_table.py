@@ -16,7 +16,7 @@ from ...state.instrument_values import SessionRow
 from ...text import numbers
 
 # The columns after the rate, with their widths; those without room are left out from the right.
-_COLUMNS: Final = (("rtt", 9), ("retx", 6), ("cwnd", 6))
+_COLUMNS: Final = (("RTT", 9), ("retx", 6), ("cwnd", 6))
 _RATE_CELLS: Final = 13
 _BAR_GAP: Final = " " * 4
 _NARROWEST_BAR: Final = 8
@@ -121,7 +121,8 @@ class SessionTable(ScrollView, can_focus=True):
             Segment(f"{numbers.arrow(row.direction)}{row.session:>3} ", muted),
             Segment(f"{numbers.rate_number(row.bit_s, self._response_bits):>8}", base + Style(bold=True)),
         ]
-        texts = (numbers.milliseconds(row.rtt_us), numbers.count(row.retransmits), numbers.size(row.cwnd_bytes))
+        rtt_ns = None if row.rtt_us is None else 1_000 * row.rtt_us
+        texts = (numbers.latency(rtt_ns), numbers.count(row.retransmits), numbers.size(row.cwnd_bytes))
         columns = _columns(self.scrollable_content_region.width)
         segments += [Segment(f" {text:>{cells}}", base) for text, (_, cells) in zip(texts, columns, strict=False)]
         if length := self._bar_cells(row):

@@ -18,7 +18,7 @@ from .rate_plot import draw_periods
 
 _TITLES: Final = {
     PlotContent.RTT: ("RTT, ms, median of all sessions", "RTT, ms"),
-    PlotContent.RETRANSMITS: ("retransmits per second, all sessions", "retransmits per second"),
+    PlotContent.RETRANSMITS: ("retransmits per second, all sessions", "retransmits per second", "retransmits/s"),
     PlotContent.CWND: ("congestion window, KiB, sum of all sessions", "cwnd, KiB"),
 }
 _ARROW_EVERY: Final = 22  # cells
@@ -50,10 +50,12 @@ class TcpPlot:
         """Return an explanation of each mark that is drawn."""
         return [f"{numbers.arrow(flow)} {flow}" for flow in self._lines if len(self._lines) > 1]
 
-    def top(self, before: float) -> float:
-        """Return the top of the axis, not below the one before."""
+    def top(self, before: float, rows: int) -> float:
+        """Return the top of the axis, not below the one before. The labels of periods have the first row alone."""
         known = [each.value for line in self._lines.values() for each in line if each.value is not None]
         highest = max(known, default=0.0)
+        if len(self._periods) > 1 and rows > 1:
+            highest *= (4 * rows - 1) / (4 * rows - 5)
         return max(before, nice_above(highest * 1.05) if highest > 0 else 1.0)
 
     def value_axis(self, rows: int, top: float) -> list[Content]:

@@ -7,23 +7,31 @@ from textual.content import Content
 
 from ....presets.diagnosis.bounds import FlowWindows
 from ...rendering.canvas import bar
+from ...rendering.styled_lines import cut_words
 from ...rendering.styles import DIRECTION_STYLES, LOAD, MUTED
 from ...text import numbers
 
 WINDOW_TITLES: Final = (
-    "bytes in flight and windows, KiB in each session, last 3 s",
-    "bytes in flight and windows, KiB",
-    "windows, KiB",
+    "bytes in flight and windows in each session, last 3 s",
+    "bytes in flight and windows",
+    "windows",
 )
 _LABEL_CELLS: Final = 12
-_VALUE_CELLS: Final = 8
+_VALUE_CELLS: Final = 12
+_MEANINGS: Final = (
+    ("in flight", "sent and not yet acknowledged"),
+    ("window", "the smaller of the two ends' socket windows: in flight cannot exceed it"),
+    ("cwnd", "congestion window of the sender's kernel: in flight cannot exceed it either"),
+    ("needed", "bandwidth x delay: what must be in flight for the expected rate"),
+)
 _NOTHING: Final = "no values from the kernel yet"
 
 
 def window_lines(windows: Sequence[FlowWindows], width: int, height: int) -> list[Content]:
     """Return four bars for each direction: in flight, window, cwnd, and bandwidth x delay of the expected rate.
 
-    All have one scale, so that the bar which the bytes in flight have reached stands out.
+    All have one scale, so that the bar which the bytes in flight have reached stands out. Where there is room, the
+    words are explained below them.
     """
     values = [value for flow in windows for _, value in _bars(flow) if value is not None]
     room = width - _LABEL_CELLS - _VALUE_CELLS
@@ -33,7 +41,14 @@ def window_lines(windows: Sequence[FlowWindows], width: int, height: int) -> lis
         return [Content.styled(_NOTHING, MUTED)]
     top = max(values)
     lines = [line for flow in windows for line in _flow_lines(flow, top, room, has_arrow=len(windows) > 1)]
-    return lines[:height]
+    explanation = [Content(""), *_meanings(width)] if height > len(lines) + len(_MEANINGS) else []
+    return [*lines[:height], *explanation]
+
+
+def _meanings(width: int) -> Iterator[Content]:
+    """Yield a line for each word, cut to the width at a word."""
+    for name, meaning in _MEANINGS:
+        yield Content.styled(cut_words(f"{name:<{_LABEL_CELLS}}{meaning}", width), MUTED)
 
 
 def _flow_lines(flow: FlowWindows, top: float, room: int, *, has_arrow: bool) -> Iterator[Content]:
@@ -44,7 +59,7 @@ def _flow_lines(flow: FlowWindows, top: float, room: int, *, has_arrow: bool) ->
         yield Content.assemble(
             (f"{arrow}{name:<{_LABEL_CELLS - len(arrow)}}", MUTED),
             bar(None if value is None else value / top, room, style),
-            (f"{text:>{_VALUE_CELLS}}", "bold"),
+            (f"{text:>{_VALUE_CELLS - 4}}{numbers.NBSP}KiB", "bold"),
         )
 
 

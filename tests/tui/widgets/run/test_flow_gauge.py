@@ -22,7 +22,7 @@ async def test_the_big_number_keeps_its_width_and_place(size: tuple[int, int]) -
             app.instrument.show(FlowReading(Direction.OUT, bit_s, EXPECTED))
             await pilot.pause()
             lines = lines_of(app)
-            (line,) = [line for line in lines if "Mb/s" in line]
+            (line,) = [line for line in lines if "Mb/s" in line and "▲" not in line]
             places.add((lines.index(line), line.index("Mb/s"), line.rfind("%")))
             assert len(lines) == size[1]
         assert len(places) == 1
@@ -54,8 +54,8 @@ async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None
         app.instrument.show(FlowReading(Direction.OUT, 6e9, one, peak=EXPECTED))
         await pilot.pause()
         bar_line, scale = lines_of(app)[-2:]
-        assert scale.index("expected 7 200 ▲") + len("expected 7 200 ▲") - 1 == bar_line.index("┃")
-        assert scale.rstrip().endswith("peak 9 415 ▲")
+        assert scale.index("expected 7 200 Mb/s ▲") + len("expected 7 200 Mb/s ▲") - 1 == bar_line.index("┃")
+        assert scale.rstrip().endswith("peak 9 415 ▲")  # between the two ticks there is no room for its unit
         peak_at = bar_line.index("╏")
         app.instrument.show(FlowReading(Direction.OUT, 9e9, EXPECTED, peak=EXPECTED))
         await pilot.pause()
@@ -86,3 +86,14 @@ async def test_the_mean_of_several_settings_says_where_the_expected_rates_are(wi
         app.instrument.show(FlowReading(Direction.OUT, 6e9, is_final=True, has_periods=True))
         await pilot.pause()
         assert str(app.instrument.border_subtitle).strip() == text
+
+
+@pytest.mark.parametrize("rows", [4, 8])
+async def test_the_expected_rate_has_its_unit(rows: int) -> None:
+    """In the title of a low gauge, and below the bar of a high one."""
+    app = Bench(FlowGauge(Direction.OUT))
+    async with app.run_test(size=(80, rows)) as pilot:
+        app.instrument.show(FlowReading(Direction.OUT, 9e9, EXPECTED))
+        await pilot.pause()
+        text = "".join([str(app.instrument.border_title), *lines_of(app)]).replace("\u00a0", " ")
+        assert "expected 9 415 Mb/s" in text

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.tui.state.instrument_values import SessionRow
 from linkgauge.tui.widgets.run.session_table import SessionTable
 
 
@@ -20,3 +21,21 @@ async def test_a_hundred_and_twenty_eight_sessions_scroll(world: Any) -> None:
         table.scroll_end(animate=False)
         await cockpit.settle()
         assert "→128" in cockpit.text()
+
+
+async def test_a_round_trip_of_microseconds_is_not_zero(world: Any) -> None:
+    """On loopback TCP measures a few of them; the unit follows the value, as in the latency panel."""
+    async with world.cockpit((120, 40)) as cockpit:
+        table = cockpit.app.cockpit.query_one(SessionTable)
+        table.show(
+            tuple(
+                SessionRow(Direction.OUT, number, 1e9, rtt_us, 0, 1)
+                for number, rtt_us in enumerate((3, 22_100, None))
+            ),
+            0,
+        )
+        await cockpit.settle()
+        text = cockpit.text()
+        assert "3.00 µs" in text
+        assert "22.1 ms" in text
+        assert "0.00 ms" not in text

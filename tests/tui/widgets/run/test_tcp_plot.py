@@ -25,7 +25,7 @@ def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TcpPlot:
 
 def drawn(plot: TcpPlot, width: int = 40, rows: int = 8, span_s: float = 10.0) -> list[str]:
     """Return the rows of a plot."""
-    return [line.plain for line in plot.draw(width, rows, plot.top(0.0), span_s, has_colours=True).lines()]
+    return [line.plain for line in plot.draw(width, rows, plot.top(0.0, rows), span_s, has_colours=True).lines()]
 
 
 def points(*values: int | None, every_s: float = 1.0) -> list[TcpPoint]:
@@ -45,8 +45,8 @@ def test_an_unknown_value_is_a_gap_and_not_a_zero(content: PlotContent) -> None:
 def test_retransmits_are_per_second_however_long_the_intervals_are() -> None:
     """Five in a quarter of a second are twenty in a second."""
     plot = tcp_plot(PlotContent.RETRANSMITS, out=points(0, 5, 0, every_s=0.25))
-    assert plot.top(0.0) >= 20
-    assert plot.top(70.0) == 70.0
+    assert plot.top(0.0, 8) >= 20
+    assert plot.top(70.0, 8) == 70.0
 
 
 def test_two_directions_can_be_told_apart_without_colour() -> None:
@@ -66,5 +66,17 @@ def test_two_directions_can_be_told_apart_without_colour() -> None:
 def test_the_axis_has_round_values_in_its_unit(content: PlotContent, value: int, label: str) -> None:
     """Milliseconds, or KiB."""
     plot = tcp_plot(content, out=points(value))
-    axis: list[Any] = plot.value_axis(10, plot.top(0.0))
+    axis: list[Any] = plot.value_axis(10, plot.top(0.0, 10))
     assert any(label in line.plain for line in axis)
+
+
+@pytest.mark.parametrize("rows", [3, 5, 12])
+def test_the_labels_of_periods_are_not_written_over_the_line(rows: int) -> None:
+    """The highest values stay below the first row, which the labels have alone."""
+    plot = tcp_plot(PlotContent.RTT, out=points(*[22_400] * 10))
+    more = PlotPeriod(5.0, Settings(sessions=2), Expectation())
+    plot._periods = [*plot._periods, more]
+    labels, *others = drawn(plot, rows=rows)
+    assert "22.4" in labels
+    assert not any("\u2800" < character <= "\u28ff" for character in labels)
+    assert any("\u2800" < character <= "\u28ff" for line in others for character in line)

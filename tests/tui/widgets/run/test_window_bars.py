@@ -17,11 +17,11 @@ def plain(*windows: FlowWindows, width: int = 60, height: int = 12) -> list[str]
 
 def test_each_value_has_a_bar_on_one_scale() -> None:
     """The longest is as long as there is room, the others in proportion."""
-    lines = plain(FULL)
+    lines = plain(FULL, height=5)
     assert [line[:12].strip() for line in lines] == ["in flight", "window", "cwnd", "needed"]
-    assert [line[-8:].strip() for line in lines] == ["40", "42", "96", "170"]
+    assert [line[-8:].strip() for line in lines] == ["40 KiB", "42 KiB", "96 KiB", "170 KiB"]
     filled = [line.count("█") for line in lines]
-    assert filled[3] == 40
+    assert filled[3] == 36
     assert filled[0] < filled[2] < filled[3]
     assert {len(line) for line in lines} == {60}
 
@@ -31,8 +31,19 @@ def test_the_directions_of_duplex_have_arrows() -> None:
     both = FULL, FlowWindows(Direction.IN, 1_000, None, None, None)
     lines = plain(*both)
     assert [line[0] for line in lines] == ["→"] * 4 + ["←"] * 4
-    assert lines[5].endswith("–")
+    assert lines[5].endswith("– KiB")
     assert len(plain(*both, height=5)) == 5
+
+
+@pytest.mark.parametrize("width", [40, 60, 200])
+def test_where_there_is_room_the_words_are_explained(width: int) -> None:
+    """A line for each word below the bars, none of them wider than the plot."""
+    lines = plain(FULL, width=width, height=9)
+    assert lines[4] == ""
+    assert [line[:12].strip() for line in lines[5:]] == ["in flight", "window", "cwnd", "needed"]
+    assert "not yet" in lines[5]
+    assert max(map(len, lines)) <= width
+    assert len(plain(FULL, width=width, height=8)) == 4
 
 
 def test_without_values_it_says_so() -> None:
