@@ -232,10 +232,10 @@ def _widest(reading: FlowReading) -> str:
 
 
 def _font_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
-    """Return the largest font in which the rate and its percentage fit in one row, or None."""
-    room = width - 2 - _RATE_NOTE - _GAP - _PERCENT_NOTE
-    both = _widest(reading) + ("99.9" if reading.expected else "")
-    return largest_font(both, room, rows)
+    """Return the largest font in which the rate and its percentage, if any, fit in one row, or None."""
+    if reading.expected is None:
+        return largest_font(_widest(reading), width - 1 - _RATE_NOTE, rows)
+    return largest_font(_widest(reading) + "99.9", width - 2 - _RATE_NOTE - _GAP - _PERCENT_NOTE, rows)
 
 
 def _stacked_font(reading: FlowReading, width: int, rows: int) -> DigitFont | None:

@@ -97,3 +97,13 @@ async def test_the_expected_rate_has_its_unit(rows: int) -> None:
         await pilot.pause()
         text = "".join([str(app.instrument.border_title), *lines_of(app)]).replace("\u00a0", " ")
         assert "expected 9 415 Mb/s" in text
+
+
+async def test_the_rate_alone_has_the_room_of_a_percentage() -> None:
+    """Without an expected rate, the digits are those of a gauge that has the room."""
+    app = Bench(FlowGauge(Direction.DUPLEX))
+    async with app.run_test(size=(52, 9)) as pilot:
+        app.instrument.show(FlowReading(Direction.DUPLEX, 45.36e9))
+        await pilot.pause()
+        digits = [line for line in lines_of(app)[:-2] if "█" in line]
+        assert len(digits) == 7  # the rows of the largest font; beside a percentage it had three
