@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from attack_target import Attack, Target, source
 from linkgauge.engine.control.connection import ControlConnection
@@ -25,8 +26,9 @@ from linkgauge.engine.model.plan import (
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import open_run
+from linkgauge.engine.protocol.auth import Tickets
 from linkgauge.engine.protocol.messages import Begun, Finish, Open, Ping, Ready, Start
-from linkgauge.engine.protocol.preamble import DATA_ACCEPTED
+from linkgauge.engine.protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 from relay import open_relay
 
 _CLIENTS = 6
@@ -35,6 +37,7 @@ _SESSIONS = 16  # more have too many samples for six clients at once
 _ATTEMPT_S = 20.0
 _PAUSE_S = 0.2
 _NETWORK = 8
+_REOPENINGS = 2_000
 
 
 async def _as_clients(
@@ -56,7 +59,7 @@ async def _as_clients(
             group.create_task(work(number))
 
 
-async def _receive(control: ControlConnection, *kinds: type) -> object:
+async def _receive(control: ControlConnection, *kinds: type) -> Any:
     """Return the next message of one of these kinds."""
     while not isinstance(message := await control.receive(), kinds):
         pass
@@ -216,7 +219,34 @@ async def crr_at_victim(target: Target) -> None:
             group.create_task(attempt(number))
 
 
+async def reopened_sessions(target: Target) -> None:
+    """Open a session of crr outwards again and again, and finish no opening: each would have a port of its own."""
+    plan = Plan(workload=Workload.CRR, duration_ns=None)
+
+    async def attempt(control: ControlConnection) -> None:
+        control.send(Open(plan))
+        ready = await _receive(control, Ready)
+        secret = control.derive_run_secret(bytes.fromhex(ready.token))
+        control.send(Start())
+        async with contextlib.AsyncExitStack() as stack:
+            for generation in range(_REOPENINGS):
+                session_secret = secret.session_secret(Direction.OUT, 1, generation, None)
+                token = Tickets(session_secret).token(0)
+                header = DataHello(secret.run_tag, token, Direction.OUT, 1, generation, None)
+                _reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+                stack.callback(writer.close)
+                writer.write(encode_preamble(DATA_KIND) + header.pack())
+                target.count("openings")
+            target.report_strength()
+            await asyncio.sleep(_PAUSE_S)
+
+    await _as_clients(target, 2, attempt)
+
+
 ATTACKS_WITH_KEY: dict[str, Attack] = {
     attack.__name__: attack
-    for attack in (never_starts, never_stops, never_reads, late_pings, largest_plan, stolen_tokens, crr_at_victim)
+    for attack in (
+        *(never_starts, never_stops, never_reads, late_pings, largest_plan, stolen_tokens, crr_at_victim),
+        reopened_sessions,
+    )
 }
