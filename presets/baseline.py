@@ -50,15 +50,8 @@ def baseline_toml(
     """
     check_preset_id(preset_id)
     plan = summary.plan
-    _check_comparable(plan, run_id)
+    rates = _rates_of_run(summary, run_id)
     column = _COUNTED.get(plan.workload, _COLUMN)
-    rates = dict(_rates(summary))
-    if not rates and plan.workload in _COUNTED and any(s.measured.out and s.measured.in_ for s in summary.periods):
-        raise LinkgaugeError(
-            f"run {run_id} had requests in both directions at once; a preset needs a run with one direction"
-        )
-    if not rates:
-        raise LinkgaugeError(f"run {run_id} measured no payload, so it has no rate for a preset")
     window = [] if suggested_window_bytes is None else [f"suggested_window_bytes = {suggested_window_bytes}"]
     head = [
         "# Made from a run; what is below may be edited.",
@@ -86,6 +79,20 @@ def baseline_toml(
     ]
     body = [line for key in rates for line in _rate_lines(*key, plan.workload, column)]
     return "\n".join(head + body) + "\n"
+
+
+def _rates_of_run(summary: Summary, run_id: str) -> dict[tuple[Flow, int], float]:
+    """Return the rates that a later run can be compared with, or raise LinkgaugeError if there are none."""
+    workload = summary.plan.workload
+    _check_comparable(summary.plan, run_id)
+    rates = dict(_rates(summary))
+    if rates:
+        return rates
+    if workload in _COUNTED and any(s.measured.out and s.measured.in_ for s in summary.periods):
+        raise LinkgaugeError(
+            f"run {run_id} had requests in both directions at once; a preset needs a run with one direction"
+        )
+    raise LinkgaugeError(f"run {run_id} measured no payload, so it has no rate for a preset")
 
 
 def check_preset_id(preset_id: str) -> None:

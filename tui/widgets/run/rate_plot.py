@@ -100,7 +100,15 @@ class RatePlot:
         return value_axis(rows, {_row_of(rate * unit, top, rows): numbers.number(rate) for rate in rates})
 
     def draw(self, width: int, rows: int, top: float, span_s: float, *, has_colours: bool) -> Canvas:
-        """Return the plot; without colours, areas are filled with characters."""
+        """Return the plot; without colours, areas are filled with characters.
+
+        Args:
+            width: Columns of the plot.
+            rows: Lines of the plot.
+            top: The value at its upper edge.
+            span_s: The length of the time axis.
+            has_colours: Whether the terminal shows colours.
+        """
         canvas = Canvas(width, rows)
         for x, column in enumerate(plot_columns(self._periods, span_s, width)):
             if column is not None:

@@ -65,7 +65,15 @@ class TcpPlot:
         return value_axis(rows, {_row_of(value, top, rows): numbers.number(value, decimals) for value in values})
 
     def draw(self, width: int, rows: int, top: float, span_s: float, *, has_colours: bool) -> Canvas:
-        """Return the plot; two lines can be told apart by their arrows."""
+        """Return the plot; two lines can be told apart by their arrows.
+
+        Args:
+            width: Columns of the plot.
+            rows: Lines of the plot.
+            top: The value at its upper edge.
+            span_s: The length of the time axis.
+            has_colours: Not used: arrows need none.
+        """
         del has_colours
         canvas = Canvas(width, rows)
         for number, (flow, line) in enumerate(self._lines.items()):
