@@ -149,7 +149,7 @@ async def test_many_quick_changes_leave_the_sessions_of_the_last_change(far_end:
             run.change(run.settings.with_changes(window_bytes=131_072))
             run.change(run.settings.with_changes(window_bytes=65_536, sessions=3))
 
-    recorded = await record(plan_of(seconds=1.2), far_end, act)
+    recorded = await record(plan_of(seconds=1.2, rate_bit_s=None), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
     last = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-1]
     assert [s.session for s in last.sessions if s.bytes] == [1, 2, 3]
