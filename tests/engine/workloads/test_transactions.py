@@ -80,7 +80,8 @@ async def test_pairs_are_added_and_removed_during_a_run(
             elif event.sample.index >= 3:
                 run.change(Settings(Direction.DUPLEX, 4))
 
-    recorded = await record(plan_of(workload, seconds=1.4, warmup_ns=SECOND_NS // 10), far_end, act)
+    plan = plan_of(workload, seconds=1.4, warmup_ns=SECOND_NS // 10, rate_bit_s=None)
+    recorded = await record(plan, far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
     last = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-1]
     assert {(s.direction, s.session) for s in last.sessions if s.transactions} == {
