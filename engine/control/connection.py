@@ -5,6 +5,7 @@ import contextlib
 import logging
 import socket
 import time
+import weakref
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -77,8 +78,10 @@ class ControlConnection(asyncio.Protocol):
         """Enforce an endpoint's limits of message length and rate on the other end."""
         bucket = TokenBucket(limits.messages_s, self._arrival_ns)
 
+        connection = weakref.proxy(self)  # otherwise the machine would lead back here: a cycle
+
         def charge() -> None:
-            if not bucket.take(self._arrival_ns):
+            if not bucket.take(connection._arrival_ns):  # noqa: SLF001 - it is this connection
                 raise LimitReached("too many messages in a second", "messages_s", limits.messages_s)
 
         self._machine.apply_limits(limits.message_bytes, charge)
@@ -131,7 +134,10 @@ class ControlConnection(asyncio.Protocol):
         item = await self._inbox.get()
         if isinstance(item, LinkgaugeError):
             self._inbox.put_nowait(item)  # for the next call
-            raise item
+            try:
+                raise item
+            finally:
+                del item  # its traceback leads to this frame: a cycle
         return item
 
     def deliver_to(self, receiver: Callable[[Message | LinkgaugeError], None]) -> None:
@@ -205,11 +211,23 @@ class ControlConnection(asyncio.Protocol):
     async def aclose(self, deadline_s: float = 1.0) -> None:
         """Close and wait; abort the connection where the peer does not read the queue in time."""
         self.close()
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(deadline_s):
                 await asyncio.shield(self._closed)
-                return
-        self.abort()
+        except TimeoutError:
+            self.abort()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Drop what leads back here: transport, receiver, and an error whose traceback has the callers' frames.
+
+        Otherwise a closed connection, its buffers and its TLS stay until the next search for garbage.
+        """
+        self._inbox = asyncio.Queue()
+        self._deliver = self._inbox.put_nowait
+        self._deliver(ConnectionClosed("this end closed the connection"))
+        self._transport = None
 
     def _flush(self) -> None:
         if self._transport is None:

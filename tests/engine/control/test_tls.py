@@ -1,6 +1,7 @@
 """TLS on the control connection: the certificate that was meant, and nothing else."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import Awaitable
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import Any, TypeVar
 
 import pytest
 import trustme
+from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.errors import PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
+from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
@@ -141,3 +143,34 @@ def test_a_private_key_that_others_can_read_is_refused(
         assert Certificate.load(files.cert, files.key).fingerprint == files.fingerprint
     finally:
         files.key.chmod(0o600)
+
+
+@pytest.mark.parametrize("has_tls", [False, True])
+async def test_a_closed_connection_leaves_nothing_to_the_search_for_garbage(
+    files: CertificateFiles, has_tls: bool
+) -> None:
+    """Its buffers and its TLS are released with it at both ends, after a question and after a refusal."""
+    certificate = Certificate.load(files.cert, files.key) if has_tls else None
+    fingerprint = files.fingerprint if has_tls else None
+    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
+
+        async def use() -> None:
+            await query_host_info(peer_of(endpoint, fingerprint))
+            with pytest.raises(PeerKeyRequired):
+                await query_host_info(peer_of(endpoint, fingerprint, SharedKey("another-key-of-this-test")))
+
+        await use()  # once before: the first use imports and builds what stays
+        gc.collect()
+        gc.disable()
+        try:
+            await use()
+            await no_connections()
+        finally:
+            gc.enable()
+
+
+async def no_connections() -> None:
+    """Wait until no control connection of this process is left, open or closed."""
+    async with asyncio.timeout(20):
+        while any(type(each) is ControlConnection for each in gc.get_objects()):  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.02)
