@@ -1,9 +1,12 @@
 """A run between two real ends on loopback: real sockets, real worker processes."""
 
 import asyncio
+import contextlib
 import os
+import shutil
 import signal
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,10 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run, open_run
 
 from ..child_processes import workers_of
-from ..conftest import RATE_BIT_S
+from ..conftest import DEADLINE_S, RATE_BIT_S
 
 Recorder = Callable[..., Any]
+SS = shutil.which("ss")
 LARGEST_BUFFER = int(Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii"))
 
 
@@ -358,13 +362,12 @@ async def test_data_connections_have_the_local_ports_of_the_plan_and_keep_them_w
     far_end: Peer, record: Recorder
 ) -> None:
     """The first session has the first port; a new window opens every connection again."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        first = free.getsockname()[1]
+    first = unused_ports(2)
     seen: list[set[int]] = []
 
     def change_window(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index in {1, 8}:
-            seen.append(connected_ports() & set(range(first, first + 5)))
+            seen.append(connected_ports(first, first + 4))
             run.change(Settings(sessions=2, window_bytes=65_536))
 
     recorded = await record(plan_of(sessions=2, seconds=1.2, client_port=first), far_end, change_window)
@@ -372,10 +375,26 @@ async def test_data_connections_have_the_local_ports_of_the_plan_and_keep_them_w
     assert seen == [{first, first + 1}, {first, first + 1}]
 
 
-def connected_ports() -> set[int]:
-    """Return the local ports of this host's connections."""
-    rows = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
-    return {int(row.split()[1].rpartition(":")[2], 16) for row in rows if row.split()[3] == "01"}
+def unused_ports(count: int) -> int:
+    """Return the first of some ports in a row below those that the kernel gives out, which may be in TIME_WAIT."""
+    for first in range(20_000, 30_000, count):
+        with contextlib.ExitStack() as stack:
+            try:
+                for port in range(first, first + count):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise AssertionError("no ports are unused")
+
+
+def connected_ports(first: int, last: int) -> set[int]:
+    """Return the local ports in a range of this host's connections; the kernel selects, however many there are."""
+    if SS is None:
+        pytest.skip("this machine has no ss")
+    condition = ["state", "established", "sport", ">=", f":{first}", "and", "sport", "<=", f":{last}"]
+    rows = subprocess.run([SS, "-Htn", *condition], capture_output=True, text=True, check=True, timeout=DEADLINE_S)
+    return {int(row.split()[2].rpartition(":")[2]) for row in rows.stdout.splitlines()}
 
 
 async def test_a_core_that_either_end_lacks_is_an_error_before_the_run(far_end: Peer) -> None:
