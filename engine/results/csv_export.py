@@ -91,8 +91,7 @@ class CsvWriter:
         except (OSError, RunLogError) as error:
             if stream is not None:
                 _close_quietly(stream)
-            why = explain_os_error(error) if isinstance(error, OSError) else str(error)
-            raise PlanError("--csv", path, f"{why}: give a file that can be written") from error
+            raise PlanError("CSV file", path, f"{_reason(error)}; give a file that can be written") from error
 
     @classmethod
     def append(cls, path: Path) -> Self:
@@ -108,13 +107,13 @@ class CsvWriter:
             stream = path.open("a", encoding="utf-8", newline="")
         except (OSError, ValueError) as error:
             reason = explain_os_error(error) if isinstance(error, OSError) else "not a path"
-            raise PlanError("--csv", path, f"{reason}: give a file that can be written") from error
+            raise PlanError("CSV file", path, f"{reason}; give a file that can be written") from error
         try:
             return cls(stream, str(path), header=not _has_header(path, stream))
         except BaseException as error:
             _close_quietly(stream)
             if isinstance(error, RunLogError):
-                raise PlanError("--csv", path, f"{error}: give another file") from error
+                raise PlanError("CSV file", path, f"{_reason(error)}; give another file") from error
             raise
 
     def write(self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str) -> None:
@@ -185,6 +184,12 @@ class _BackgroundFile:
         self._writer.close()
 
 
+def _reason(error: OSError | RunLogError) -> str:
+    """Return why a file cannot be written, without its path, which the error of the option has already."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return explain_os_error(cause) if isinstance(cause, OSError) else str(error)
+
+
 def _refuse_dash(path: Path) -> None:
     """Raise PlanError for `-`, which is stdout to other programs, and would become a file of this name."""
     if str(path) == "-":
@@ -227,7 +232,7 @@ def _has_header(path: Path, stream: TextIO) -> bool:
         content.seek(-1, os.SEEK_END)
         last = content.read(1)
     if first.decode("utf-8", "replace").strip() != ",".join(COLUMNS):
-        raise PlanError("--csv", path, "it holds other data than runs: give another file")
+        raise PlanError("CSV file", path, "it holds other data than runs; give another file")
     if last != b"\n":  # a row that was cut off must not swallow the next one
         stream.write("\r\n")
     return True

@@ -254,7 +254,7 @@ def test_a_file_of_anything_else_is_refused_and_stays_as_it_was(tmp_path: Path, 
 def test_a_path_that_cannot_be_written_is_a_plan_error(tmp_path: Path) -> None:
     """A directory, a missing directory, a name that no file can have, a full device."""
     for path in (tmp_path, tmp_path / "no" / "rows.csv", tmp_path / "a\0b", Path("/dev/full")):
-        with pytest.raises(PlanError, match="--csv"):
+        with pytest.raises(PlanError, match="CSV file"):
             CsvWriter.append(path)
 
 

@@ -52,6 +52,8 @@ LIBRARY_WORDS = (
             ["run", "loopback", "--until-ci", "1%", "--max-seconds", "x"],
             "--max-seconds 'x' is invalid; give seconds",
         ),
+        (["run", "loopback", "--csv", "/dev/full"], "--csv /dev/full: no space left on device; give another file"),
+        (["run", "loopback", "--csv", "/no/x.csv"], "--csv /no/x.csv: no such file or directory; give a file that"),
         (["run", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
         (["sweep", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
         (["run", "loopback", "--cport", "0"], "--cport 0 is invalid; give 1 to"),

@@ -138,7 +138,7 @@ async def test_a_csv_that_becomes_unwritable_causes_a_notice_and_the_run_continu
 async def test_a_csv_path_is_looked_at_before_anything_is_started(tmp_path: Path) -> None:
     """No endpoint is started, and no peer is connected to, for a run that could not be written."""
     peer = Peer("host.invalid")
-    with pytest.raises(PlanError, match="--csv"):
+    with pytest.raises(PlanError, match="CSV file"):
         async with open_run_session(
             BRIEF, PRESET, peer, log=None, options=SessionOptions(csv=tmp_path / "no" / "rows.csv")
         ):
