@@ -193,11 +193,14 @@ def _pacing(draw: random.Random) -> Case:
 
 def _reader(draw: random.Random) -> Case:
     case = _worker_case(draw, "reader", "receive-window")
-    # With more memory the kernel takes in what arrives while the reader stands still.
-    limit = f"tcp_rmem=4096 131072 {draw.choice([512, 1_024, 6_144]) * _KIB}"
+    stopped, period_s = draw.uniform(0.5, 0.9), draw.choice([0.1, 0.3, 1.0])
+    # With more memory the kernel takes in what arrives meanwhile; with less, its window would be the limit.
+    byte_s = _RATES[case.preset] / 8 / case.settings.sessions
+    missed = byte_s * stopped * period_s * draw.uniform(0.3, 0.8)
+    limit = round(max(131_072, missed, 6 * byte_s * case.faults.delay_ms / 1e3))
     name = "far_sysctls" if case.settings.direction is Direction.OUT else "near_sysctls"
-    case = replace(case, **{name: (limit,)})
-    return replace(case, stopped=draw.uniform(0.5, 0.9), period_s=draw.choice([0.1, 0.3, 1.0]))
+    case = replace(case, **{name: (f"tcp_rmem=4096 131072 {limit}",)})
+    return replace(case, stopped=stopped, period_s=period_s)
 
 
 def _starved(draw: random.Random) -> Case:
