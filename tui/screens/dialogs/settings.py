@@ -16,17 +16,28 @@ from ...rendering.styles import MUTED
 from ...services.preferences import THEMES, Preferences
 from ...text import numbers
 from ...text.numbers import RateUnit
-from ...text.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz
+from ...text.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz, thin_after
 from ...widgets.common.typed_input import TextField
 from ..base_screen import Dialog
 
-_PARSERS: Final[dict[str, Callable[[str], float]]] = {"refresh_hz": refresh_hz, "pass_mark": pass_percent}
-_NAMES: Final = {"theme": "theme", "units": "units", "refresh_hz": "refresh rate", "pass_mark": "pass mark"}
+_PARSERS: Final[dict[str, Callable[[str], float | str]]] = {
+    "refresh_hz": refresh_hz,
+    "pass_mark": pass_percent,
+    "thin_after": thin_after,
+}
+_NAMES: Final = {
+    "theme": "theme",
+    "units": "units",
+    "refresh_hz": "refresh rate",
+    "pass_mark": "pass mark",
+    "thin_after": "thin runs",
+}
 _HINTS: Final = {
     "theme": "",
     "units": "of gauges and plots",
     "refresh_hz": f"frames per second, {MIN_REFRESH_HZ:g} to {MAX_REFRESH_HZ:g}",
     "pass_mark": "percent of the expected rate",
+    "thin_after": "to one sample a second: after 30d, 12w; or never",
 }
 
 
@@ -78,7 +89,8 @@ class SettingsScreen(Dialog[None]):
                 "units", self._select("units", [(unit.value, unit) for unit in RateUnit], current.units)
             )
             for name in _PARSERS:
-                value = f"{getattr(current, name):g}"
+                saved = getattr(current, name)
+                value = saved if isinstance(saved, str) else f"{saved:g}"
                 yield from self._line(name, TextField(value, id=name, classes="value", compact=True))
 
     def _select(self, name: str, options: list[tuple[str, Any]], value: object) -> Select[Any]:

@@ -29,13 +29,17 @@ async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world
         await cockpit.press("backspace", "backspace", "backspace", "9", "0")
         assert "is invalid" not in cockpit.text()
         assert cockpit.app.cockpit.pacer.refresh_hz == 10
+        await cockpit.press("tab", "3", "0")
+        assert "✗ '30' is invalid; give never" in cockpit.text()
+        await cockpit.press("d")
+        assert "is invalid" not in cockpit.text()
         await cockpit.press("escape")
         assert "throughput, MiB/s" in cockpit.text()
         assert "PASS" in cockpit.text()
         await cockpit.press("space")
         await cockpit.end()
         assert world.script.marks[-1] == 90
-    assert read_preferences(tmp_path).preferences == Preferences("monochrome", RateUnit.MIB, 10, 90)
+    assert read_preferences(tmp_path).preferences == Preferences("monochrome", RateUnit.MIB, 10, 90, "30d")
 
 
 async def test_an_invalid_file_is_reported_in_the_app_and_set_aside_with_the_first_change(
