@@ -38,6 +38,8 @@ _MIN_STEAL: Final = 0.05
 _MIN_WAIT: Final = 0.1
 # A sender or receiver that TCP waited for was held up by its core, if it waited for that for half of the time.
 _HELD_UP: Final = 0.5
+# From this share of the other end's wait on, the waits of two workers are alike.
+_ALIKE: Final = 0.5
 # Other processes that use this much of a core, and not the test, have filled it.
 _MIN_OTHERS: Final = 0.25
 _IDLE: Final = 0.5
@@ -177,7 +179,8 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
         yield _offloads(view, cutting, share)
     else:
         few = list(_too_few_sessions(view, end, _OF_SESSIONS * share))
-        yield _full_core(view, end, share - sum(finding.share or 0.0 for finding in few))
+        for each, part in _crowded_ends(view, end, share - sum(finding.share or 0.0 for finding in few)):
+            yield _full_core(view, each, part)
         yield from few
 
 
@@ -228,6 +231,24 @@ def describe_core_load(end: EndEvidence) -> str:
     if end.waiting is not None:
         worker += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
     return f"core {number} is {100 * core.busy:.0f} % busy ({parts}{stolen}){worker}"
+
+
+def _crowded_ends(view: FlowView, end: EndEvidence, share: float) -> list[tuple[EndEvidence, float]]:
+    """Return the ends that share a finding of one of them: both, where other processes crowd out both alike.
+
+    TCP then waits for the sender, whichever of the two worked too slowly.
+    """
+    other = view.receiver if end is view.sender else view.sender
+    own, others = _crowded_out(end), _crowded_out(other)
+    if not (_has_competitors(view, end) and _has_competitors(view, other)) or others < _ALIKE * own:
+        return [(end, share)]
+    return [(end, share * own / (own + others)), (other, share * others / (own + others))]
+
+
+def _has_competitors(view: FlowView, end: EndEvidence) -> bool:
+    """Return whether other processes have the core of a worker that is ready to run."""
+    is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
+    return not is_worker_full and _crowded_out(end) >= _MIN_WAIT and _other_processes(view, end) >= _MIN_OTHERS
 
 
 def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:

@@ -164,6 +164,16 @@ def test_a_competitor_is_named_at_the_end_whose_worker_waits(
     assert finding.remedy.endswith("end them, or test at a time when a core is idle")
 
 
+@pytest.mark.parametrize(("near", "far"), [(0.5, 0.45), (0.45, 0.5), (0.3, 0.3)])
+def test_both_ends_are_named_where_competitors_hold_up_both(near: float, far: float) -> None:
+    """TCP waits for the sender, but which of two slow workers that was cannot be told; the longer wait is first."""
+    ends = ({"cores": BUSY, "busiest_worker": 0.2, "process": 0.2, "waiting": waiting} for waiting in (near, far))
+    findings = diagnose(on_one_host(run(500, busy=0.6, **dict(zip(("near", "far"), ends, strict=True)))))
+    assert [one.code for one in findings] == ["core-saturated", "core-saturated"]
+    assert [one.end for one in findings] == ([End.FAR, End.NEAR] if far > near else [End.NEAR, End.FAR])
+    assert 0.95 <= sum(one.share or 0 for one in findings) <= 1.001
+
+
 def test_a_worker_that_sleeps_is_not_held_up_by_a_full_core_beside_it() -> None:
     """A reader that another program stops leaves the window shut, and no core has to do with that."""
     asleep = {"cores": BUSY, "busiest_worker": 0.05, "process": 0.05, "waiting": 0.02}
