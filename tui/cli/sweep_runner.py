@@ -124,7 +124,7 @@ class _Progress:
         total = len(self.sweep.points)
         left = total - len(self.cells)
         seconds = round((time.monotonic() - self._started) / self._done * left)
-        rest = f", about {numbers.clock(seconds * 1_000_000_000)} left" if left else ""
+        rest = f", about {numbers.rough_time(seconds * 1_000_000_000)} left" if left else ""
         return f"{len(self.cells)}/{total}  {point_words(cell.point, self._axes)}: {result_words(cell)}{rest}"
 
 

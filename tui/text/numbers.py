@@ -198,6 +198,14 @@ def clock(value_ns: int | None) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
 
 
+def rough_time(value_ns: int) -> str:
+    """Return an estimated time in its two largest units: `40 s`, `1 min 52 s`, `2 h 5 min`."""
+    minutes, seconds = divmod(max(value_ns, 0) // SECOND_NS, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "min"), (0 if hours else seconds, "s"))
+    return " ".join(f"{value}{NBSP}{unit}" for value, unit in parts if value) or f"0{NBSP}s"
+
+
 def milliseconds(value_us: int | None) -> str:
     """Return a short time in milliseconds to three digits: `0.21 ms`, `12.3 ms`; below 0.1 ms as `22 µs`."""
     if value_us is None:

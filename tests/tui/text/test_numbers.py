@@ -214,3 +214,12 @@ def test_transactions_keep_four_digits() -> None:
     """Small rates have decimals, large ones groups."""
     told = [spaced(numbers.transactions(rate)) for rate in (None, 7.5, 123.45, 54_320.9)]
     assert told == ["– trans/s", "7.50 trans/s", "123.5 trans/s", "54 321 trans/s"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (40, "40 s"), (60, "1 min"), (112, "1 min 52 s"), (3_600, "1 h"), (7_531, "2 h 5 min")],
+)
+def test_an_estimated_time_has_its_units(seconds: int, text: str) -> None:
+    """Digits with a colon could be hours or minutes."""
+    assert spaced(numbers.rough_time(seconds * SECOND_NS)) == text

@@ -96,7 +96,7 @@ class SweepForm(Dialog[Sweep | None]):
             size.update(Content(f"✗ {numbers.sanitize(text)}"))
             return None
         runs = len(sweep.points)
-        duration = numbers.clock(estimated_duration_ns(sweep, runs))
+        duration = numbers.rough_time(estimated_duration_ns(sweep, runs))
         preset = f", compared with {sweep.preset}" if sweep.preset else ""
         size.remove_class("-wrong")
         size.update(Content(f"{numbers.quantity(runs, 'run')}, about {duration}{preset}"))

@@ -136,7 +136,7 @@ class SweepProgress:
             left_ns = runs_left * (self._clock() - self._started_ns) // self._finished_runs
         else:
             left_ns = estimated_duration_ns(self.sweep, runs_left)
-        return f", about {numbers.clock(left_ns)} left"
+        return f", about {numbers.rough_time(left_ns)} left"
 
 
 class SweepScreen(ActionScreen):
