@@ -168,7 +168,8 @@ def test_a_damaged_run_is_named_and_its_block_stays_as_it_is(tmp_path: Path, dam
         _save(log, "r1", run)
         _save(log, "r2", run)
         with contextlib.closing(sqlite3.connect(log.path)) as connection:
-            connection.execute(f"UPDATE blocks SET {damage} WHERE run_id = 'r1' AND first > 0")  # noqa: S608
+            last = "run_id = 'r1' AND first = (SELECT max(first) FROM blocks WHERE run_id = 'r1')"
+            connection.execute(f"UPDATE blocks SET {damage} WHERE {last}")  # noqa: S608
             connection.commit()
         before = [block for block in _blocks(log.path) if block[0] == "r1"]
         done = log.thin_all(["r1", "r2"])
