@@ -378,7 +378,9 @@ def test_ctrl_c_stops_the_run_and_leaves(terminal: Open, linkgauge: Any, far_end
     assert_nothing_is_left(home)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.every)]
+)
 def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
     terminal: Open, linkgauge: Any, far_end: str, home: Path, number: signal.Signals
 ) -> None:
@@ -395,7 +397,9 @@ def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
     assert_nothing_is_left(home)
 
 
-@pytest.mark.parametrize("continues", [True, False], ids=["until it continues", "until SIGTERM"])
+@pytest.mark.parametrize(
+    "continues", [True, pytest.param(False, marks=pytest.mark.every)], ids=["until it continues", "until SIGTERM"]
+)
 def test_a_run_continues_while_the_terminal_is_stopped(
     terminal: Open, linkgauge: Any, far_end: str, home: Path, *, continues: bool
 ) -> None:
@@ -420,7 +424,9 @@ def test_a_run_continues_while_the_terminal_is_stopped(
     assert_nothing_is_left(home)
 
 
-@pytest.mark.parametrize("by_key", [False, True], ids=["from the start", "by key"])
+@pytest.mark.parametrize(
+    "by_key", [False, pytest.param(True, marks=pytest.mark.every)], ids=["from the start", "by key"]
+)
 def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
     terminal: Open, linkgauge: Any, home: Path, free_port: int, *, by_key: bool
 ) -> None:
@@ -531,8 +537,8 @@ def test_a_run_continues_after_the_app_was_suspended_and_resumed(
     ("environment", "passed", "runs"),
     [
         ({"TERM": "linux"}, "√", "•"),
-        ({"TERM": "xterm"}, "✓", "●"),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, "✓", "●"),
+        pytest.param({"TERM": "xterm"}, "✓", "●", marks=pytest.mark.every),
+        pytest.param({"TERM": "xterm", "NO_COLOR": "1"}, "✓", "●", marks=pytest.mark.every),
         ({"TERM": "xterm", "LC_ALL": "en_US.ISO-8859-1"}, "+", "*"),
     ],
     ids=["linux", "xterm", "no-color", "no-utf-8"],

@@ -229,7 +229,7 @@ async def test_a_session_that_ends_during_the_handshake_leaves_no_listener() -> 
                 assert late.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
 
 
-@pytest.mark.parametrize("direction", [Direction.IN, Direction.DUPLEX])
+@pytest.mark.parametrize("direction", [Direction.IN, pytest.param(Direction.DUPLEX, marks=pytest.mark.every)])
 async def test_an_endpoint_need_not_connect_back(direction: Direction, record: Any) -> None:
     """Its limit refuses crr inwards by name, before a run and during it, and leaves everything else alone."""
 

@@ -21,7 +21,10 @@ from .plans import plan_of
 Recorder = Callable[..., Any]
 
 
-@pytest.mark.parametrize(("request_bytes", "response_bytes"), [(32, 1), (64, 8_192), (300_000, 3_000_000)])
+@pytest.mark.parametrize(
+    ("request_bytes", "response_bytes"),
+    [(64, 8_192), *(pytest.param(*case, marks=pytest.mark.every) for case in [(32, 1), (300_000, 3_000_000)])],
+)
 async def test_each_connection_carries_a_whole_response(
     far_end: Peer, record: Recorder, request_bytes: int, response_bytes: int
 ) -> None:

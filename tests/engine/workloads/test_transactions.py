@@ -18,8 +18,14 @@ Recorder = Callable[..., Any]
 TRANSACTIONAL = [workload for workload in all_workloads() if workload.is_transactional]
 
 
-@pytest.mark.parametrize("direction", list(Direction))
-@pytest.mark.parametrize("workload", TRANSACTIONAL)
+@pytest.mark.parametrize(
+    ("workload", "direction"),
+    [
+        pytest.param(workload, direction, marks=[] if direction is main else pytest.mark.every)
+        for workload, main in zip(TRANSACTIONAL, Direction, strict=True)
+        for direction in Direction
+    ],
+)
 async def test_the_requester_counts_transactions_and_the_bytes_of_responses(
     record_once: Recorder, workload: Workload, direction: Direction
 ) -> None:

@@ -125,7 +125,7 @@ with RunLog.open(Path(sys.argv[1]), create=False) as log:
 """
 
 
-@pytest.mark.parametrize("windows", [1, 2])
+@pytest.mark.parametrize("windows", [pytest.param(1, marks=pytest.mark.every), 2])
 def test_a_killed_process_loses_nothing_and_the_next_one_continues(tmp_path: Path, windows: int) -> None:
     """After each of the transactions, the run reads as the whole one does."""
     path = tmp_path / RUN_LOG_FILE_NAME
