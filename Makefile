@@ -14,8 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 run: $(VENV)/run.stamp
 	@$(BIN)/python -m linkgauge $(ARGS)
 
-# Several tests at a time; what fails there is tried once more by itself, and more than 3 rescued so fail the run. Then the tests that measure,
-# each alone. test-every also runs both event loops, every screen size, more examples and the whole truth matrix.
+# Several tests at a time, then the tests that measure, each alone. What fails is tried once more by itself, and more than 3 rescued so fail
+# the run. test-every also runs both event loops, every screen size, more examples and the whole truth matrix.
 # ARGS goes to one plain pytest instead: make test ARGS="-k window".
 test: $(VENV)/dev.stamp
 ifdef ARGS
@@ -23,7 +23,9 @@ ifdef ARGS
 else
 	$(BIN)/python -m pytest -q -n 6 --dist worksteal $(EVERY) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
-	$(BIN)/python -m pytest -q $(EVERY) -m alone $$(grep -rlE "mark\.alone" tests --include="test_*.py")
+	alone=$$(grep -rlE "mark\.alone" tests --include="test_*.py"); \
+	  $(BIN)/python -m pytest -q $(EVERY) -m alone $$alone || \
+	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m alone $$alone
 endif
 
 test-every: EVERY := --every
