@@ -1,6 +1,6 @@
 """This host and process: CPU, network interface, TCP_INFO, kernel limits, event loop.
 
 Imports engine/model and engine/protocol; Linux's own interfaces, and None where a system has no such thing. `cpu`,
-`nic` and `tcp_info` read one source each, and `description` combines them. The others are tools: `event_loop`,
-`files`, `saved_files`, `process_identity`, `background_writer`, `debug_log`.
+`cpu_waits`, `nic` and `tcp_info` read one source each, and `description` combines them. The others are tools:
+`event_loop`, `happy_eyeballs`, `files`, `saved_files`, `process_identity`, `background_writer`, `debug_log`.
 """

@@ -1,4 +1,4 @@
-"""CPU cores of this host: their times, a quota of them, and which of them the workers of a run use."""
+"""CPU cores of this host: their times, and which of them the workers of a run use."""
 
 import os
 from dataclasses import replace
@@ -10,8 +10,6 @@ from ..model.plan import MAX_WORKERS, SECOND_NS, Plan
 from ..model.samples import CoreTimes
 
 _STAT = Path("/proc/stat")
-_SELF = Path("/proc/self")
-_MICROSECOND_NS = 1_000
 
 
 def parse_proc_stat(text: str, tick_ns: int) -> tuple[CoreTimes, ...]:
@@ -75,62 +73,6 @@ def subtract_core_times(
         )
         for a, b in zip(before, after, strict=True)
     )
-
-
-def find_cpu_quotas(process: Path = _SELF) -> tuple[Path, ...]:
-    """Return the cpu.stat of each cgroup with a CPU quota that this process is in (cgroups(7)); none elsewhere.
-
-    Both versions have cpu.stat. Version 2 sets the quota in cpu.max, version 1 in cpu.cfs_quota_us.
-    """
-    try:
-        mounts = (process / "mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        groups = (process / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ()
-    paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in groups)}
-    stats: list[Path] = []
-    for line in mounts:
-        place, _, kind = line.partition(" - ")
-        name, _, options = kind.split(" ", 2)
-        controllers = "" if name == "cgroup2" else next((each for each in paths if "cpu" in each.split(",")), None)
-        if name not in {"cgroup", "cgroup2"} or (name == "cgroup" and "cpu" not in options.split(",")):
-            continue
-        path = paths.get(controllers) if controllers is not None else None
-        if path is not None:
-            _, _, _, root, mount, *_ = place.split(" ")
-            stats += _quotas_up_to(Path(mount), path.removeprefix(root.rstrip("/")).strip("/"))
-    return tuple(stats)
-
-
-def _quotas_up_to(mount: Path, path: str) -> list[Path]:
-    """Return the cpu.stat of each group from a hierarchy's mount down to a path that has a quota."""
-    folder = mount / path
-    groups = [folder, *folder.parents][: len(folder.parts) - len(mount.parts) + 1]
-    return [group / "cpu.stat" for group in groups if _has_quota(group)]
-
-
-def _has_quota(group: Path) -> bool:
-    for name in ("cpu.max", "cpu.cfs_quota_us"):
-        try:
-            return (group / name).read_text(encoding="ascii").split()[0] not in {"max", "-1"}
-        except (OSError, ValueError, IndexError):
-            continue
-    return False
-
-
-def read_quota_wait(stats: tuple[Path, ...]) -> int | None:
-    """Return the time for which quotas have stopped their processes, nanoseconds; None where there is no quota."""
-    waits_ns: list[int] = []
-    for path in stats:
-        try:
-            words = dict(line.split(" ", 1) for line in path.read_text(encoding="ascii").splitlines())
-            if "throttled_usec" in words:
-                waits_ns.append(int(words["throttled_usec"]) * _MICROSECOND_NS)
-            else:
-                waits_ns.append(int(words["throttled_time"]))
-        except (OSError, ValueError, KeyError):  # the group has gone, or the kernel does not count
-            continue
-    return sum(waits_ns) if waits_ns else None
 
 
 def usable_cores() -> list[int]:

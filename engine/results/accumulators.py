@@ -18,6 +18,15 @@ from ..model.plan import MIB, SECOND_NS, Direction, End, sender_of
 from ..model.samples import CoreTimes, NicCounts, Sample, SessionSample
 from ..model.workload import Workload
 from .confidence import Estimate, RateSeries
+from .counter_sums import (
+    add_cores,
+    add_known,
+    add_nic_counts,
+    core_percents,
+    host_percent,
+    hottest_core_percent,
+    sum_known,
+)
 from .summary import CpuSummary, Measurement
 
 _EXACT_BITS: Final = 12
@@ -46,22 +55,6 @@ def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
 def bits_per_second(bytes_: int, span_ns: int) -> float | None:
     """Return a rate; None where no time was measured."""
     return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
-
-
-def core_percents(cores: Sequence[CoreTimes]) -> tuple[float, ...]:
-    """Return how busy each core was; the position is the core's number."""
-    return tuple(100 * core.busy_fraction for core in cores)
-
-
-def host_percent(cores: Sequence[CoreTimes]) -> float | None:
-    """Return the mean load of the cores; None where none is known."""
-    percents = core_percents([core for core in cores if core.busy_ns + core.idle_ns > 0])
-    return sum(percents) / len(percents) if percents else None
-
-
-def hottest_core_percent(cores: Sequence[CoreTimes]) -> float | None:
-    """Return the load of the busiest core; None where none is known."""
-    return None if host_percent(cores) is None else max(core_percents(cores))
 
 
 class Histogram:
@@ -303,13 +296,8 @@ class EndSum:
 
     def _add_host(self, worker_ns: int | None, nic: NicCounts | None, cores: Iterable[CoreTimes]) -> None:
         self.worker_ns = add_known(self.worker_ns, worker_ns)
-        if nic is not None:
-            self.nic = nic if self.nic is None else add_nic_counts(self.nic, nic)
-        for number, core in enumerate(cores):
-            if number < len(self._cores):
-                self._cores[number] = add_core_times(self._cores[number], core)
-            else:  # a core can be switched on during a run
-                self._cores.append(core)
+        self.nic = add_nic_counts(self.nic, nic)
+        add_cores(self._cores, cores)
 
     @property
     def cores(self) -> tuple[CoreTimes, ...]:
@@ -476,34 +464,4 @@ class SessionSums:
     @property
     def retransmits(self) -> int | None:
         """The retransmitted segments of all senders; None if no kernel reported them."""
-        total: int | None = None
-        for sums in self.sessions.values():
-            total = add_known(total, sums.retransmits)
-        return total
-
-
-def add_known(total: int | None, value: int | None) -> int | None:
-    """Return the sum of the known values; None if both are unknown."""
-    return total if value is None else (total or 0) + value
-
-
-def add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
-    """Return the sums of a core's times."""
-    return CoreTimes(
-        first.user_ns + second.user_ns,
-        first.system_ns + second.system_ns,
-        first.softirq_ns + second.softirq_ns,
-        first.steal_ns + second.steal_ns,
-        first.idle_ns + second.idle_ns,
-    )
-
-
-def add_nic_counts(first: NicCounts, second: NicCounts) -> NicCounts:
-    """Return the sums of an interface's counters."""
-    return NicCounts(
-        first.received_bytes + second.received_bytes,
-        first.sent_bytes + second.sent_bytes,
-        first.errors + second.errors,
-        first.dropped + second.dropped,
-        first.collisions + second.collisions,
-    )
+        return sum_known(sums.retransmits for sums in self.sessions.values())

@@ -13,16 +13,18 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import Final
 
 from ..model.events import Changed, Event, Sampled
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
+from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, ProbeSample, Sample, SessionSample
 from ..model.socket_info import TCP_COUNTERS
 from ..model.workload import Workload
-from .accumulators import SampleOrder, add_core_times, add_known, add_nic_counts
+from .accumulators import SampleOrder
+from .counter_sums import add_cores, add_nic_counts, sum_known
 
 _LEAST: Final = "min_rtt_us"
 _SUMMED: Final = tuple(counter.name for counter in TCP_COUNTERS if counter.is_cumulative)
@@ -176,10 +178,10 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
         interval_ns=sum(sample.interval_ns for sample in samples),
         sessions=tuple(_merge_sessions(parts, only.get(flow)) for (flow, _), parts in sessions.items()),
         cores=_merge_cores([sample.cores for sample in samples if sample.cores is not None]),
-        process_cpu_ns=_sum_known(sample.process_cpu_ns for sample in samples),
+        process_cpu_ns=sum_known(sample.process_cpu_ns for sample in samples),
         latency=tuple(latency.values()),
-        busiest_worker_ns=_sum_known(sample.busiest_worker_ns for sample in samples),
-        nic=_merge_nics([sample.nic for sample in samples if sample.nic is not None]),
+        busiest_worker_ns=sum_known(sample.busiest_worker_ns for sample in samples),
+        nic=reduce(add_nic_counts, (sample.nic for sample in samples)),
         probe=_merge_probes([sample.probe for sample in samples if sample.probe is not None]),
         waits=_merge_waits([sample.waits for sample in samples if sample.waits is not None]),
     )
@@ -210,11 +212,11 @@ def _merge_sessions(parts: Sequence[SessionSample], counts: LatencyCounts | None
         parts[0].direction,
         parts[0].session,
         sum(part.bytes for part in parts),
-        transactions=_sum_known(part.transactions for part in parts),
+        transactions=sum_known(part.transactions for part in parts),
         latency_p50_ns=None if latency is None else latency.p50_ns,
         latency_p99_ns=None if latency is None else latency.p99_ns,
         min_rtt_us=min(least, default=None),
-        **{name: _sum_known(getattr(part, name) for part in parts) for name in _SUMMED},
+        **{name: sum_known(getattr(part, name) for part in parts) for name in _SUMMED},
         **{name: _last_known(getattr(part, name) for part in parts) for name in _LAST},
     )
 
@@ -231,24 +233,10 @@ def _merge_latency(parts: Sequence[LatencyCounts]) -> dict[Direction, LatencyCou
 
 
 def _merge_cores(parts: Sequence[tuple[CoreTimes, ...]]) -> tuple[CoreTimes, ...] | None:
-    """Return the times of each core; a core can be switched on during a second."""
-    if not parts:
-        return None
     merged: list[CoreTimes] = []
     for cores in parts:
-        for number, core in enumerate(cores):
-            if number < len(merged):
-                merged[number] = add_core_times(merged[number], core)
-            else:
-                merged.append(core)
-    return tuple(merged)
-
-
-def _merge_nics(parts: Sequence[NicCounts]) -> NicCounts | None:
-    merged: NicCounts | None = None
-    for part in parts:
-        merged = part if merged is None else add_nic_counts(merged, part)
-    return merged
+        add_cores(merged, cores)
+    return tuple(merged) if parts else None
 
 
 def _merge_probes(parts: Sequence[ProbeSample]) -> ProbeSample | None:
@@ -263,14 +251,7 @@ def _merge_probes(parts: Sequence[ProbeSample]) -> ProbeSample | None:
 def _merge_waits(parts: Sequence[CpuWaits]) -> CpuWaits | None:
     if not parts:
         return None
-    return CpuWaits(_sum_known(part.worker_ns for part in parts), _sum_known(part.quota_ns for part in parts))
-
-
-def _sum_known(values: Iterable[int | None]) -> int | None:
-    total: int | None = None
-    for value in values:
-        total = add_known(total, value)
-    return total
+    return CpuWaits(sum_known(part.worker_ns for part in parts), sum_known(part.quota_ns for part in parts))
 
 
 def _last_known(values: Iterable[int | None]) -> int | None:

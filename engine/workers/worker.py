@@ -11,9 +11,9 @@ import logging
 import os
 import socket
 import time
-from pathlib import Path
 from typing import Final
 
+from ..host.cpu_waits import RunQueueWait
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
@@ -50,56 +50,7 @@ from .ipc import (
 
 OPEN_DEADLINE_S: Final = 15.0  # a session that is added to a saturated link may lose its first packets
 _MAX_REFRESH_S: Final = 0.4  # received bytes show that the other end is alive
-_MIN_WAIT_READ_NS: Final = 100_000_000
 _log = logging.getLogger(__name__)
-
-
-class RunQueueWait:
-    """The time for which this process's threads were ready to run and had no core (/proc/PID/task/TID/schedstat).
-
-    A session that has its worker to itself runs in a thread of its own. A reading opens a file for each thread, so
-    it is made at most 10 times a second.
-    """
-
-    def __init__(self, folder: Path = Path("/proc/self/task")) -> None:
-        self._folder = folder
-        self._threads: dict[str, int] = {}
-        self._total_ns: int | None = 0
-        self._next_ns = 0
-
-    def read(self) -> int | None:
-        """Return the sum since the start, of threads that have ended too; None where the system does not say."""
-        now_ns = time.monotonic_ns()
-        if self._total_ns is not None and now_ns >= self._next_ns:
-            self._next_ns = now_ns + _MIN_WAIT_READ_NS
-            self._total_ns = self._add_threads(self._total_ns)
-        return self._total_ns
-
-    def _add_threads(self, total_ns: int) -> int | None:
-        waits: dict[str, int] = {}
-        ran_ns = 0
-        try:
-            for thread in os.listdir(self._folder):  # noqa: PTH208 - twice as fast as a Path of each
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-                    words = _read_line(f"{self._folder}/{thread}/schedstat")
-                    ran_ns += int(words[0])
-                    waits[thread] = int(words[1])
-        except (OSError, ValueError, IndexError):
-            return None
-        if not ran_ns:  # a kernel without these figures writes zeros
-            return None
-        total_ns += sum(max(0, wait_ns - self._threads.get(thread, 0)) for thread, wait_ns in waits.items())
-        self._threads = waits
-        return total_ns
-
-
-def _read_line(path: str) -> list[bytes]:
-    """Return the words of a small file of the kernel, without the objects of an open file."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(fd, 256).split()
-    finally:
-        os.close(fd)
 
 
 class Worker:

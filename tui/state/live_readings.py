@@ -22,10 +22,9 @@ from ...engine.results.accumulators import (
     SampleSum,
     SessionSums,
     bits_per_second,
-    core_percents,
-    host_percent,
     sum_bytes,
 )
+from ...engine.results.counter_sums import core_percents, host_percent
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding

@@ -21,7 +21,7 @@ RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 SCHEMA_VERSION: Final = 2
 _APPLICATION_ID: Final = 0x6C_67_61_75  # "lgau"
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")  # SQLite makes the others with the mode of the first
-_BUSY_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
+LOCK_WAIT_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
 _PREPARE_S: Final = 1.0  # what is locked for longer is prepared by the writer, which can wait
 _WAL_BYTES: Final = 4 << 20  # the size that the file of the write-ahead log is cut to when it has been written back
 
@@ -109,7 +109,7 @@ def is_lock_error(error: Exception) -> bool:
     return isinstance(code, int) and code & 0xFF in _LOCK_CODES
 
 
-def connect_sqlite(path: Path, busy_s: float = _BUSY_S) -> sqlite3.Connection:
+def connect_sqlite(path: Path, busy_s: float = LOCK_WAIT_S) -> sqlite3.Connection:
     """Return a connection for a single thread, with explicit transactions. It waits for a lock for `busy_s`."""
     connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None)
     try:
@@ -122,7 +122,7 @@ def connect_sqlite(path: Path, busy_s: float = _BUSY_S) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def open_connection(path: Path, busy_s: float = _BUSY_S) -> Generator[sqlite3.Connection]:
+def open_connection(path: Path, busy_s: float = LOCK_WAIT_S) -> Generator[sqlite3.Connection]:
     """Open a connection for the duration of the context. It waits for a lock for `busy_s`."""
     with translate_errors(path), contextlib.closing(connect_sqlite(path, busy_s)) as connection:
         yield connection
@@ -140,7 +140,7 @@ def prepare_database(path: Path, *, create: bool) -> None:
             create_private_file(path.resolve())
     elif not _exists(path):
         return
-    busy_s = _PREPARE_S if create else _BUSY_S
+    busy_s = _PREPARE_S if create else LOCK_WAIT_S
     with translate_errors(path), contextlib.closing(connect_sqlite(path, busy_s)) as connection:
         try:
             _check(path, connection)

@@ -28,7 +28,7 @@ from ..sample_merging import SampleMerger
 from .event_blocks import pack_events
 from .event_pages import decode_event, encode_event, read_page, thinned_until
 from .removal import give_back, pause_after, used_bytes
-from .schema import COMPLETE, has_blocks, missing_columns, open_connection, prepare_database
+from .schema import COMPLETE, LOCK_WAIT_S, has_blocks, missing_columns, open_connection, prepare_database
 
 _DAMAGED: Final = -2  # in place of COMPLETE
 _MIN_NS: Final = 60 * SECOND_NS
@@ -37,7 +37,6 @@ _WINDOW_EVENTS: Final = 2_048
 _HASTY_WINDOW_EVENTS: Final = 256  # with a deadline
 _WINDOW_CHARACTERS: Final = 1 << 20
 _NO_WAIT_S: Final = 0.0
-_WAIT_S: Final = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -110,7 +109,7 @@ def thin_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False, dead
     if not is_hasty:
         prepare_database(path, create=True)
     count, problems = 0, list[str]()
-    with open_connection(path, _NO_WAIT_S if is_hasty else _WAIT_S) as connection:
+    with open_connection(path, _NO_WAIT_S if is_hasty else LOCK_WAIT_S) as connection:
         if "thinned" in missing_columns(connection):  # of an older linkgauge, and locked
             return Thinning()
         before = used_bytes(connection)

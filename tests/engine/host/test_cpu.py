@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -12,10 +11,8 @@ import pytest
 from linkgauge.engine.host import cpu
 from linkgauge.engine.host.cpu import (
     assign_core_affinity,
-    find_cpu_quotas,
     parse_proc_stat,
     read_core_times,
-    read_quota_wait,
     shares_cores,
     subtract_core_times,
     usable_cores,
@@ -29,7 +26,6 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 
 from ..child_processes import workers_of
-from ..cpu_quota import cpu_quota
 
 TICK_NS = 10_000_000
 STAT = """cpu  30 6 20 1000 50 4 10 8 3 1
@@ -166,58 +162,3 @@ async def test_sessions_that_are_added_have_all_cores(far_end: Peer) -> None:
                     break
         assert [os.sched_getaffinity(pid) for pid in workers_of(os.getpid())] == 2 * [set(usable_cores())]
         assert {os.sched_getscheduler(pid) for pid in workers_of(os.getpid())} == {os.SCHED_OTHER}
-
-
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("is_container", [True, False])
-def test_the_quotas_of_all_groups_around_a_process_count(
-    tmp_path: Path, version: int, *, is_container: bool
-) -> None:
-    """In a container the mount shows a part of the hierarchy; a group without a quota has no part in it."""
-    mount, process = tmp_path / "cgroup", tmp_path / "self"
-    inner, process_path = mount / "service/worker", "/host/box/service/worker"
-    inner.mkdir(parents=True)
-    process.mkdir()
-    root = "/host/box" if is_container else "/"
-    if not is_container:
-        process_path = "/service/worker"
-    kind = "cgroup2 none rw" if version == 2 else "cgroup none rw,cpu,cpuacct"
-    name, controllers = ("cpu.max", "") if version == 2 else ("cpu.cfs_quota_us", "cpu,cpuacct")
-    (process / "mountinfo").write_text(
-        f"24 1 0:22 / /proc rw - proc proc rw\n31 24 0:27 {root} {mount} rw,nosuid shared:4 - {kind}\n",
-        encoding="ascii",
-    )
-    (process / "cgroup").write_text(f"7:memory:/elsewhere\n4:{controllers}:{process_path}\n", encoding="ascii")
-    assert find_cpu_quotas(process) == ()
-    for group, quota in ((mount / "service", "50000 100000"), (inner, "max 100000")):
-        (group / name).write_text(quota if version == 2 else quota.split()[0].replace("max", "-1"), "ascii")
-    (mount / "service/cpu.stat").write_text(
-        "nr_periods 9\nthrottled_usec 70\n" if version == 2 else "nr_periods 9\nthrottled_time 70000\n", "ascii"
-    )
-    stats = find_cpu_quotas(process)
-    assert stats == (mount / "service/cpu.stat",)
-    assert read_quota_wait(stats) == 70_000
-    (mount / "service/cpu.stat").write_text("nr_periods 9\n", "ascii")
-    assert read_quota_wait(stats) is None
-    assert read_quota_wait((tmp_path / "gone",)) is None
-
-
-QUOTA = """
-import sys, time
-from linkgauge.engine.host.cpu import find_cpu_quotas, read_quota_wait
-stats = find_cpu_quotas()
-before_ns = read_quota_wait(stats)
-while time.process_time() < float(sys.argv[1]):
-    pass
-time.sleep(0.1)
-print(read_quota_wait(stats) - before_ns)
-"""
-
-
-def test_a_quota_of_the_kernel_is_seen_to_stop_a_process() -> None:
-    """A tenth of a core stops a busy process for most of the time."""
-    with cpu_quota(percent=10) as enter:
-        printed = subprocess.run(
-            [*enter, sys.executable, "-c", QUOTA, "0.3"], capture_output=True, text=True, check=True, timeout=60
-        )
-    assert int(printed.stdout) > 50_000_000

@@ -2,15 +2,9 @@
 
 import asyncio
 import contextlib
-import os
-import shutil
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +26,7 @@ from linkgauge.engine.workers.ipc import (
     WorkerEvent,
     WorkerReady,
 )
-from linkgauge.engine.workers.worker import RunQueueWait, Worker
+from linkgauge.engine.workers.worker import Worker
 from linkgauge.engine.workloads.session_handshake import SessionSpec
 
 from ..tcp_pair import pair
@@ -128,60 +122,6 @@ async def test_a_change_closes_older_sessions_that_it_does_not_have(host: Worker
             assert slot is not None
             assert slot.is_open is is_open
     assert sum(isinstance(event, ConnectionOpened) for event in host.events) == 3
-
-
-COMPETITOR = "import os\nos.sched_setaffinity(0, {int(os.environ['CORE'])})\nprint(flush=True)\nwhile True: pass"
-WAITER = """
-import os, time
-from linkgauge.engine.workers.worker import RunQueueWait
-os.sched_setaffinity(0, {int(os.environ["CORE"])})
-wait = RunQueueWait()
-before_ns, began = wait.read(), time.process_time()
-while time.process_time() - began < 0.1:
-    pass
-print(wait.read() - before_ns)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux counts waits in schedstat")
-def test_a_worker_counts_the_time_for_which_another_process_has_its_core() -> None:
-    """On a core with three competitors a tenth of a second of work waits for at least as long."""
-    environment = {**os.environ, "CORE": str(max(os.sched_getaffinity(0)))}
-    start = partial(subprocess.Popen, env=environment, stdout=subprocess.PIPE)
-    competitors = [start([sys.executable, "-c", COMPETITOR]) for _ in range(3)]
-    try:
-        for competitor in competitors:
-            assert competitor.stdout is not None
-            assert competitor.stdout.readline()
-        waited_ns, _ = start([sys.executable, "-c", WAITER]).communicate(timeout=DEADLINE_S)
-    finally:
-        for competitor in competitors:
-            competitor.kill()
-            competitor.communicate()
-    assert int(waited_ns) >= 100_000_000
-
-
-def test_a_wait_counts_threads_that_have_ended_and_is_unknown_where_the_kernel_counts_none(tmp_path: Path) -> None:
-    """A session's thread ends with it, and its wait was the worker's."""
-
-    def write(thread: str, text: str) -> None:
-        (tmp_path / thread).mkdir(exist_ok=True)
-        (tmp_path / thread / "schedstat").write_text(text, encoding="ascii")
-
-    def read() -> int | None:
-        wait._next_ns = 0
-        return wait.read()
-
-    wait = RunQueueWait(tmp_path)
-    write("7", "100 10 1\n")
-    write("8", "50 5 1\n")
-    assert read() == 15
-    shutil.rmtree(tmp_path / "8")
-    write("7", "100 12 1\n")
-    assert read() == 17
-    write("7", "0 0 0\n")
-    assert read() is None
-    assert RunQueueWait(tmp_path / "missing").read() is None
 
 
 @pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])

@@ -1,0 +1,66 @@
+"""Sums of the counters in samples, of which each may be unknown, and the loads of cores that follow from them."""
+
+from collections.abc import Iterable, Sequence
+
+from ..model.samples import CoreTimes, NicCounts
+
+
+def add_known(total: int | None, value: int | None) -> int | None:
+    """Return the sum of the known values; None if both are unknown."""
+    return total if value is None else (total or 0) + value
+
+
+def sum_known(values: Iterable[int | None]) -> int | None:
+    """Return the sum of the known values; None if all are unknown."""
+    total: int | None = None
+    for value in values:
+        total = add_known(total, value)
+    return total
+
+
+def add_cores(totals: list[CoreTimes], cores: Iterable[CoreTimes]) -> None:
+    """Add each core's times to its total; a core can be switched on during a run."""
+    for number, core in enumerate(cores):
+        if number < len(totals):
+            totals[number] = _add_core_times(totals[number], core)
+        else:
+            totals.append(core)
+
+
+def _add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
+    return CoreTimes(
+        first.user_ns + second.user_ns,
+        first.system_ns + second.system_ns,
+        first.softirq_ns + second.softirq_ns,
+        first.steal_ns + second.steal_ns,
+        first.idle_ns + second.idle_ns,
+    )
+
+
+def add_nic_counts(total: NicCounts | None, counts: NicCounts | None) -> NicCounts | None:
+    """Return the sums of an interface's counters; None if both are unknown."""
+    if total is None or counts is None:
+        return total or counts
+    return NicCounts(
+        total.received_bytes + counts.received_bytes,
+        total.sent_bytes + counts.sent_bytes,
+        total.errors + counts.errors,
+        total.dropped + counts.dropped,
+        total.collisions + counts.collisions,
+    )
+
+
+def core_percents(cores: Sequence[CoreTimes]) -> tuple[float, ...]:
+    """Return how busy each core was; the position is the core's number."""
+    return tuple(100 * core.busy_fraction for core in cores)
+
+
+def host_percent(cores: Sequence[CoreTimes]) -> float | None:
+    """Return the mean load of the cores; None where none is known."""
+    percents = core_percents([core for core in cores if core.busy_ns + core.idle_ns > 0])
+    return sum(percents) / len(percents) if percents else None
+
+
+def hottest_core_percent(cores: Sequence[CoreTimes]) -> float | None:
+    """Return the load of the busiest core; None where none is known."""
+    return None if host_percent(cores) is None else max(core_percents(cores))
