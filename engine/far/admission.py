@@ -15,7 +15,7 @@ from ..model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
 from ..model.peer import client_network
 from ..model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ..model.workload import Workload
-from .memory import estimate_memory
+from .memory import SessionWindows, count_connections, estimate_memory, merge_windows
 from .status import ClientStatus, RunStatus
 
 _log = logging.getLogger(__name__)
@@ -28,7 +28,8 @@ class AdmittedClient:
         self.address = address  # empty without a network connection
         self._number, self._since_ns = number, since_ns
         self.network = client_network(address)
-        self.memory_bytes = 0  # reserved for its run
+        self.windows: SessionWindows = {}  # of all sessions that its run may have open, each the largest one
+        self.memory_bytes = 0  # reserved for them
         self.samples_s = 0
         self.hostname: str | None = None
         self.get_run_status: Callable[[], RunStatus] | None = None
@@ -145,13 +146,15 @@ class Admission:
             text = f"{format_size(requests_bytes)} of requests in flight are too many"
             raise LimitReached(text, "request_bytes", limits.request_bytes)
 
-    def reserve(self, client: AdmittedClient, plan: Plan, settings: Settings) -> None:
-        """Reserve what a client's run needs with these settings, until the client leaves.
+    def reserve(self, client: AdmittedClient, plan: Plan, windows: SessionWindows) -> None:
+        """Reserve what a client's run needs with these sessions besides its earlier ones, until the client leaves.
 
         Raises LimitReached where that is too much, for its address or together with all other runs.
         """
         limits = self.limits
-        memory_bytes = max(client.memory_bytes, estimate_memory(plan, settings, limits.workers))
+        # Sessions of newer settings than a change's stay open: what was reserved for them stays as well.
+        windows = merge_windows(client.windows, windows)
+        memory_bytes = estimate_memory(plan, windows, limits.workers)
         others = [other for other in self._clients.values() if other is not client]
         own = memory_bytes + sum(other.memory_bytes for other in others if other.network == client.network)
         if own > limits.client_memory_bytes:
@@ -160,12 +163,11 @@ class Admission:
         if memory_bytes + sum(other.memory_bytes for other in others) > limits.memory_bytes:
             text = f"the test needs up to {memory_bytes // MIB} MiB of memory; others use the rest, try again later"
             raise LimitReached(text, "memory_bytes", limits.memory_bytes)
-        # Sessions of newer settings than a change's stay open: what was reserved for them stays as well.
-        samples_s = max(client.samples_s, -(-(settings.connections + plan.probe) * SECOND_NS // plan.interval_ns))
+        samples_s = -(-count_connections(plan, windows) * SECOND_NS // plan.interval_ns)
         if samples_s + sum(other.samples_s for other in others) > limits.samples_s:
             text = f"the test takes {samples_s} samples a second; give a longer --interval or fewer sessions"
             raise LimitReached(text, "samples_s", limits.samples_s)
-        client.memory_bytes, client.samples_s = memory_bytes, samples_s
+        client.windows, client.memory_bytes, client.samples_s = windows, memory_bytes, samples_s
 
     def check_settings(self, settings: Settings) -> None:
         """Raise LimitReached if settings have more sessions than a run may have."""

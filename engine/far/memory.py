@@ -1,9 +1,10 @@
 """The memory that a run needs at the far end: an estimate from above, before anything is allocated for it."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from ..host.description import read_tcp_sysctls
-from ..model.plan import MIB, Mode, Plan, Settings
+from ..model.plan import MIB, PROBE_SESSION, Direction, Mode, Plan, Settings
 from ..workers.pool import choose_worker_count
 from ..workloads.session import RECEIVE_BYTES
 
@@ -11,9 +12,28 @@ WORKER_BYTES: Final = 6 * MIB  # a worker's own pages, those of its interpreter 
 _RUN_BYTES: Final = 4 * MIB  # counters, sampler, the control connection and its unsent samples
 _REQUEST_COPIES: Final = 2  # a session of crr has the request in flight, and the next one
 
+SessionWindows = Mapping[tuple[Direction, int], int | None]
+"""The window of each session, by its direction and number; None where the kernel chooses it."""
 
-def estimate_memory(plan: Plan, settings: Settings, max_workers: int) -> int:
-    """Return the most bytes that a run needs at this end with such settings, kernel buffers included.
+
+def windows_of(settings: Settings) -> SessionWindows:
+    """Return the sessions of settings with their window."""
+    sessions = range(1, settings.sessions + 1)
+    return {(flow, session): settings.window_bytes for flow in settings.direction.flows for session in sessions}
+
+
+def merge_windows(first: SessionWindows, second: SessionWindows) -> SessionWindows:
+    """Return the sessions of both, each with the larger one of its windows."""
+    return {**first, **{key: max(window or 0, first.get(key) or 0) or None for key, window in second.items()}}
+
+
+def count_connections(plan: Plan, windows: SessionWindows) -> int:
+    """Return the number of data connections of a run with such sessions, that of its probe included."""
+    return sum(session != PROBE_SESSION for _, session in windows) + plan.probe
+
+
+def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> int:
+    """Return the most bytes that a run needs at this end with such sessions, kernel buffers included.
 
     The kernel's buffers count where the client gives the window. Otherwise the kernel grows and shrinks them as
     memory allows (tcp_mem, tcp(7)).
@@ -24,18 +44,19 @@ def estimate_memory(plan: Plan, settings: Settings, max_workers: int) -> int:
         worker_bytes += plan.block_bytes + plan.burst * request_bytes
     if plan.mode is Mode.SENDFILE:
         worker_bytes += plan.block_bytes
-    workers = min(choose_worker_count(plan, max_workers), settings.connections) + plan.probe
-    session_bytes = 2 * _granted_bytes(settings.window_bytes)  # the kernel allows twice the window (socket(7))
+    connections = count_connections(plan, windows)
+    workers = min(choose_worker_count(plan, max_workers), connections - plan.probe) + plan.probe
+    session_bytes = _granted_bytes(windows)
     if plan.workload.opens_connections:
-        session_bytes += _REQUEST_COPIES * request_bytes
-    return _RUN_BYTES + workers * worker_bytes + settings.connections * session_bytes
+        session_bytes += connections * _REQUEST_COPIES * request_bytes
+    return _RUN_BYTES + workers * worker_bytes + session_bytes
 
 
-def _granted_bytes(window_bytes: int | None) -> int:
-    """Return the window that the kernel grants for a request."""
-    if window_bytes is None:
-        return 0
-    sysctls = read_tcp_sysctls()
+def _granted_bytes(windows: SessionWindows) -> int:
+    """Return the sum of what the kernel allows for the windows: twice what it grants of each (socket(7))."""
+    given = [window for window in windows.values() if window is not None]
+    sysctls = read_tcp_sysctls() if given else None
     if sysctls is None or sysctls.rmem_max_bytes is None or sysctls.wmem_max_bytes is None:
-        return window_bytes
-    return min(window_bytes, max(sysctls.rmem_max_bytes, sysctls.wmem_max_bytes))
+        return 2 * sum(given)
+    most_bytes = max(sysctls.rmem_max_bytes, sysctls.wmem_max_bytes)
+    return 2 * sum(min(window, most_bytes) for window in given)

@@ -32,7 +32,7 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.limits import Limits
 from ..model.peer import SharedKey
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings, sender_of
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import Sample
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
 from ..protocol.messages import (
@@ -56,6 +56,7 @@ from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient, ConnectBackLimit
 from .listener import format_host
+from .memory import SessionWindows, windows_of
 from .status import LogEntry, LogSink, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
@@ -110,7 +111,7 @@ async def serve_client(
                 message = await control.receive()
             if isinstance(message, Open):
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
-                admission.reserve(clients[0], message.plan, message.plan.settings)
+                admission.reserve(clients[0], message.plan, windows_of(message.plan.settings))
                 await _serve_run(control, message.plan, ends, admission, registry, log, clients[0])
         except AddressRefused as error:
             control.try_send(Refuse(str(error), "limit"))
@@ -199,7 +200,7 @@ class FarRun:
         plan: Plan,
         ends: HandshakeResult,
         limits: Limits,
-        reserve: Callable[[Settings], None],
+        reserve: Callable[[SessionWindows], None],
     ) -> None:
         """Make a run that has no workers yet.
 
@@ -208,7 +209,7 @@ class FarRun:
             plan: the plan, which the limits allow.
             ends: both ends, as they introduced themselves.
             limits: the endpoint's limits.
-            reserve: reserves what other settings of the run need; raises LimitReached where that is too much.
+            reserve: reserves what further sessions and windows need; raises LimitReached where that is too much.
         """
         self.rate_bit_s = 0  # over the last ping interval
         self._limits, self._reserve = limits, reserve
@@ -298,13 +299,10 @@ class FarRun:
     def _reserve_connection(self, hello: DataHello) -> None:
         """Reserve what a connection needs beyond the settings in force: it may arrive before their change does."""
         settings = self._settings
-        wanted = Settings(
-            settings.direction if hello.direction in settings.direction.flows else Direction.DUPLEX,
-            max(settings.sessions, hello.session),
-            max(settings.window_bytes or 0, hello.window_bytes or 0) or None,
-        )
-        if wanted != settings:
-            self._reserve(wanted)
+        is_in_force = hello.direction in settings.direction.flows and hello.session <= settings.sessions
+        if not (is_in_force and hello.window_bytes in {settings.window_bytes, None}):
+            earlier = {(hello.direction, session): None for session in range(1, hello.session)}  # they come as well
+            self._reserve({**earlier, (hello.direction, hello.session): hello.window_bytes})
 
     async def _listen(self) -> None:
         try:
@@ -339,7 +337,7 @@ class FarRun:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
         self._connect_back.check_settings(change.settings)
-        self._reserve(change.settings)
+        self._reserve(windows_of(change.settings))
         _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings
         self.pool.apply_change(change)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from linkgauge.engine.far.memory import WORKER_BYTES, estimate_memory
+from linkgauge.engine.far.memory import WORKER_BYTES, estimate_memory, windows_of
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.workloads.session import RECEIVE_BYTES
@@ -36,4 +36,4 @@ def test_the_service_may_have_more_memory_than_the_limit_allows_and_leaves_some_
 def test_a_default_run_of_every_client_is_within_the_default_limits_of_one_address() -> None:
     """On a host of some memory."""
     plan = Plan(Settings(sessions=4))
-    assert estimate_memory(plan, plan.settings, 4) < 64 << 20
+    assert estimate_memory(plan, windows_of(plan.settings), 4) < 64 << 20

@@ -1,7 +1,9 @@
 """The estimate of a run's memory, against what the workers of real runs have."""
 
 import asyncio
+import contextlib
 import os
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.far.memory import estimate_memory
+from linkgauge.engine.far.memory import estimate_memory, windows_of
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
@@ -123,7 +125,7 @@ async def test_blocks_and_requests_take_no_memory_before_the_first_data_connecti
 async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
     """Each of one address's runs counts while its client is there."""
     plan = Plan(Settings(sessions=2), duration_ns=None, workers=2, block_bytes=8 * MIB)
-    limits = Limits(client_memory_bytes=2 * estimate_memory(plan, plan.settings, 2) - 1)
+    limits = Limits(client_memory_bytes=2 * estimate_memory(plan, windows_of(plan.settings), 2) - 1)
     async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint:
         peer = Peer(*endpoint.address)
         async with open_run(plan, peer) as first:
@@ -197,6 +199,39 @@ async def test_sessions_that_a_change_does_not_close_count_until_the_end_of_the_
             writer.close()
 
 
+@pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
+async def test_the_windows_of_all_sessions_are_within_the_reserved_memory(direction: Direction) -> None:
+    """Each connection has a window of its own, smaller than the last: no single one of them is over the limit."""
+    largest, block = 128 << 10, 16 * MIB
+    plan = Plan(Settings(direction, 2), duration_ns=None, workers=2, block_bytes=block, interval_ns=SECOND_NS)
+    room = 4 * largest
+    limits = Limits(client_memory_bytes=estimate_memory(plan, windows_of(plan.settings), 2) + room)
+    used = refused = 0
+    loop = asyncio.get_running_loop()
+    with contextlib.ExitStack() as stack:
+        async with (
+            asyncio.timeout(DEADLINE_S),
+            Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint,
+            connect(Peer(*endpoint.address)) as (control, _ends),
+        ):
+            control.send(Open(plan))
+            ready = await control.receive()
+            assert isinstance(ready, Ready)
+            secret = control.derive_run_secret(bytes.fromhex(ready.token))
+            for session in range(1, 65):
+                window = largest // session
+                token = Tickets(secret.session_secret(direction, session, 1, window)).token(0)
+                hello = DataHello(secret.run_tag, token, direction, session, 1, window)
+                sock = stack.enter_context(socket.create_connection(endpoint.address, DEADLINE_S))
+                sock.setblocking(False)
+                await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + hello.pack())
+                is_open = bool(await loop.sock_recv(sock, 1))
+                used += 2 * window * is_open
+                refused += not is_open
+    assert refused
+    assert used <= room
+
+
 @pytest.mark.parametrize(
     ("workload", "direction", "mode"),
     [
@@ -224,7 +259,7 @@ async def test_a_run_has_no_more_memory_than_was_estimated(
         workers=2,
         request_bytes=MAX_REQUEST_BYTES if workload.is_transactional else None,
     )
-    estimate = estimate_memory(plan, plan.settings, MAX_WORKERS)
+    estimate = estimate_memory(plan, windows_of(plan.settings), MAX_WORKERS)
     most = samples = 0
     async with (
         asyncio.timeout(DEADLINE_S),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.admission import Admission, ConnectBackLimit
-from linkgauge.engine.far.memory import estimate_memory
+from linkgauge.engine.far.memory import estimate_memory, windows_of
 from linkgauge.engine.model.errors import AddressRefused, InvalidLimitError, LimitReached, RequestDeclined
 from linkgauge.engine.model.limits import Limits, TokenBucket, is_in_networks, limit_rules
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
@@ -143,7 +143,7 @@ def test_clients_of_one_ipv6_network_count_as_one_address(first: str, second: st
 def test_memory_and_samples_of_all_clients_count_together() -> None:
     """Of every address; a client that has left gives both back."""
     plan = Plan(Settings(sessions=8), interval_ns=SECOND_NS // 10, workers=4, block_bytes=1 << 24)
-    need = estimate_memory(plan, plan.settings, 4)
+    need = estimate_memory(plan, windows_of(plan.settings), 4)
     for limits, limit in (
         (Limits(samples_s=159), "samples_s is 159"),
         (Limits(memory_bytes=2 * need - 1), f"memory_bytes is {2 * need - 1}"),
@@ -151,11 +151,11 @@ def test_memory_and_samples_of_all_clients_count_together() -> None:
         admission = Admission(limits)
         with admission.admit("192.0.2.1") as second:
             with admission.admit("192.0.2.2") as first:
-                admission.reserve(first, plan, plan.settings)
+                admission.reserve(first, plan, windows_of(plan.settings))
                 with pytest.raises(LimitReached, match=limit):
-                    admission.reserve(second, plan, plan.settings)
-                admission.reserve(first, plan, plan.settings)  # its own does not count twice
-            admission.reserve(second, plan, plan.settings)
+                    admission.reserve(second, plan, windows_of(plan.settings))
+                admission.reserve(first, plan, windows_of(plan.settings))  # its own does not count twice
+            admission.reserve(second, plan, windows_of(plan.settings))
 
 
 def test_a_run_is_checked_against_limits_of_sessions_duration_and_rate() -> None:
