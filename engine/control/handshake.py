@@ -150,15 +150,16 @@ def _require(kind: type[M], message: Message, peer: Peer) -> M:
 
 
 async def handshake_as_far(
-    link: ControlConnection, key: SharedKey | None, on_authenticated: Callable[[], None]
+    link: ControlConnection, get_key: Callable[[], SharedKey | None], on_authenticated: Callable[[], None]
 ) -> HandshakeResult:
     """Far: check the near end's key, then exchange introductions with it.
 
+    `get_key` returns the key at the moment of the call: a client that takes its time needs the one in force then.
     Calls `on_authenticated` before the introductions. Raises RemoteProtocolError for a wrong key, after a refusal
     was sent, and any error of `link.receive` and `on_authenticated`.
     """
     hello = await _receive(link, Hello)
-    welcome = Welcome() if key is None else await _check_proof(link, key, hello)
+    welcome = Welcome() if get_key() is None else await _check_proof(link, get_key, hello)
     on_authenticated()
     far = await describe_host(link.local_address, link.peer_address)
     link.try_send(welcome)  # a client that broke a rule meanwhile hears of it later
@@ -167,12 +168,13 @@ async def handshake_as_far(
     return HandshakeResult(replace_impossible_names(near), far)
 
 
-async def _check_proof(link: ControlConnection, key: SharedKey, hello: Hello) -> Welcome:
+async def _check_proof(link: ControlConnection, get_key: Callable[[], SharedKey | None], hello: Hello) -> Welcome:
     """Challenge the near end and check its proof; return the answer with this end's own proof."""
     link.try_send(Challenge(secrets.token_hex(NONCE_BYTES)))
     conversation = AuthContext(link.transcript, link.channel_binding)
-    proof = await _receive(link, Proof)
-    if not hello.nonce or not constant_time_equal(key.prove(NEAR_ROLE, conversation), bytes.fromhex(proof.proof)):
+    proof = bytes.fromhex((await _receive(link, Proof)).proof)
+    key = get_key()
+    if not hello.nonce or key is None or not constant_time_equal(key.prove(NEAR_ROLE, conversation), proof):
         _log.debug("refused %s: wrong key", link.peer_address)
         link.try_send(Refuse("this endpoint has another key", "key"))
         raise RemoteProtocolError("wrong key")

@@ -124,7 +124,7 @@ class Endpoint:
 
     def serve_connection(self, control: ControlConnection) -> None:
         """Serve a control connection from elsewhere than the listening socket. It needs no key."""
-        self._track(asyncio.create_task(serve_client(control, self._registry, self._log, None, self.admission)))
+        self._track(asyncio.create_task(serve_client(control, self._registry, self._log, admission=self.admission)))
 
     def get_status(self) -> EndpointStatus:
         """Return the endpoint's clients, their runs and its limits at this moment."""
@@ -269,7 +269,7 @@ class Endpoint:
         def on_admitted() -> None:
             self._pending.discard(connection)
 
-        await serve_client(control, self._registry, self._log, self.key, self.admission, on_admitted)
+        await serve_client(control, self._registry, self._log, lambda: self.key, self.admission, on_admitted)
 
     async def _identify(self, connection: PendingConnection, deadline_s: float) -> ControlConnection | None:
         """Return a control connection over the socket; None for any other connection, which is then dealt with."""

@@ -76,7 +76,7 @@ async def serve_client(
     control: ControlConnection,
     registry: RunRegistry,
     log: LogSink,
-    key: SharedKey | None = None,
+    get_key: Callable[[], SharedKey | None] = lambda: None,
     admission: Admission | None = None,
     on_admitted: Callable[[], None] = lambda: None,
 ) -> None:
@@ -86,7 +86,7 @@ async def serve_client(
         control: the connection to the near end, before the handshake.
         registry: the endpoint's current runs by their tag, for data connections.
         log: receives the entries of the event log.
-        key: the key that the near end must prove; None serves everybody.
+        get_key: returns the key that the near end must prove at this moment; None serves everybody.
         admission: the endpoint's clients and limits; None admits this client by the default limits.
         on_admitted: called once the near end has proved the key and is admitted.
     """
@@ -94,9 +94,12 @@ async def serve_client(
     limits = admission.limits
     address = format_host(control.peer_address) if control.peer_address else None
     clients: list[AdmittedClient] = []
+    key: SharedKey | None = None
     with contextlib.ExitStack() as stack:
 
         def admit() -> None:
+            nonlocal key
+            key = get_key()
             clients.append(stack.enter_context(admission.admit(address or "", time.monotonic_ns())))
             on_admitted()
 
@@ -104,12 +107,16 @@ async def serve_client(
             if address is not None:
                 admission.check_address(address)
             async with _deadline(limits.handshake_s, "handshake_s"):
-                ends = await handshake_as_far(control, key, admit)
+                ends = await handshake_as_far(control, get_key, admit)
             clients[0].hostname = ends.near.hostname
             log(LogEntry("client", "connected", client=address, hostname=ends.near.hostname))
             async with _deadline(limits.idle_s, "idle_s"):
                 message = await control.receive()
             if isinstance(message, Open):
+                # Key and lists may have changed while the client waited with its plan.
+                if address is not None:
+                    admission.check_address(address)
+                _check_same_key(key, get_key())
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
                 admission.reserve(clients[0], message.plan, windows_of(message.plan.settings))
                 await _serve_run(control, message.plan, ends, admission, registry, log, clients[0])
@@ -129,6 +136,12 @@ async def serve_client(
             log(LogEntry("dropped", "rejected: out of memory", client=address))
         finally:
             await control.aclose()
+
+
+def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
+    """Raise RequestDeclined if the endpoint has another key than the one that a client proved."""
+    if current is not None and (proved is None or proved.reveal() != current.reveal()):
+        raise RequestDeclined("its key has changed since you connected; connect again with the new key")
 
 
 @contextlib.asynccontextmanager

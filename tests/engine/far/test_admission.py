@@ -8,18 +8,20 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, TypeVar
 
 import pytest
+from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Event, Reason
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.peer import AuthContext, Peer, SharedKey
+from linkgauge.engine.model.plan import SECOND_NS, End, Plan, Settings
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.protocol.auth import NEAR_ROLE, NONCE_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
-from linkgauge.engine.protocol.messages import Hello, Introduction, Ping
+from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Message, Open, Ping, Proof, Refuse
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ..conftest import RATE_BIT_S
@@ -28,6 +30,7 @@ from ..conftest import RATE_BIT_S
 pytestmark = pytest.mark.loop("uvloop")
 
 T = TypeVar("T")
+KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
 HOST = HostInfo("web-07", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 GREETING = encode_preamble(CONTROL_KIND) + encode_frame(Hello())
 INTRODUCTION = encode_frame(Introduction(HOST))
@@ -135,6 +138,58 @@ async def test_an_excluded_address_learns_nothing_of_the_lists_and_the_log_has_t
         assert b"it does not serve your address" in await told(endpoint, b"")
         assert {str(line) for line in log} == {f"127.0.0.1: rejected: {operator_text}"}
         assert endpoint.get_status().pending == 0
+
+
+def renew_key(endpoint: Endpoint) -> None:
+    """Give an endpoint another key."""
+    endpoint.key = OTHER
+
+
+def deny_loopback(endpoint: Endpoint) -> None:
+    """Have an endpoint exclude this host."""
+    endpoint.admission.limits = Limits(deny=("127.0.0.0/8", "::1/128"))
+
+
+async def wait_with_proof(endpoint: Endpoint, change: Callable[[Endpoint], None]) -> Message:
+    """Change an endpoint once it waits for this client's proof; return its answer to a proof of the earlier key."""
+    loop = asyncio.get_running_loop()
+    _transport, link = await loop.create_connection(lambda: ControlConnection(End.NEAR), *endpoint.address)
+    try:
+        link.send(Hello("ab" * NONCE_BYTES))
+        assert isinstance(await link.receive(), Challenge)
+        change(endpoint)
+        conversation = AuthContext(link.transcript)
+        link.authenticate_messages(KEY.derive_shared_secret(conversation))
+        link.send(Proof(KEY.prove(NEAR_ROLE, conversation).hex()))
+        answer = await link.receive()
+        while not isinstance(answer, Refuse):
+            if isinstance(answer, Introduction):
+                link.send(Introduction(HOST))
+                link.send(Open(Plan()))
+            answer = await link.receive()
+        return answer
+    finally:
+        await link.aclose()
+
+
+async def wait_with_plan(endpoint: Endpoint, change: Callable[[Endpoint], None]) -> Message:
+    """Change an endpoint once it waits for this client's plan; return its answer to it."""
+    async with connect(peer_of(endpoint).with_key(KEY)) as (link, _ends):
+        change(endpoint)
+        link.send(Open(Plan()))
+        return await link.receive()
+
+
+@pytest.mark.parametrize("change", [renew_key, deny_loopback])
+@pytest.mark.parametrize("client", [wait_with_proof, wait_with_plan])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_a_client_that_waits_gets_no_run_by_an_earlier_key_or_list(
+    client: Callable[..., Awaitable[Message]], change: Callable[[Endpoint], None], host: str
+) -> None:
+    """Strangers keep connections at hand, at any point of the conversation: new files apply to those as well."""
+    async with Endpoint(listen(host, 0), key=KEY) as endpoint:
+        assert isinstance(await soon(client(endpoint, change)), Refuse)
+        assert not endpoint._registry
 
 
 async def test_excluded_addresses_take_no_pending_connection_and_no_descriptor_for_long(endpoint: Endpoint) -> None:
