@@ -31,6 +31,7 @@ from .summary import CpuSummary, Measurement
 
 _EXACT_BITS: Final = 12
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
+_LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
 _MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
 _SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
 _MEDIANS: Final = ("rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "delivery_bit_s", "peer_window_bytes")
@@ -193,9 +194,16 @@ class ReceiverSum:
 
 @dataclass(slots=True)
 class SenderSum:
-    """Sums and medians of the senders' TCP counters, over sessions and samples."""
+    """Sums and medians of the senders' TCP counters, over sessions and samples.
+
+    Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
+    which each session has in `largest_windows`.
+    """
 
     span_ns: int = 0
+    windows: int = 0
+    low_windows: int = 0
+    largest_windows: dict[int, int] = field(default_factory=dict[int, int])
     sessions: set[int] = field(default_factory=set[int])
     min_rtt_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict[str, int])
@@ -218,10 +226,20 @@ class SenderSum:
                 self.histograms.setdefault(name, Histogram()).add(value)
         if session.min_rtt_us is not None:
             self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
+        if session.peer_window_bytes is not None:
+            self._add_window(session.session, session.peer_window_bytes)
+
+    def _add_window(self, session: int, window_bytes: int) -> None:
+        largest = max(window_bytes, self.largest_windows.get(session, 0))
+        self.largest_windows[session] = largest
+        self.windows += 1
+        self.low_windows += window_bytes < _LOW_WINDOW * largest
 
     def extend(self, other: "SenderSum") -> None:
         """Add another sum, of another time or direction."""
         self.span_ns += other.span_ns
+        self.windows += other.windows
+        self.low_windows += other.low_windows
         self.sessions |= other.sessions
         merge_counts(self.counters, other.counters.items())
         for name, histogram in other.histograms.items():
@@ -238,6 +256,11 @@ class SenderSum:
         """Return the mean share of the sessions' time that a counter of microseconds covers."""
         whole_us = self.span_ns * len(self.sessions) / 1_000
         return None if name not in self.counters or not whole_us else min(1.0, self.counters[name] / whole_us)
+
+    @property
+    def low_window_share(self) -> float | None:
+        """The share of samples in which data that nobody read had made the other end's window smaller."""
+        return self.low_windows / self.windows if self.windows else None
 
     @property
     def retransmits(self) -> int | None:

@@ -23,6 +23,8 @@ MIN_SHARE: Final = 0.05
 """The smallest share of the gap that is worth a finding."""
 
 _MICRO: Final = 1e-6
+# Of the samples: a receiver that is late once says nothing. Links without such a receiver had none in 40 runs.
+_MIN_LOW_WINDOW: Final = 0.1
 # Interrupts, delayed acknowledgements and a busy host make round trips this much longer without any queue.
 _MIN_QUEUE_US: Final = 300
 
@@ -87,7 +89,8 @@ class FlowEvidence:
 
     `busy` is the share of time with data to send, `rwnd_limited` the share limited by the peer's window,
     `sndbuf_limited` the share limited by the send buffer: means over the sessions. Bytes, rates and times of a
-    session are medians; `min_rtt_us` is the minimum. Windows are None if the kernel chose them.
+    session are medians; `min_rtt_us` is the minimum. Windows are None if the kernel chose them. `low_window` is the
+    share of samples in which the receiver's window was clearly smaller than before, as with data that nobody reads.
     """
 
     direction: Direction
@@ -105,12 +108,27 @@ class FlowEvidence:
     pacing_bit_s: int | None = None
     delivery_bit_s: int | None = None
     peer_window_bytes: int | None = None
+    low_window: float | None = None
     out_of_order: int | None = None
     congestion: str | None = None
     timestamps: bool | None = None
     window_scaling: bool | None = None
     send_window_bytes: int | None = None
     receive_window_bytes: int | None = None
+
+    @property
+    def is_read_late(self) -> bool:
+        """Whether data that nobody read made the receiver's window smaller again and again."""
+        return (self.low_window or 0.0) >= _MIN_LOW_WINDOW
+
+    @property
+    def receiver_limited(self) -> float:
+        """The share of time for which the receiver held the sender up.
+
+        A receiver that does not read acknowledges late as well (Linux: after up to 40 ms), so that the congestion
+        window stops the sender long before the receiver's window is closed. The kernel's clock misses that time.
+        """
+        return max(self.rwnd_limited or 0.0, (self.low_window or 0.0) if self.is_read_late else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +299,7 @@ def _budget(flow: FlowEvidence) -> GapBudget:
     if flow.busy is None:
         return GapBudget(0.0, 0.0, 0.0, 1.0)
     starved = 1.0 - flow.busy
-    receiver, buffer = flow.rwnd_limited or 0.0, flow.sndbuf_limited or 0.0
+    receiver, buffer = flow.receiver_limited, flow.sndbuf_limited or 0.0
     used = 0.0 if not flow.expected_bit_s else min(1.0, flow.bit_s / flow.expected_bit_s)
     network = max(0.0, flow.busy - receiver - buffer - used)
     total = starved + receiver + buffer + network

@@ -151,6 +151,7 @@ class EvidenceCollector:
             pacing_bit_s=sent.median("pacing_bit_s"),
             delivery_bit_s=sent.median("delivery_bit_s"),
             peer_window_bytes=sent.median("peer_window_bytes"),
+            low_window=sent.low_window_share,
             out_of_order=received.out_of_order,
             congestion=sender.congestion if sender else None,
             timestamps=sender.timestamps if sender else None,

@@ -117,7 +117,7 @@ def _is_held_up(view: FlowView, end: EndEvidence) -> bool:
         return has_full_core(end)
     if used >= _FULL_WORKER or _is_full_of_packets(end):
         return True
-    stopped = 1 - (view.flow.busy or 0.0) if end is view.sender else view.flow.rwnd_limited or 0.0
+    stopped = 1 - (view.flow.busy or 0.0) if end is view.sender else view.flow.receiver_limited
     return end.waiting >= max(_MIN_WAIT, _HELD_UP * stopped)
 
 

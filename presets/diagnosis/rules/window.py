@@ -71,12 +71,17 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
 def _closed_window(view: FlowView, share: float) -> Finding:
     """Return the finding about a receive window that stops the sender, though the kernel would let it be larger."""
     receiver, window, in_flight = view.receiver, view.flow.peer_window_bytes, view.in_flight_bytes
-    is_unread = window is not None and (
-        window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
+    is_unread = view.flow.is_read_late or (
+        window is not None
+        and (window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window))
     )
     evidence = f"for {_percent(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
     if is_unread and in_flight is not None:
         evidence += f" and {_bytes(round(in_flight))} in flight in each session"
+    if view.flow.is_read_late:
+        evidence += (
+            f"; the window was clearly below its largest size in {_percent(view.flow.low_window)} of samples"
+        )
     remedy = remedies.show_processes(receiver)
     if receiver.waiting is not None:
         evidence += (
@@ -88,7 +93,9 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         "receive-window",
         share,
         0.85 if is_unread else 0.5,
-        f"The receiver at {end_name(receiver.end)} is reading too slowly: its window stops the sender.",
+        f"The receiver at {end_name(receiver.end)} is reading too slowly: its window stops the sender."
+        if (view.flow.rwnd_limited or 0.0) >= _BY_CLOCKS
+        else f"The receiver at {end_name(receiver.end)} is reading too slowly, and acknowledges late.",
         evidence,
         remedy,
         receiver.end,

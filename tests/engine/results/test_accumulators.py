@@ -1,11 +1,13 @@
-"""Medians of any number of values in a bounded amount of memory."""
+"""Medians of any number of values in a bounded amount of memory, and sums over samples."""
 
 import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.results.accumulators import Histogram
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End
+from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.results.accumulators import Histogram, SenderSum
 
 
 def _median(values: list[int]) -> int | None:
@@ -36,3 +38,34 @@ def test_large_values_have_a_close_median_in_any_order(values: list[int]) -> Non
 def test_a_constant_value_is_reported_exactly() -> None:
     """A bucket that holds one value only loses nothing of it."""
     assert _median([123_457] * 9) == 123_457
+
+
+def _sender_sum(windows: list[int | None], session: int = 1) -> SenderSum:
+    """Return the sum of a session's samples with these windows of the other end."""
+    sums = SenderSum()
+    for index, window in enumerate(windows):
+        part = SessionSample(Direction.OUT, session, 0, peer_window_bytes=window)
+        sums.add(Sample(End.NEAR, index, (index + 1) * SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
+    return sums
+
+
+@pytest.mark.parametrize(
+    ("windows", "share"),
+    [
+        ([None], None),
+        ([65_000, 130_000, 900_000, 3_000_000], 0.0),  # a window that grows was never larger
+        ([3_000_000, 2_300_000, 2_400_000], 0.0),
+        ([3_000_000, 70_000, 0, 3_000_000], 0.5),
+        ([65_000, 3_000_000, 65_000, 65_000], 0.5),
+    ],
+)
+def test_a_window_is_low_only_if_it_was_clearly_larger_before(windows: list[int | None], share: float) -> None:
+    """The receiver's kernel takes the room of unread data off the window."""
+    assert _sender_sum(windows).low_window_share == share
+
+
+def test_low_windows_of_several_times_add_up() -> None:
+    """Each session is compared with its own largest window."""
+    sums = _sender_sum([3_000_000, 100_000])
+    sums.extend(_sender_sum([65_000, 65_000], session=2))
+    assert sums.low_window_share == 0.25

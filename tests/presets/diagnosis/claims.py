@@ -77,7 +77,7 @@ def _is_no_core_full(evidence: Evidence, end: End | None) -> bool:
 CLAIMS: Final[dict[str, Callable[[Evidence], bool]]] = {
     "pacing": _any(lambda all_, flow: 0 < (flow.pacing_bit_s or 0) * all_.sessions <= 1.1 * flow.bit_s),
     "congestion-window": _any(lambda all_, flow: _in_flight(all_, flow) >= 0.7 * (flow.cwnd_bytes or 0)),
-    "receive-window": _any(lambda _, flow: bool(flow.rwnd_limited)),
+    "receive-window": _any(lambda _, flow: bool(flow.rwnd_limited) or (flow.low_window or 0) >= 0.1),
     "send-buffer": _any(lambda _, flow: bool(flow.sndbuf_limited)),
     "sender-starved": _any(lambda _, flow: flow.busy is not None and flow.busy < 1),
     "loss": _any(lambda _, flow: (flow.retransmitted or 0) >= 0.0003),
@@ -91,6 +91,8 @@ CLAIMS: Final[dict[str, Callable[[Evidence], bool]]] = {
 
 # By a phrase of the text or of the evidence.
 PHRASES: Final[dict[str, Callable[[Evidence], bool]]] = {
+    "its window stops the sender": _any(lambda _, flow: (flow.rwnd_limited or 0) >= 0.05),
+    "below its largest size": _any(lambda _, flow: (flow.low_window or 0) >= 0.1),
     "no queue builds": _any(lambda _, flow: _queue_us(flow) < max(1_000, flow.min_rtt_us or 0)),
     "; a queue builds": _any(lambda _, flow: _queue_us(flow) >= (flow.min_rtt_us or 0)),
     "a small queue builds": _any(lambda _, flow: _queue_us(flow) >= 1_000),
@@ -159,6 +161,7 @@ def plausible_evidence(draw: st.DrawFn) -> Evidence:
         min_rtt_us=int(rtt_us * draw(st.sampled_from([0.01, 0.5, 0.93, 0.99]))),
         cwnd_bytes=draw(sizes),
         peer_window_bytes=draw(sizes),
+        low_window=draw(st.sampled_from([None, 0.0, 0.0, 0.08, 0.3])),
         pacing_bit_s=int(mbit_s * 1e6 / sessions * draw(st.sampled_from([0.99, 1.05, 1.2, 2.0]))),
         delivery_bit_s=int(mbit_s * 1e6 / sessions * draw(st.sampled_from([0.8, 1.0, 2.0]))),
         window_bytes=window,

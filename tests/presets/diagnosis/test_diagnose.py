@@ -230,7 +230,7 @@ COUNTS = st.none() | st.integers(0, 2**62)
     evidence=st.builds(
         run,
         st.floats(0, 1_000),
-        **dict.fromkeys(("busy", "rwnd_limited", "sndbuf_limited", "retransmitted"), SHARES),
+        **dict.fromkeys(("busy", "rwnd_limited", "low_window", "sndbuf_limited", "retransmitted"), SHARES),
         **dict.fromkeys(("rtt_us", "min_rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "retransmits"), COUNTS),
         **dict.fromkeys(("peer_window_bytes", "delivery_bit_s"), COUNTS),
         timestamps=st.none() | st.booleans(),

@@ -44,6 +44,38 @@ def test_a_receiver_that_stands_still_is_named_with_confidence(
     assert "in flight" in finding.evidence
 
 
+# Recorded while the reader stood still for 0.2 to 1 s again and again: the kernel's clock missed most of that time.
+@pytest.mark.parametrize(
+    ("mbit_s", "rwnd_limited", "low_window", "rtt_us", "cwnd_bytes", "sessions"),
+    [
+        (67.9, 0.03, 0.42, 18_167, 199_100, 2),
+        (71.0, 0.06, 0.42, 17_000, 180_000, 1),
+        (777.0, 0.03, 0.25, 9_000, 1_600_000, 1),
+        (644.0, 0.03, 0.25, 12_000, 900_000, 2),
+        (555.0, 0.03, 0.23, 22_000, 4_000_000, 1),
+        (420.0, 0.21, 0.58, 20_000, 2_000_000, 1),
+        (796.0, 0.0, 0.3, 22_790, 1_119_304, 4),
+    ],
+)
+def test_a_reader_that_stops_again_and_again_is_not_taken_for_a_slow_path(
+    mbit_s: float, rwnd_limited: float, low_window: float, rtt_us: int, cwnd_bytes: int, sessions: int
+) -> None:
+    """It acknowledges late, which looks like a queue: the window that gets smaller tells them apart."""
+    values = {
+        "expected_bit_s": 948e6 if mbit_s > 100 else 94.8e6,
+        "rwnd_limited": rwnd_limited,
+        "rtt_us": rtt_us,
+        "min_rtt_us": 5,
+        "cwnd_bytes": cwnd_bytes,
+        "sessions": sessions,
+    }
+    assert first(run(mbit_s, **values, low_window=0.0)).code == "path-slow"
+    finding = first(run(mbit_s, **values, low_window=low_window))
+    assert (finding.code, finding.end, finding.confidence) == ("receive-window", End.FAR, 0.85)
+    assert f"below its largest size in {100 * low_window:.0f} % of samples" in finding.evidence
+    assert ("its window stops the sender" in finding.text) is (rwnd_limited >= 0.05)
+
+
 def test_a_clamped_window_names_its_sysctl_and_its_value() -> None:
     """The remedy asks for what was asked for, or what is needed, whichever is more."""
     finding = first(
