@@ -169,14 +169,16 @@ class Preset:
 
     def find_value(self, table: str, row: str | None, column: str | None) -> DocumentValue | None:
         """Return the number with this name; None if there is none, or several because `row` is None."""
-        found = [
-            fact
+        matches = [
+            (line.row, name, value)
             for each in self.tables
-            if each.table == table and column in each.columns
-            for fact in self._facts_of(each)
-            if fact.column == column and row in {None, fact.row}
+            if each.table == table
+            for line in each.rows
+            if row in {None, line.row}
+            for name, value in zip(each.columns, line.values, strict=True)
+            if name == column
         ]
-        return found[0] if len(found) == 1 else None
+        return DocumentValue(self.source.id, table, *matches[0]) if len(matches) == 1 else None
 
     def value_of(self, reference: Rate | Erratum) -> DocumentValue | None:
         """Return the number that a rate or an erratum refers to; None if there is none, or more than one."""

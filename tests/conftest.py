@@ -102,7 +102,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of --last-failed looks
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples are drawn, and have `--rescue` choose the tests that failed last time."""
+    """Choose how many examples are drawn, and have `--rescue` choose the tests that failed last time.
+
+    Nothing that collecting the tests makes is garbage: searching for it takes a tenth of the time to collect them.
+    """
+    gc.disable()
     settings.load_profile("any machine" if _runs_everything(config) else "make test")
     if config.getoption("--rescue"):
         config.option.lf, config.option.last_failed_no_failures = True, "none"
@@ -174,6 +178,7 @@ def pytest_collection_finish() -> None:
     """Leave what importing all tests has made out of every later search for garbage: 0.14 s each time otherwise."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,5 +1,6 @@
 """Fixtures of the tests of the app and of the command line."""
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,15 +36,17 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ScriptedServices:
     return ScriptedServices()
 
 
-@pytest.fixture
-def kept(world: ScriptedServices, tmp_path: Path) -> Iterator[RunLog]:
-    """Yield a log of four runs that the app has: as expected, short, changed half-way, and cut off."""
+@pytest.fixture(scope="session")
+def four_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of the log that tests on stored runs have copies of: making it takes 0.1 s of CPU."""
+    world = ScriptedServices()
     runs = (
         ("20261118-091200-a2b3", "10gbe-fd-1500", "db-02", "before", Settings(sessions=5), 9.38e9),
         ("20261119-221030-c4d5", "10gbe-fd-1500", "db-03", None, Settings(window_bytes=57_344), 5.5e9),
         ("20261120-070000-e6f7", "gbe-fd-1500", "db-02:6000", "after the new cable", Settings(), 940e6),
     )
-    with RunLog.open(tmp_path / "kept") as log:
+    folder = tmp_path_factory.mktemp("four_runs")
+    with RunLog.open(folder) as log:
         for run_id, preset, peer, label, settings, bit_s in runs:
             script = world.script_of(world.catalog.find(preset), Plan(settings, duration_ns=30 * SECOND_NS))
             script.run_for(60, bit_s)
@@ -57,5 +60,12 @@ def kept(world: ScriptedServices, tmp_path: Path) -> Iterator[RunLog]:
         script.end(Reason.PEER_LOST, "the far end said nothing for 5 s")
         store_run(log, "20261121-014629-g8h9", script)
         assert log.flush()
+    return folder
+
+
+@pytest.fixture
+def history_log(world: ScriptedServices, four_runs: Path, tmp_path: Path) -> Iterator[RunLog]:
+    """Yield a log of four runs that the app has: as expected, short, changed half-way, and cut off."""
+    with RunLog.open(shutil.copytree(four_runs, tmp_path / "log")) as log:
         world.history = log
         yield log

@@ -1,4 +1,4 @@
-"""Helpers of tests on stored runs: the ids of the `kept` fixture, and the list of runs in the app."""
+"""Helpers of tests on stored runs: the ids of the runs in `history_log`, and the list of runs in the app."""
 
 import asyncio
 from collections.abc import Callable

@@ -47,9 +47,9 @@ def test_the_first_word_is_completed_by_the_commands(cli: Cli) -> None:
     assert {"app", "check", "run", "endpoint", "presets", "runs"} <= set(complete(cli, "linkgauge "))
 
 
-def test_saved_runs_complete_an_id(cli: Cli, kept: RunLog) -> None:
+def test_saved_runs_complete_an_id(cli: Cli, history_log: RunLog) -> None:
     """By the beginning of the id."""
-    folder = str(kept.path.parent)
+    folder = str(history_log.path.parent)
     assert complete(cli, "linkgauge runs show 20261119", LINKGAUGE_DATA_DIR=folder) == ["20261119-221030-c4d5"]
 
 

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.report.plots import place_labels
 from linkgauge.tui.report.run_page import render_report
 from linkgauge.tui.state.instrument_values import ChangeMark
 
 
 def test_labels_of_close_changes_do_not_cover_each_other() -> None:
     """Each is in the lowest free row, and one at the right edge stands on the left of its mark."""
+    from linkgauge.tui.report.plots import (
+        place_labels,
+    )  # matplotlib takes half a second in each process of the tests
+
     times_s = (1.0, 1.2, 1.4, 9.0, 9.9)
     marks = [ChangeMark(at_s, f"{number} sessions, window 64K") for number, at_s in enumerate(times_s)]
     first, second, third, fourth, last = place_labels(marks, 10.0)
@@ -23,9 +26,9 @@ def test_labels_of_close_changes_do_not_cover_each_other() -> None:
     assert place_labels([], 10.0) == []
 
 
-def test_plots_over_time_have_one_time_axis(world: Any, kept: RunLog) -> None:
+def test_plots_over_time_have_one_time_axis(world: Any, history_log: RunLog) -> None:
     """Their axes begin and end at the same places, whatever the numbers beside them are."""
-    figures = render_report(kept, [kept.find("20261120-070000-e6f7")]).split("<svg")[1:]
+    figures = render_report(history_log, [history_log.find("20261120-070000-e6f7")]).split("<svg")[1:]
     boxes = [re.findall(r"M ([\d.]+) [\d.]+ \nL ([\d.]+) [\d.]+ \nL", figure)[1] for figure in figures]
     assert len(boxes) == 2
     assert len(set(boxes)) == 1

@@ -22,15 +22,15 @@ FIRST, SHORT, CHANGED, LOST = (
 )
 
 
-def page_of(kept: RunLog, *run_ids: str) -> Page:
+def page_of(history_log: RunLog, *run_ids: str) -> Page:
     """Return the page of runs."""
-    return Page(render_report(kept, [kept.find(run_id) for run_id in run_ids]))
+    return Page(render_report(history_log, [history_log.find(run_id) for run_id in run_ids]))
 
 
-def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, kept: RunLog) -> None:
+def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, history_log: RunLog) -> None:
     """In words; with what was changed, and how it was measured."""
-    kept.set_note(CHANGED, "ticket 4711")
-    page = page_of(kept, CHANGED)
+    history_log.set_note(CHANGED, "ticket 4711")
+    page = page_of(history_log, CHANGED)
     for said in (
         "after the new cable",
         "✓ PASS 99.2",
@@ -44,17 +44,17 @@ def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, kept: RunLog
         "the receiver's clock",
     ):
         assert said in page.text
-    first = page_of(kept, FIRST).text
+    first = page_of(history_log, FIRST).text
     assert "✓ PASS" in first
     assert "Out 9 379 Mb/s is 99.6 % of 9 415 Mb/s (documented: AIX table 1 (peak))." in first
     assert page.tags.count("svg") == 2
     assert not [tag for tag in page.open if tag not in VOID]
 
 
-def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, kept: RunLog) -> None:
+def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, history_log: RunLog) -> None:
     """References stay within the page; ids are unique in it, also with several plots."""
-    rows = [kept.find(run_id) for run_id in (FIRST, SHORT)]
-    made = render_report(kept, rows)
+    rows = [history_log.find(run_id) for run_id in (FIRST, SHORT)]
+    made = render_report(history_log, rows)
     page = Page(made)
     assert {"script", "img", "link", "iframe"}.isdisjoint(page.tags)
     assert all(one.startswith("#") for one in page.fetched)
@@ -62,28 +62,28 @@ def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, kept: Ru
     assert "url(http" not in made
     assert "@import" not in made
     assert "default-src 'none'" in made
-    assert render_report(kept, rows) == made
+    assert render_report(history_log, rows) == made
 
 
-def test_a_report_says_why_a_run_is_not_faster(world: Any, kept: RunLog) -> None:
+def test_a_report_says_why_a_run_is_not_faster(world: Any, history_log: RunLog) -> None:
     """What limits, what shows it, and the command; nobody has to come back to the terminal for it."""
-    page = page_of(kept, SHORT)
+    page = page_of(history_log, SHORT)
     why = page.text.partition("Why it is not faster")[2]
     assert "Local CPU core 3 is saturated" in why
     assert "% of the gap, confidence" in why
     assert "What to do:" in why
 
 
-def test_several_runs_are_compared_first(world: Any, kept: RunLog) -> None:
+def test_several_runs_are_compared_first(world: Any, history_log: RunLog) -> None:
     """With their letters, and whether what differs is real."""
-    page = page_of(kept, FIRST, SHORT)
+    page = page_of(history_log, FIRST, SHORT)
     assert "B compared with A" in page.text
     assert "≠ out Mb/s" in page.text
     assert "41.4 % slower" in page.text
     assert page.tags.count("article") == 3
 
 
-def test_no_text_of_a_run_is_more_than_text(world: Any, kept: RunLog, tmp_path: Path) -> None:
+def test_no_text_of_a_run_is_more_than_text(world: Any, history_log: RunLog, tmp_path: Path) -> None:
     """Not the label, the note, the peer, nor a warning of the far end; nor is a formula read in them."""
     evil = '<script>alert("x")</script> $\\frac{1}{0}$ &amp;'
     with RunLog.open(tmp_path / "evil") as log:
@@ -102,26 +102,30 @@ def test_no_text_of_a_run_is_more_than_text(world: Any, kept: RunLog, tmp_path: 
     assert {"script", "img"}.isdisjoint(page.tags)
 
 
-def test_a_run_that_measured_nothing_has_a_report_too(world: Any, kept: RunLog) -> None:
+def test_a_run_that_measured_nothing_has_a_report_too(world: Any, history_log: RunLog) -> None:
     """It says so, and draws nothing."""
-    kept.begin("r9", "", "db-09")
-    page = page_of(kept, "r9")
+    history_log.begin("r9", "", "db-09")
+    page = page_of(history_log, "r9")
     assert "no preset to db-09" in page.text
     assert "svg" not in page.tags
 
 
-def test_a_run_that_broke_off_says_so(world: Any, kept: RunLog) -> None:
+def test_a_run_that_broke_off_says_so(world: Any, history_log: RunLog) -> None:
     """In the place of a verdict."""
-    page = page_of(kept, LOST)
+    page = page_of(history_log, LOST)
     assert "✗ REMOTE LOST" in page.text
     assert "the far end said nothing for 5 s" in page.text
 
 
 def test_the_command_writes_a_report(
-    world: Any, kept: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    world: Any,
+    history_log: RunLog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Whole; with --force in place of what was there. A file that cannot be written is a wrong command line."""
-    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(kept.path.parent))
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(history_log.path.parent))
     there = tmp_path / "report.html"
     there.write_text("before")
     assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there)]) == 2
@@ -150,8 +154,10 @@ def test_report_libraries_are_imported_only_for_a_report() -> None:
 
 
 @pytest.mark.parametrize(("run_id", "title"), [(SHORT, "Why it is not faster"), (FIRST, "What limits the rate")])
-def test_only_a_run_below_its_target_explains_why_it_is_not_faster(run_id: str, title: str, kept: RunLog) -> None:
+def test_only_a_run_below_its_target_explains_why_it_is_not_faster(
+    run_id: str, title: str, history_log: RunLog
+) -> None:
     """A remedy is prose, and is not set as code."""
-    page = page_of(kept, run_id)
+    page = page_of(history_log, run_id)
     assert title in page.text
     assert "code" not in page.tags

@@ -78,7 +78,7 @@ async def test_the_footer_does_not_write_over_itself(world: Any, size: tuple[int
 
 
 @SIZES
-async def test_no_number_of_a_stored_run_is_cut(world: Any, kept: Any, size: tuple[int, int]) -> None:
+async def test_no_number_of_a_stored_run_is_cut(world: Any, history_log: Any, size: tuple[int, int]) -> None:
     """In the list and on the screen of a run."""
     async with world.cockpit(size) as cockpit:
         await open_history(cockpit)
@@ -126,7 +126,7 @@ async def test_the_smallest_plots_have_their_names(world: Any) -> None:
         assert "─events" in cockpit.text()
 
 
-async def test_the_head_of_the_history_keeps_whole_words(world: Any, kept: Any) -> None:
+async def test_the_head_of_the_history_keeps_whole_words(world: Any, history_log: Any) -> None:
     """What has no room is left out; with room it is back."""
     async with world.cockpit((40, 10)) as cockpit:
         await open_history(cockpit, "space")

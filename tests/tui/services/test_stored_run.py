@@ -27,9 +27,11 @@ from ..html_page import Page
 SHORT, CHANGED = "20261119-221030-c4d5", "20261120-070000-e6f7"
 
 
-def test_a_stored_run_has_its_verdict_its_readings_and_why_it_is_not_faster(world: Any, kept: RunLog) -> None:
+def test_a_stored_run_has_its_verdict_its_readings_and_why_it_is_not_faster(
+    world: Any, history_log: RunLog
+) -> None:
     """The findings are made from the events if the document has none."""
-    stored = load_stored_run(kept, kept.find(SHORT))
+    stored = load_stored_run(history_log, history_log.find(SHORT))
     assert (stored.outcome.run_id, stored.outcome.verdict.word) == (SHORT, "short")
     assert stored.outcome.findings
     assert stored.readings.elapsed_ns == 15 * SECOND_NS
@@ -38,33 +40,35 @@ def test_a_stored_run_has_its_verdict_its_readings_and_why_it_is_not_faster(worl
     assert stored.readings.traces.session_sums.sessions
 
 
-def test_the_verdict_of_that_time_stands_although_the_pass_mark_has_changed(world: Any, kept: RunLog) -> None:
+def test_the_verdict_of_that_time_stands_although_the_pass_mark_has_changed(
+    world: Any, history_log: RunLog
+) -> None:
     """The words say that it is by another mark."""
-    row = replace(kept.find(SHORT), verdict="pass")
-    verdict = load_stored_run(kept, row).outcome.verdict
+    row = replace(history_log.find(SHORT), verdict="pass")
+    verdict = load_stored_run(history_log, row).outcome.verdict
     assert verdict.word == "pass"
     assert "of that run" in verdict.text
 
 
-def test_label_and_note_are_the_current_ones(world: Any, kept: RunLog) -> None:
+def test_label_and_note_are_the_current_ones(world: Any, history_log: RunLog) -> None:
     """A person may have written them long after the run."""
-    kept.set_label(CHANGED, "renamed")
-    kept.set_note(CHANGED, "ticket 4711")
-    document = load_stored_run(kept, kept.find(CHANGED)).outcome.document
+    history_log.set_label(CHANGED, "renamed")
+    history_log.set_note(CHANGED, "ticket 4711")
+    document = load_stored_run(history_log, history_log.find(CHANGED)).outcome.document
     assert (document["label"], document["note"]) == ("renamed", "ticket 4711")
 
 
-def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, kept: RunLog) -> None:
+def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, history_log: RunLog) -> None:
     """A run outlives the file of the preset that it was judged by."""
-    row = replace(kept.find(SHORT), preset="removed", peer="not a peer:x")
-    snapshot = load_stored_run(kept, row).snapshot(world.catalog)
+    row = replace(history_log.find(SHORT), preset="removed", peer="not a peer:x")
+    snapshot = load_stored_run(history_log, row).snapshot(world.catalog)
     assert (snapshot.phase, snapshot.preset.id, snapshot.peer) == (Phase.DONE, "loopback", LOOPBACK)
     assert snapshot.peak is not None
     assert snapshot.peak.total is None
 
 
 def test_a_report_is_made_of_no_module_in_the_current_directory(
-    kept: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    history_log: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another user may have put one there: /tmp is everybody's. Python would import it first."""
     folder = tmp_path / "everybody"
@@ -74,7 +78,7 @@ def test_a_report_is_made_of_no_module_in_the_current_directory(
         path.write_text("open('planted', 'w').close()\n", encoding="utf-8")
     monkeypatch.chdir(folder)
     with pytest.raises(RunLogError, match="there is no run 'none'"):
-        generate_report(kept, ["linkgauge", "runs", "report", "none", "--html", str(tmp_path / "page.html")])
+        generate_report(history_log, ["linkgauge", "runs", "report", "none", "--html", str(tmp_path / "page.html")])
     assert not (folder / "planted").exists()
 
 
@@ -92,15 +96,15 @@ class WithoutBeginning:
         return islice(self._log.events(run_id), 1, None)
 
 
-def test_a_run_whose_beginning_is_missing_is_damaged(kept: RunLog) -> None:
+def test_a_run_whose_beginning_is_missing_is_damaged(history_log: RunLog) -> None:
     """Nothing says what its samples are of."""
     with pytest.raises(RunLogError, match=f"its beginning is missing; `linkgauge runs delete {SHORT}`"):
-        load_stored_run(WithoutBeginning(kept), kept.find(SHORT))
+        load_stored_run(WithoutBeginning(history_log), history_log.find(SHORT))
 
 
-def test_each_run_is_compared_with_the_first(world: Any, kept: RunLog) -> None:
+def test_each_run_is_compared_with_the_first(world: Any, history_log: RunLog) -> None:
     """Peer and preset are among the settings that differ, and only if they do."""
-    runs = [load_stored_run(kept, kept.find(run_id)) for run_id in (FIRST, SHORT, CHANGED)]
+    runs = [load_stored_run(history_log, history_log.find(run_id)) for run_id in (FIRST, SHORT, CHANGED)]
     short, changed = compare_stored_runs(runs)
     names = [row.name for row in short.plan_rows]
     assert "peer" in names
@@ -109,9 +113,9 @@ def test_each_run_is_compared_with_the_first(world: Any, kept: RunLog) -> None:
     assert short.figure_rows
 
 
-def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, kept: RunLog) -> None:
+def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, history_log: RunLog) -> None:
     """Both periods are there, in the order of time."""
-    stored = load_stored_run(kept, kept.find(CHANGED))
+    stored = load_stored_run(history_log, history_log.find(CHANGED))
     points = rate_points(stored)
     assert len(points) == sum(len(part) for period in stored.readings.periods for part in period.points.values())
     assert [point.at_s for point in points] == sorted(point.at_s for point in points)
@@ -125,11 +129,15 @@ FIRST, SHORT, CHANGED, LOST = (
 )
 
 
-def test_the_app_makes_reports_in_another_process(world: Any, kept: RunLog, tmp_path: Path) -> None:
+def test_the_app_makes_reports_in_another_process(world: Any, history_log: RunLog, tmp_path: Path) -> None:
     """From the same log; beside it, CSV and JSON of several runs in one file."""
-    written = export_runs(kept, [CHANGED], "html", tmp_path / "report.html")
+    written = export_runs(history_log, [CHANGED], "html", tmp_path / "report.html")
     assert "after the new cable" in Page(written.read_text(encoding="utf-8")).text
-    rows = export_runs(kept, [FIRST, SHORT], "csv", tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
+    rows = (
+        export_runs(history_log, [FIRST, SHORT], "csv", tmp_path / "rows.csv")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     assert {row.split(",")[0] for row in rows[1:]} == {FIRST, SHORT}
-    json = export_runs(kept, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
+    json = export_runs(history_log, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
     assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]

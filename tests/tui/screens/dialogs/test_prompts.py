@@ -99,7 +99,7 @@ async def test_a_far_end_with_a_key_makes_the_app_prompt_for_it(world: Any) -> N
         assert "READY" in cockpit.line(0)
 
 
-async def test_deleting_asks_first(world: Any, kept: Any) -> None:
+async def test_deleting_asks_first(world: Any, history_log: Any) -> None:
     """Anything but yes keeps the runs; yes deletes all that are marked."""
     async with world.cockpit() as cockpit:
         await open_history(cockpit, "x")
@@ -109,4 +109,4 @@ async def test_deleting_asks_first(world: Any, kept: Any) -> None:
         assert len(run_ids(cockpit)) == 4
         await cockpit.press("space", "space", "delete", "y")
         await until(cockpit, lambda: len(run_ids(cockpit)) == 2)
-        assert [row.run_id for row in kept.list_runs()] == [SHORT, FIRST]
+        assert [row.run_id for row in history_log.list_runs()] == [SHORT, FIRST]

@@ -8,7 +8,7 @@ from linkgauge.tui.screens.history.history_screen import HistoryScreen
 from ...stored_runs import SHORT, open_history, until
 
 
-async def test_marked_runs_are_compared(world: Any, kept: Any) -> None:
+async def test_marked_runs_are_compared(world: Any, history_log: Any) -> None:
     """The others are compared with the oldest; each difference has its significance."""
     async with world.cockpit((120, 40)) as cockpit:
         await open_history(cockpit, "c")

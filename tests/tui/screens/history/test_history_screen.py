@@ -13,7 +13,7 @@ from ...stored_runs import CHANGED, FIRST, LOST, SHORT, notifications, open_hist
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-async def test_h_lists_the_stored_runs_newest_first(world: Any, kept: Any, size: tuple[int, int]) -> None:
+async def test_h_lists_the_stored_runs_newest_first(world: Any, history_log: Any, size: tuple[int, int]) -> None:
     """With rate, percentage, verdict and label; escape goes back."""
     async with world.cockpit(size) as cockpit:
         await open_history(cockpit)
@@ -33,7 +33,7 @@ async def test_without_a_log_there_is_no_history(world: Any) -> None:
         assert any("Runs are not saved" in text for text in notifications(cockpit))
 
 
-async def test_the_list_is_filtered_as_it_is_typed(world: Any, kept: Any) -> None:
+async def test_the_list_is_filtered_as_it_is_typed(world: Any, history_log: Any) -> None:
     """Letters go only into the filter; escape clears it."""
     async with world.cockpit() as cockpit:
         await open_history(cockpit, "slash", *"peer:db-02 label:e")
@@ -43,7 +43,7 @@ async def test_the_list_is_filtered_as_it_is_typed(world: Any, kept: Any) -> Non
         assert len(run_ids(cockpit)) == 4
 
 
-async def test_marked_runs_are_exported_in_one_file(world: Any, kept: Any, tmp_path: Path) -> None:
+async def test_marked_runs_are_exported_in_one_file(world: Any, history_log: Any, tmp_path: Path) -> None:
     """The format is the chosen one."""
     async with world.cockpit() as cockpit:
         await open_history(cockpit, "space", "space", "e", "j")
@@ -53,7 +53,7 @@ async def test_marked_runs_are_exported_in_one_file(world: Any, kept: Any, tmp_p
         assert world.exports == [([CHANGED, LOST], "json", tmp_path / "runs.json")]
 
 
-async def test_the_palette_has_the_actions_of_the_screen(world: Any, kept: Any) -> None:
+async def test_the_palette_has_the_actions_of_the_screen(world: Any, history_log: Any) -> None:
     """Each by its name, with its keys."""
     async with world.cockpit() as cockpit:
         await open_history(cockpit)
@@ -73,10 +73,10 @@ OLDEST, SECOND, THIRD, NEWEST = (
 
 
 @pytest.fixture
-def selection(kept: Any) -> RunSelection:
+def selection(history_log: Any) -> RunSelection:
     """Return the selection of a log with four runs."""
     selection = RunSelection()
-    selection.update(kept.list_runs())
+    selection.update(history_log.list_runs())
     return selection
 
 
@@ -129,8 +129,8 @@ def test_one_marked_run_is_compared_with_the_one_at_the_cursor(selection: RunSel
     assert selection.comparison(NEWEST) is None
 
 
-def test_marks_of_deleted_runs_are_removed(selection: RunSelection, kept: Any) -> None:
+def test_marks_of_deleted_runs_are_removed(selection: RunSelection, history_log: Any) -> None:
     """Their number is that of stored runs."""
     selection.toggle_mark(NEWEST)
-    selection.update([row for row in kept.list_runs() if row.run_id != NEWEST])
+    selection.update([row for row in history_log.list_runs() if row.run_id != NEWEST])
     assert (len(selection), selection.marked, selection.get(NEWEST)) == (3, set(), None)

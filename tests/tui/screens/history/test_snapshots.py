@@ -20,35 +20,35 @@ def pressed(world: Any, *keys: str) -> Callable[[Any], Awaitable[None]]:
 
 
 @SIZES
-def test_history(snap_compare: Any, world: Any, kept: Any, size: tuple[int, int]) -> None:
+def test_history(snap_compare: Any, world: Any, history_log: Any, size: tuple[int, int]) -> None:
     """Two runs marked, one of them under the cursor."""
     assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "down", "space", "space", "up"))
 
 
 @SIZES
-def test_stored_run(snap_compare: Any, world: Any, kept: Any, size: tuple[int, int]) -> None:
+def test_stored_run(snap_compare: Any, world: Any, history_log: Any, size: tuple[int, int]) -> None:
     """A run with a change half-way."""
     assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "down", "enter"))
 
 
 @SIZES
-def test_compare(snap_compare: Any, world: Any, kept: Any, size: tuple[int, int]) -> None:
+def test_compare(snap_compare: Any, world: Any, history_log: Any, size: tuple[int, int]) -> None:
     """Two runs, one slower."""
     before = pressed(world, "down", "down", "space", "space", "c")
     assert snap_compare(world.app(), terminal_size=size, run_before=before)
 
 
-def test_editing_a_label(snap_compare: Any, world: Any, kept: Any) -> None:
+def test_editing_a_label(snap_compare: Any, world: Any, history_log: Any) -> None:
     """In its place."""
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed(world, "down", "l"))
 
 
-def test_export_choice(snap_compare: Any, world: Any, kept: Any) -> None:
+def test_export_choice(snap_compare: Any, world: Any, history_log: Any) -> None:
     """Four forms."""
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed(world, "e"))
 
 
-def test_monochrome(snap_compare: Any, world: Any, kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_monochrome(snap_compare: Any, world: Any, history_log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is told by colour alone."""
     monkeypatch.setenv("NO_COLOR", "1")
     before = pressed(world, "down", "down", "space", "space", "c")

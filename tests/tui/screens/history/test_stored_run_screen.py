@@ -8,7 +8,7 @@ from linkgauge.tui.screens.history.stored_run_screen import StoredRunScreen
 from ...stored_runs import open_history, until
 
 
-async def test_enter_opens_the_run(world: Any, kept: Any) -> None:
+async def test_enter_opens_the_run(world: Any, history_log: Any) -> None:
     """Its plot, its summary and its verdict's words, as they were then; its note can be written there, too."""
     async with world.cockpit((120, 40)) as cockpit:
         await open_history(cockpit, "down", "down", "down", "enter")

@@ -9,7 +9,7 @@ from linkgauge.tui.widgets.history.run_table import RunTable
 from ...stored_runs import CHANGED, FIRST, LOST, SHORT, open_history, run_ids
 
 
-async def test_the_list_is_sorted_by_each_column(world: Any, kept: Any) -> None:
+async def test_the_list_is_sorted_by_each_column(world: Any, history_log: Any) -> None:
     """The next one with `s`, the other way around with `S`, and by a click on the column's head."""
     async with world.cockpit((120, 40)) as cockpit:
         await open_history(cockpit, *["s"] * 4)
@@ -23,7 +23,9 @@ async def test_the_list_is_sorted_by_each_column(world: Any, kept: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
-async def test_peers_can_be_told_apart_and_rates_are_whole_at_each_width(world: Any, kept: Any, width: int) -> None:
+async def test_peers_can_be_told_apart_and_rates_are_whole_at_each_width(
+    world: Any, history_log: Any, width: int
+) -> None:
     """A column without room is left out; names lose their middle, where they are alike."""
     async with world.cockpit((width, 24)) as cockpit:
         await open_history(cockpit)
@@ -39,7 +41,7 @@ async def test_peers_can_be_told_apart_and_rates_are_whole_at_each_width(world: 
 
 
 @pytest.mark.parametrize("width", [80, 120])
-async def test_transactions_are_whole_numbers_too(world: Any, kept: Any, width: int) -> None:
+async def test_transactions_are_whole_numbers_too(world: Any, history_log: Any, width: int) -> None:
     """106 280/s is wider than any rate in Mb/s, and 106 …/s would be another one."""
     async with world.cockpit((width, 24)) as cockpit:
         await open_history(cockpit)
