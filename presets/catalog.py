@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -94,7 +95,7 @@ def load_catalog(extra_directories: Sequence[Path] = ()) -> Catalog:
     problems: list[PresetProblem] = []
     own_files, own_problems = _read_own_files()
     problems.extend(own_problems)
-    for path, content in (*own_files, *_every_file(extra_directories, problems)):
+    for path, content in chain(own_files, _every_file(extra_directories, problems)):
         _add_new(presets, content.presets, path, problems)
         _add_new(sweeps, content.sweeps, path, problems)
     usable = tuple(_usable_sweeps(sweeps, presets, problems))
