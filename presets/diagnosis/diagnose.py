@@ -104,7 +104,7 @@ def _rate_limit(view: FlowView) -> Iterator[Finding]:
         "rate-limited",
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.95,
-        "--rate limits the test to less than the expected rate.",
+        f"--rate {view.evidence.tense('limits', 'limited')} the test to less than the expected rate.",
         f"{format_rate(view.flow.bit_s)} of the requested {format_rate(limit_bit_s)} in this direction",
         "linkgauge … without --rate",
     )
@@ -120,7 +120,7 @@ def _tester(view: FlowView) -> Iterator[Finding]:
         "tester-limited",
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.8,
-        "This machine, not the link, is the bottleneck.",
+        f"This machine, not the link, {evidence.tense('is', 'was')} the bottleneck.",
         f"{format_rate(evidence.bit_s)} of the {format_rate(ceiling)} that it reaches over loopback",
         f"linkgauge … {f'{mode}, ' if mode else ''}more --sessions and --workers, or a faster machine",
     )
@@ -134,13 +134,17 @@ def _round_trips(view: FlowView) -> Iterator[Finding]:
     if options:
         remedy = f"linkgauge … {' or '.join(options)}, to have more requests in flight"
     rtt_us = view.flow.rtt_us
-    trip = "TCP's round trip is unknown" if rtt_us is None else f"TCP's round trip is {format_milliseconds(rtt_us)}"
+    is_or_was = evidence.tense("is", "was")
+    trip = f"TCP's round trip {is_or_was} {'unknown' if rtt_us is None else format_milliseconds(rtt_us)}"
     yield Finding(
         "round-trip",
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.6,
-        "Each request waits for the response before it: latency is the limit.",
-        f"{trip}{'' if _has_full_core(evidence) else '; no core is full'}",
+        evidence.tense(
+            "Each request waits for the response before it: latency is the limit.",
+            "Each request waited for the response before it: latency was the limit.",
+        ),
+        f"{trip}{'' if _has_full_core(evidence) else f'; no core {is_or_was} full'}",
         remedy,
     )
 
@@ -160,8 +164,8 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
         "round-trip",
         view.budget.take("starved", "network", "receiver", "buffer", limit=share),
         0.8,
-        "Each session pauses for a round trip between two responses.",
-        f"a round trip of {trip} takes {format_percent(waiting)} of the time "
+        f"Each session {evidence.tense('pauses', 'paused')} for a round trip between two responses.",
+        f"a round trip of {trip} {evidence.tense('takes', 'took')} {format_percent(waiting)} of the time "
         f"with responses of {format_bytes(evidence.response_bytes)}",
         f"linkgauge … {' or '.join(options)}" if options else "a path with a shorter round trip",
     )
@@ -169,11 +173,11 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
 
 def _as_expected(evidence: Evidence) -> Finding:
     share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1.0)
-    text = "Running at the expected rate."
+    text = evidence.tense("Running at the expected rate.", "Ran at the expected rate.")
     reason = f"{format_rate(evidence.bit_s)} is {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
         if max((core.busy for core in end.cores), default=0.0) >= _NEXT_LIMIT:
-            reason += f"; next limit at {end_name(end.end)}: {describe_core_load(end)}"
+            reason += f"; next limit at {end_name(end.end)}: {describe_core_load(evidence, end)}"
             break
     return Finding("at-expected", None, 1.0, text, reason, "nothing to do", weight=1.0)
 
@@ -199,7 +203,10 @@ def _no_payload(evidence: Evidence) -> Finding:
         "no-payload",
         None if evidence.expected_bit_s is None else 1.0,
         0.7,
-        "Sessions open, but no payload arrives: large packets are lost.",
+        evidence.tense(
+            "Sessions open, but no payload arrives: large packets are lost.",
+            "Sessions opened, but no payload arrived: large packets were lost.",
+        ),
         f"{format_quantity(retransmits, 'retransmit')}; MTU {near or 'unknown'} local, {far or 'unknown'} remote",
         f"ping -M do -s {least - 28} PEER finds the largest packet; {remedies.set_mtu(end, min(least, 1_500))}",
         weight=1.0,
@@ -214,14 +221,14 @@ def _has_full_core(evidence: Evidence) -> bool:
 def _unexplained(evidence: Evidence) -> Finding:
     signs = "no sign of a window, loss or queue limit"
     if not _has_full_core(evidence):
-        signs = f"no core is full; {signs}"
+        signs = f"no core {evidence.tense('is', 'was')} full; {signs}"
     other = Direction.IN if evidence.direction is Direction.OUT else Direction.OUT
     return Finding(
         "unexplained",
         None if evidence.expected_bit_s is None else 1.0,
         _UNEXPLAINED_CONFIDENCE,
         NOT_IDENTIFIED,
-        f"{signs}; local {describe_core_load(evidence.near)}",
+        f"{signs}; local {describe_core_load(evidence, evidence.near)}",
         "test for longer, and the other direction: "
         f"linkgauge … {remedies.longer_run(evidence)} --direction {other}",
         weight=1.0,

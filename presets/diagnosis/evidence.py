@@ -140,7 +140,7 @@ class Evidence:
     ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is of all
     its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
-    them; None where the ends choose.
+    them; None where the ends choose. `has_ended` is set for a run that is over: its findings say what was.
     """
 
     workload: Workload
@@ -165,6 +165,11 @@ class Evidence:
     workers: int | None = None
     near_cores: tuple[int, ...] | None = None
     far_cores: tuple[int, ...] | None = None
+    has_ended: bool = False
+
+    def tense(self, present: str, past: str) -> str:
+        """Return the words for a run that is active, or those for one that has ended."""
+        return past if self.has_ended else present
 
     def of_end(self, end: End) -> EndEvidence:
         """Return the evidence of one end."""

@@ -7,6 +7,7 @@ does not flicker.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from ...engine.model.events import Changed, Event, Sampled, Started, Warned
@@ -71,11 +72,11 @@ class EvidenceCollector:
                 pass
 
     def period_evidence(self) -> Evidence | None:
-        """Return the evidence of the last period that lasted long enough; None if none did."""
+        """Return the evidence of an ended run's last period that lasted long enough; None if none did."""
         started = self.meter.started
         for period in reversed(self.meter.periods):
             if started is not None and _is_long_enough(period.sums, period.settings):
-                return self._evidence(started, period, period.sums)
+                return replace(self._evidence(started, period, period.sums), has_ended=True)
         return None
 
     def recent_evidence(self) -> Evidence | None:

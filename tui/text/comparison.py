@@ -32,6 +32,13 @@ _MORE_AND_LESS: Final[dict[FigureUnit, tuple[str, str]]] = {
     "ns": ("longer", "shorter"),
     "us": ("longer", "shorter"),
 }
+_COMPARED: Final[dict[FigureUnit, str]] = {
+    "bit_s": "as fast",
+    "transactions_s": "as fast",
+    "ns": "as long",
+    "us": "as long",
+    "count": "as many",
+}
 _UNLIMITED: Final = "unlimited"
 _NOT_TESTED: Final = f"(not{numbers.NBSP}tested)"
 _SCALES: Final[dict[FigureUnit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to the units of a run's document
@@ -81,7 +88,7 @@ def _figure_row(figure: Figure) -> ComparisonRow:
 
 
 def difference_words(figure: Figure) -> str:
-    """Return a difference as text: `5.2 % faster (3.9–6.4)`.
+    """Return a difference as text: `5.2 % faster (3.9–6.4)`, and beyond twice as much `3.1x as fast (3.0x–3.2x)`.
 
     A difference that is not significant is named as such; one that could not be tested is marked.
     """
@@ -90,17 +97,18 @@ def difference_words(figure: Figure) -> str:
         return numbers.UNKNOWN
     more, less = _MORE_AND_LESS.get(figure.unit, ("more", "less"))
     word = more if difference.percent > 0 else less
+    is_factor = numbers.is_factor(difference.percent)
+    amount = f"{_change(difference.percent)} {_COMPARED.get(figure.unit, 'as much') if is_factor else word}"
     if difference.low is None or difference.high is None:
         if not difference.percent:
             return "the same"
         if figure.unit == "percent":
             points = (figure.second or 0.0) - (figure.first or 0.0)
             return f"{_number(points)} points {more if points > 0 else less} {_NOT_TESTED}"
-        return f"{_percent(difference.percent)} {word} {_NOT_TESTED}"
+        return f"{amount} {_NOT_TESTED}"
     if not difference.is_significant:
-        return f"{NO_DIFFERENCE} ({_signed(difference.low)} to {_signed(difference.high)}{numbers.NBSP}%)"
-    low, high = map(_number, sorted((abs(difference.low), abs(difference.high))))
-    return f"{_percent(difference.percent)} {word} ({low}–{high})"
+        return f"{NO_DIFFERENCE} ({_range(difference.low, difference.high)})"
+    return f"{amount} ({_bounds(difference.low, difference.high, is_factor=is_factor)})"
 
 
 def figure_name(figure: Figure) -> str:
@@ -211,8 +219,25 @@ def _number(value: float) -> str:
     return numbers.number(value, 2 if value < 0.995 else 1 if value < 99.95 else 0)
 
 
-def _percent(value: float) -> str:
-    return f"{_number(value)}{numbers.NBSP}%"
+def _change(percent: float) -> str:
+    return numbers.factor(percent) if numbers.is_factor(percent) else f"{_number(percent)}{numbers.NBSP}%"
+
+
+def _bounds(low: float, high: float, *, is_factor: bool) -> str:
+    """Return the bounds of a significant difference without a sign: `3.9–6.4`, `3.0x–3.2x`."""
+    if is_factor:
+        return f"{numbers.factor(low)}–{numbers.factor(high)}"
+    smaller, larger = sorted((low, high), key=abs)
+    return f"{_number(smaller)}–{_change(larger) if numbers.is_factor(larger) else _number(larger)}"
+
+
+def _range(low: float, high: float) -> str:
+    """Return the bounds of a difference with their signs: `−2 to +5 %`, `−2 % to 3.1x`."""
+    if not numbers.is_factor(high):
+        return f"{_signed(low)} to {_signed(high)}{numbers.NBSP}%"
+    return (
+        f"{numbers.factor(low) if numbers.is_factor(low) else f'{_signed(low)}{numbers.NBSP}%'} to {_change(high)}"
+    )
 
 
 def _signed(value: float) -> str:

@@ -20,6 +20,8 @@ KIB: Final = 1_024
 GIB: Final = 1_073_741_824
 _MIN_GBIT_S: Final = 9_999_500_000  # 10 000 Mb/s when rounded
 
+_MAX_CHANGE_PERCENT: Final = 100.0
+
 _REASONS: Final = {
     Reason.COMPLETED: "completed",
     Reason.STOPPED: "stopped",
@@ -263,6 +265,16 @@ def times(factor: float) -> str:
     return f"{number(factor, 1 if factor < 9.95 else 0)}x"
 
 
+def is_factor(percent_: float) -> bool:
+    """Return whether a change of so many percent is written as a factor: beyond twice as much."""
+    return percent_ > _MAX_CHANGE_PERCENT
+
+
+def factor(percent_: float) -> str:
+    """Return the factor of a change in percent: `2.5x` for 150."""
+    return times(1 + percent_ / 100)
+
+
 def workload(plan: Plan) -> str:
     """Return a plan's workload in words: `rr 200/1 000 bytes, 4 in flight`."""
     if not plan.workload.is_transactional:
@@ -296,9 +308,11 @@ def settings_change(before: Settings, after: Settings) -> str:
 
 
 def gain(before: float | None, after: float | None) -> str:
-    """Return the gain from one rate to another, to follow them: ` (+36 %)`; empty if unknown."""
+    """Return the gain from one rate to another, to follow them: ` (+36 %)`, ` (4.1x)`; empty if unknown."""
     if not before or after is None:
         return ""
+    if is_factor(100 * (after / before - 1)):
+        return f" ({times(after / before)})"
     percent_ = round(100 * (after / before - 1))  # an integer: there is no -0 of it
     return f" ({percent_:+d}{NBSP}%)" if percent_ else f" (0{NBSP}%)"
 

@@ -94,9 +94,8 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
     name, value = AXIS_NAMES[knee.axis], axis_value_words(knee.axis, knee.value)
     if knee.max_gain_percent is None:
         return f"{name}{where}: {value} is the largest value tested, and the rate still rises: test larger values"
-    at_most = (
-        f"{numbers.number(max(0.0, knee.max_gain_percent), 1 if knee.max_gain_percent < 100 else 0)}{numbers.NBSP}%"
-    )
+    gain = max(0.0, knee.max_gain_percent)
+    at_most = numbers.factor(gain) if numbers.is_factor(gain) else numbers.percent(gain)
     if knee.max_gain_percent > MAX_HIDDEN_GAIN_PERCENT:
         return f"{name}{where}: beyond {value} no gain is significant; it may be up to {at_most}: use more seconds"
     if knee.is_first:

@@ -192,12 +192,12 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
         if other < _OTHERS_SHARE * view.target_bit_s or (share := view.budget.remaining("network")) <= 0:
             continue
         share = view.budget.take("network", limit=_share_of_gap(view, other))
-        way = "leaves through" if sends else "arrives through"
+        way = evidence.tense("leaves", "left") if sends else evidence.tense("arrives", "arrived")
         yield Finding(
             "other-traffic",
             share,
             0.8,
-            f"Other traffic {way} {end.end.label} {end.nic.name}.",
+            f"Other traffic {way} through {end.end.label} {end.nic.name}.",
             f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it from the test",
             f"at {end_name(end.end)}: ss -tuanpi, or test while the link is idle",
             end.end,

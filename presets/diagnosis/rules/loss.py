@@ -46,7 +46,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
         "loss",
         share,
         0.9,
-        "Packets are lost on the path.",
+        f"Packets {view.evidence.tense('are', 'were')} lost on the path.",
         evidence,
         f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, switch port counters and policers; "
         f"for comparison: linkgauge … {remedies.other_congestion_control(view.flow)}",
@@ -70,7 +70,8 @@ def _describe(view: FlowView, loss: float, bound: float | None) -> str:
         text += f", {format_quantity(flow.out_of_order, 'packet')} arrived out of order"
     if bound is not None and flow.rtt_us is not None:
         rtt = format_milliseconds(flow.rtt_us)
-        text += f"; with a round trip of {rtt} that leaves TCP about {format_rate(bound)}"
+        leaves = view.evidence.tense("leaves", "left")
+        text += f"; with a round trip of {rtt} that {leaves} TCP about {format_rate(bound)}"
     return text
 
 

@@ -54,15 +54,16 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
     has_room = share is not None and share < _FILLED
     if view.has_queue and not has_room:
         return
-    sign = "no queue builds"
+    sign = view.evidence.tense("no queue builds", "no queue built up")
     if share is not None and has_room:
-        sign = f"{format_percent(share)} of the congestion window is in flight"
+        sign = f"{format_percent(share)} of the congestion window {view.evidence.tense('is', 'was')} in flight"
     yield Finding(
         "pacing",
         view.budget.take("network"),
         0.9 if has_room else 0.8,
-        "The sender is paced below the expected rate.",
-        f"it paces at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} arrives, and {sign}",
+        f"The sender {view.evidence.tense('is', 'was')} paced below the expected rate.",
+        f"it {view.evidence.tense('paces', 'paced')} at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} "
+        f"{view.evidence.tense('arrives', 'arrived')}, and {sign}",
         remedies.show_pacing(view.sender),
         view.sender.end,
     )
@@ -90,7 +91,7 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
         "congestion-window",
         view.budget.take("network"),
         0.7,
-        "The congestion window has not yet grown to bandwidth x delay.",
+        f"The congestion window {view.evidence.tense('has not yet', 'had not')} grown to bandwidth x delay.",
         f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, {format_bytes(round(in_flight))} of it "
         f"in flight, after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
         " or ".join([f"linkgauge … {longer}", *_more_sessions(view)]),
@@ -115,10 +116,10 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         delivery = format_rate(flow.delivery_bit_s * view.evidence.sessions)
         evidence.append(f"the path delivered {delivery} while data was sent")
     if flow.rtt_us is not None and flow.min_rtt_us is not None:
-        queue = "a small queue builds" if _is_longer_than_path(view) else "no queue builds"
-        queue = "a queue builds" if view.has_queue else queue
+        queue = "a small queue" if _is_longer_than_path(view) else "no queue"
+        queue = "a queue" if view.has_queue else queue
         evidence.append(
-            f"{queue}: round trip {format_milliseconds(flow.rtt_us)}, "
+            f"{queue} {view.evidence.tense('builds', 'built up')}: round trip {format_milliseconds(flow.rtt_us)}, "
             f"at best {format_milliseconds(flow.min_rtt_us)}"
         )
     confidence = _path_confidence(view)
@@ -128,7 +129,9 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         "path-slow" if is_known else "unexplained",
         share,
         confidence,
-        "The path itself carries less than a link of this kind." if is_known else NOT_IDENTIFIED,
+        f"The path itself {view.evidence.tense('carries', 'carried')} less than a link of this kind."
+        if is_known
+        else NOT_IDENTIFIED,
         "; ".join([*evidence, *_room(view), _other_direction(view)]),
         f"{check}; then check port speeds and shapers on the path{_other_control(view)}"
         if is_known
@@ -140,7 +143,7 @@ def _room(view: FlowView) -> Iterator[str]:
     """Yield the filled part of the congestion window if it speaks against the path."""
     filled = _filled_share(view)
     if filled is not None and filled < _IN_QUEUE and not (view.has_queue or _is_longer_than_path(view)):
-        yield f"{format_percent(filled)} of the congestion window is in flight"
+        yield f"{format_percent(filled)} of the congestion window {view.evidence.tense('is', 'was')} in flight"
 
 
 def _path_confidence(view: FlowView) -> float:
@@ -178,9 +181,10 @@ def _other_control(view: FlowView) -> str:
 def _other_direction(view: FlowView) -> str:
     """Return a text about the other direction: its rate, or the option that tests it."""
     others = [flow for flow in view.evidence.flows if flow is not view.flow]
+    is_or_was = view.evidence.tense("is", "was")
     if not others:
         back = Direction.IN if view.flow.direction is Direction.OUT else Direction.OUT
-        return f"the other direction is not tested: --direction {back}"
+        return f"the other direction {is_or_was} not tested: --direction {back}"
     bit_s = others[0].bit_s
     is_alike = abs(bit_s - view.flow.bit_s) <= _ALIKE * max(bit_s, view.flow.bit_s)
-    return f"the other direction is {'similar' if is_alike else 'different'}: {format_rate(bit_s)}"
+    return f"the other direction {is_or_was} {'similar' if is_alike else 'different'}: {format_rate(bit_s)}"

@@ -70,7 +70,7 @@ def _starved(view: FlowView, share: float) -> Finding:
         remedy = remedies.show_states(sender)
     else:
         text = f"The {sender.end.label} sender was starved of CPU time."
-        evidence += "" if has_full_core(sender) else ", and no core is full"
+        evidence += "" if has_full_core(sender) else f", and no core {view.evidence.tense('is', 'was')} full"
         remedy = remedies.show_quota(sender) if remedies.is_linux(sender) else remedies.show_processes(sender)
     used = _used_or_waited(sender)
     confidence = 0.6 if used is None or used >= _HELD_UP else 0.85
@@ -138,7 +138,7 @@ def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator
         "cpu-quota",
         share,
         0.9,
-        f"A CPU quota stops linkgauge at {end_name(end.end)}.",
+        f"A CPU quota {view.evidence.tense('stops', 'stopped')} linkgauge at {end_name(end.end)}.",
         f"its cgroup's quota stopped it for {_percent(throttled)} of the time{used}",
         remedies.show_quota(end),
         end.end,
@@ -215,7 +215,7 @@ def has_full_core(end: EndEvidence) -> bool:
     return _hottest_busy(end) >= _FULL
 
 
-def describe_core_load(end: EndEvidence) -> str:
+def describe_core_load(evidence: Evidence, end: EndEvidence) -> str:
     """Return the load of an end's busiest core in words."""
     hottest = _hottest(end)
     if hottest is None:
@@ -230,7 +230,7 @@ def describe_core_load(end: EndEvidence) -> str:
     )
     if end.waiting is not None:
         worker += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
-    return f"core {number} is {100 * core.busy:.0f} % busy ({parts}{stolen}){worker}"
+    return f"core {number} {evidence.tense('is', 'was')} {100 * core.busy:.0f} % busy ({parts}{stolen}){worker}"
 
 
 def _crowded_ends(view: FlowView, end: EndEvidence, share: float) -> list[tuple[EndEvidence, float]]:
@@ -255,9 +255,8 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
     """Return the finding about a core that a worker fills, or has to leave to something else."""
     text, remedy = _explain_full_core(view, end)
     others = _other_processes(view, end)
-    numbers = (
-        f"{describe_core_load(end)}; other processes used {others:.1f} of {format_quantity(len(end.cores), 'core')}"
-    )
+    load, cores = describe_core_load(view.evidence, end), format_quantity(len(end.cores), "core")
+    numbers = f"{load}; other processes used {others:.1f} of {cores}"
     confidence = 0.6 if view.flow.busy is None else 0.9
     return Finding("core-saturated", share, confidence, text, numbers, remedy, end.end, share)
 
@@ -268,25 +267,29 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
     number, load = hottest if hottest is not None else (0, None)
     is_full = load is not None and load.busy >= _FULL
     is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
-    subject = f"{end.end.label.capitalize()} CPU core {number} is saturated"
+    is_or_was = evidence.tense("is", "was")
+    subject = f"{end.end.label.capitalize()} CPU core {number} {is_or_was} saturated"
     if not is_full:  # the kernel moves a worker between cores
-        subject = f"The {end.end.label} worker needs more than a core"
+        subject = f"The {end.end.label} worker {evidence.tense('needs', 'needed')} more than a core"
     if not is_worker_full and _other_processes(view, end) >= _MIN_OTHERS and _is_crowded_out(end):
         remedy = f"{remedies.show_processes(end)}; end them, or {_choose_idle_cores(view, end)}"
         if end.waiting is not None:
-            return f"Other processes take the core of the {end.end.label} worker.", remedy
+            return (
+                f"Other processes {evidence.tense('take', 'took')} the core of the {end.end.label} worker.",
+                remedy,
+            )
         return f"{subject} by other processes.", remedy
     if is_full and not evidence.workload.is_bulk and evidence.is_same_host:
         has_idle_core = evidence.sessions < len(end.cores)
         remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if has_idle_core else "a faster machine"
-        return f"CPU core {number} is saturated: both ends of the transactions share it.", remedy
+        share = evidence.tense("share", "shared")
+        return f"CPU core {number} {is_or_was} saturated: both ends of the transactions {share} it.", remedy
     if is_worker_full:
         which = "one session" if evidence.sessions == 1 else "the sessions of one worker"
         return f"{subject}; {which} can use one core.", _use_more_cores(view, end)
     if _crowded_out(end) >= _MIN_WAIT and not _is_full_of_packets(end):
-        return f"The {end.end.label} worker shares its core with other work of this test.", _use_more_cores(
-            view, end
-        )
+        shares = f"The {end.end.label} worker {evidence.tense('shares', 'shared')} its core"
+        return f"{shares} with other work of this test.", _use_more_cores(view, end)
     return f"{subject}.", _use_more_cores(view, end)
 
 
@@ -316,7 +319,7 @@ def find_ssh_limit(view: FlowView) -> Iterator[Finding]:
         view.budget.take("starved", "receiver", "buffer", "network"),
         0.9 if has_full_core(end) else 0.6,
         "ssh carries and encrypts the payload: it is the bottleneck, not the link.",
-        f"{end.end.label} {describe_core_load(end)}; ssh and other processes used {others}",
+        f"{end.end.label} {describe_core_load(view.evidence, end)}; ssh and other processes used {others}",
         "linkgauge … without --via-ssh; if a firewall blocks its data connections, open one port for --data-port",
     )
 
@@ -395,7 +398,8 @@ def _offloads(view: FlowView, end: EndEvidence, share: float) -> Finding:
         share,
         0.85,
         f"The offloads of {end.end.label} {nic.name} are off: each packet costs CPU time.",
-        f"{states}; {group_digits(_packets_s(view))} packets/s needed{_cost(view, end)}; {describe_core_load(end)}",
+        f"{states}; {group_digits(_packets_s(view))} packets/s needed{_cost(view, end)}; "
+        f"{describe_core_load(view.evidence, end)}",
         remedies.enable_offloads(end),
         end.end,
     )
@@ -429,8 +433,8 @@ def _steal(view: FlowView, end: EndEvidence, name: str) -> Iterator[Finding]:
         "steal",
         view.budget.take(name, "network", limit=_part_of_gap(view, stolen)),
         0.7,
-        f"The hypervisor takes CPU time from {end_name(end.end)}.",
-        f"{100 * stolen:.0f} % of a core was stolen; {describe_core_load(end)}",
+        f"The hypervisor {view.evidence.tense('takes', 'took')} CPU time from {end_name(end.end)}.",
+        f"{100 * stolen:.0f} % of a core was stolen; {describe_core_load(view.evidence, end)}",
         "give this virtual machine dedicated cores, or a less busy host",
         end.end,
     )

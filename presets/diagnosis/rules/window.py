@@ -50,7 +50,10 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             yield replace(
                 _requested_window(view, window, share),
                 confidence=0.6,
-                text=f"The window of {_bytes(window.limit_bytes)} is full, and packets wait in queues.",
+                text=f"The window of {_bytes(window.limit_bytes)} "
+                + view.evidence.tense(
+                    "is full, and packets wait in queues.", "was full, and packets waited in queues."
+                ),
             )
         return
     if (share := view.budget.take("receiver")) >= MIN_SHARE:
@@ -60,7 +63,8 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             "send-buffer",
             share,
             0.5,
-            f"The send buffer of {end_name(view.sender.end)} is full of unacknowledged data.",
+            f"The send buffer of {end_name(view.sender.end)} {view.evidence.tense('is', 'was')} full of "
+            "unacknowledged data.",
             f"full for {_percent(flow.sndbuf_limited)} of the time",
             "give a larger --window, or "
             + remedies.raise_autotuning_limit(view.sender, _larger_buffer(view), is_sender=True),
@@ -93,9 +97,12 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         "receive-window",
         share,
         0.85 if is_unread else 0.5,
-        f"The receiver at {end_name(receiver.end)} is reading too slowly: its window stops the sender."
-        if (view.flow.rwnd_limited or 0.0) >= _BY_CLOCKS
-        else f"The receiver at {end_name(receiver.end)} is reading too slowly, and acknowledges late.",
+        f"The receiver at {end_name(receiver.end)} {view.evidence.tense('is reading', 'read')} too slowly"
+        + (
+            view.evidence.tense(": its window stops the sender.", ": its window stopped the sender.")
+            if (view.flow.rwnd_limited or 0.0) >= _BY_CLOCKS
+            else view.evidence.tense(", and acknowledges late.", ", and acknowledged late.")
+        ),
         evidence,
         remedy,
         receiver.end,
@@ -125,7 +132,8 @@ def _clamped_window(view: FlowView, bound: WindowBound, share: float) -> Finding
         "window-clamped",
         share,
         0.9,
-        f"The {end.end.label} kernel grants only {_bytes(bound.limit_bytes)} of the requested {_bytes(requested)}.",
+        f"The {end.end.label} kernel {view.evidence.tense('grants', 'granted')} only {_bytes(bound.limit_bytes)} "
+        f"of the requested {_bytes(requested)}.",
         f"{sysctl} is {_bytes(limit)}; {_describe(view, bound)}",
         remedies.raise_buffer_limit(end, size, is_sender=bound.is_sender),
         end.end,
@@ -140,7 +148,7 @@ def _autotuned_window(view: FlowView, bound: WindowBound, share: float) -> Findi
         "window-clamped",
         share,
         0.9,
-        f"The {buffer} of {end_name(end.end)} has reached the kernel's limit.",
+        f"The {buffer} of {end_name(end.end)} {view.evidence.tense('has reached', 'reached')} the kernel's limit.",
         f"{sysctl} allows {_bytes(bound.limit_bytes)}; {_describe(view, bound)}",
         remedies.raise_autotuning_limit(end, remedies.round_window(_needed(view)), is_sender=bound.is_sender),
         end.end,

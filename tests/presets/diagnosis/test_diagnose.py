@@ -1,10 +1,11 @@
 """Why it is not faster: recorded runs, and every rule on values of its own."""
 
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import pytest
 from hypothesis import given
@@ -22,13 +23,68 @@ from linkgauge.presets.diagnosis.evidence import (
     LinkEvidence,
     link_evidence,
 )
-from linkgauge.presets.diagnosis.finding import MIN_CONFIDENCE, FindingCode, findings_json, read_findings
+from linkgauge.presets.diagnosis.finding import (
+    MIN_CONFIDENCE,
+    FindingCode,
+    findings_json,
+    read_findings,
+)
 from linkgauge.presets.wire import DEFAULT_VARIANT
 
 from .claims import check_advice, check_claims, plausible_evidence
 from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, WANTED_BIT_S, first, run
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
+
+
+CAUSES: Final[list[tuple[dict[str, Any], dict[str, Any], str]]] = [
+    ({"retransmitted": 0.02, "retransmits": 900}, {}, "loss"),
+    (
+        {"retransmitted": 0.02, "retransmits": 900},
+        {"far": {"counts": NicCounts(1, 1, 700, 0, 0)}},
+        "nic-errors",
+    ),
+    ({"retransmitted": 0.02, "retransmits": 900}, {"far": {"counts": NicCounts(1, 1, 0, 700, 0)}}, "nic-drops"),
+    ({"pacing_bit_s": 510_000_000}, {}, "pacing"),
+    ({"congestion": "bbr", "pacing_bit_s": 510_000_000}, {}, "path-slow"),
+    ({"cwnd_bytes": 60_000}, {}, "congestion-window"),
+    ({"rtt_us": 9_000}, {}, "path-slow"),
+    ({"mbit_s": 800, "mss_bytes": 400}, {}, "mss-small"),
+    ({"mbit_s": 800, "mss_bytes": 400}, {"far": {"nic": replace(NIC, mtu_bytes=452)}}, "mtu-mismatch"),
+    ({}, {"far": {"nic": replace(NIC, line_rate_bit_s=500_000_000)}}, "nic-speed"),
+    ({}, {"far": {"nic": replace(NIC, duplex="half")}}, "duplex-mismatch"),
+    (
+        {},
+        {"near": {"nic": replace(NIC, duplex="half")}, "far": {"nic": replace(NIC, duplex="half")}},
+        "half-duplex",
+    ),
+    ({}, {"near": {"counts": NicCounts(0, 600_000_000, 0, 0, 0)}}, "other-traffic"),
+    ({"busy": 0.5}, {}, "sender-starved"),
+    ({"busy": 0.5}, {"near": {"cores": (CoreLoad(0.2, 0.3, 0.1, 0.4),)}}, "steal"),
+    ({"sndbuf_limited": 0.6}, {}, "send-buffer"),
+    ({"ceiling_bit_s": 520_000_000}, {}, "tester-limited"),
+    ({"rate_bit_s": 500_000_000}, {}, "rate-limited"),
+    (
+        {"mbit_s": 95, "window_scaling": False, "rwnd_limited": 0.9, "min_rtt_us": 5_000, "rtt_us": 5_100},
+        {},
+        "window-scaling-off",
+    ),
+    (
+        {"mss_bytes": 1_400},
+        {"near": {"nic": replace(NIC, tso=False), "cores": FULL, "busiest_worker": 0.95}},
+        "core-saturated",
+    ),
+]
+# These findings describe the set-up of a host or a link, which outlasts the run.
+SETTINGS: Final = {
+    *("window-below-bdp", "window-clamped", "window-scaling-off", "mss-small", "mtu-mismatch", "nic-speed"),
+    *("half-duplex", "duplex-mismatch", "timestamps-on", "timestamps-off", "offloads-off", "another-link"),
+    *("sessions-few", "nic-errors", "nic-drops"),
+}
+PRESENT: Final = re.compile(
+    r"Running|\b((?<!Mb/s )is|are|has|stops|takes?|waits|pauses|arrives?|carries|limits)\b"
+    r"|\b(leaves|needs|shares?|paces|grants|builds)\b"
+)
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
@@ -53,50 +109,34 @@ def test_a_run_at_its_expected_rate_has_a_single_finding() -> None:
     assert "next limit at the local end: core 0 is 99 % busy" in finding.evidence
 
 
-@pytest.mark.parametrize(
-    ("flow", "ends", "code"),
-    [
-        ({"retransmitted": 0.02, "retransmits": 900}, {}, "loss"),
-        (
-            {"retransmitted": 0.02, "retransmits": 900},
-            {"far": {"counts": NicCounts(1, 1, 700, 0, 0)}},
-            "nic-errors",
-        ),
-        ({"retransmitted": 0.02, "retransmits": 900}, {"far": {"counts": NicCounts(1, 1, 0, 700, 0)}}, "nic-drops"),
-        ({"pacing_bit_s": 510_000_000}, {}, "pacing"),
-        ({"congestion": "bbr", "pacing_bit_s": 510_000_000}, {}, "path-slow"),
-        ({"cwnd_bytes": 60_000}, {}, "congestion-window"),
-        ({"rtt_us": 9_000}, {}, "path-slow"),
-        ({"mbit_s": 800, "mss_bytes": 400}, {}, "mss-small"),
-        ({"mbit_s": 800, "mss_bytes": 400}, {"far": {"nic": replace(NIC, mtu_bytes=452)}}, "mtu-mismatch"),
-        ({}, {"far": {"nic": replace(NIC, line_rate_bit_s=500_000_000)}}, "nic-speed"),
-        ({}, {"far": {"nic": replace(NIC, duplex="half")}}, "duplex-mismatch"),
-        (
-            {},
-            {"near": {"nic": replace(NIC, duplex="half")}, "far": {"nic": replace(NIC, duplex="half")}},
-            "half-duplex",
-        ),
-        ({}, {"near": {"counts": NicCounts(0, 600_000_000, 0, 0, 0)}}, "other-traffic"),
-        ({"busy": 0.5}, {}, "sender-starved"),
-        ({"busy": 0.5}, {"near": {"cores": (CoreLoad(0.2, 0.3, 0.1, 0.4),)}}, "steal"),
-        ({"sndbuf_limited": 0.6}, {}, "send-buffer"),
-        ({"ceiling_bit_s": 520_000_000}, {}, "tester-limited"),
-        ({"rate_bit_s": 500_000_000}, {}, "rate-limited"),
-        (
-            {"mbit_s": 95, "window_scaling": False, "rwnd_limited": 0.9, "min_rtt_us": 5_000, "rtt_us": 5_100},
-            {},
-            "window-scaling-off",
-        ),
-        (
-            {"mss_bytes": 1_400},
-            {"near": {"nic": replace(NIC, tso=False), "cores": FULL, "busiest_worker": 0.95}},
-            "core-saturated",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("flow", "ends", "code"), CAUSES)
 def test_each_cause_yields_its_own_finding(flow: dict[str, Any], ends: dict[str, Any], code: str) -> None:
     """On a link of 1 Gb that carries half of it; offloads matter from more packets on than it has."""
     assert first(run(**flow, **ends)).code == code
+
+
+@pytest.mark.parametrize(
+    ("flow", "ends", "code"),
+    [
+        *CAUSES,
+        ({"mbit_s": 930}, {"near": {"cores": FULL}}, "at-expected"),
+        ({"mbit_s": 0}, {}, "no-payload"),
+        ({"workload": Workload.RR}, {}, "round-trip"),
+        ({"workload": Workload.FETCH, "response_bytes": 4_000, "rtt_us": 900, "min_rtt_us": 500}, {}, "round-trip"),
+        ({"rwnd_limited": 0.6}, {}, "receive-window"),
+        ({"busy": 0.5}, {"near": {"waiting": 0.4, "throttled": 0.4}}, "cpu-quota"),
+        ({}, {"near": {"waiting": 0.6, "busiest_worker": 0.3, "cores": FULL}}, "core-saturated"),
+    ],
+)
+def test_after_the_end_each_finding_says_what_was(flow: dict[str, Any], ends: dict[str, Any], code: str) -> None:
+    """What a link or a kernel is set to remains so; what limited the run is over."""
+    active = run(**flow, **ends)
+    before, after = (diagnose(replace(active, has_ended=has_ended)) for has_ended in (False, True))
+    assert after[0].code == code
+    assert [finding.code for finding in before] == [finding.code for finding in after]
+    for finding in after:
+        if finding.code not in SETTINGS:
+            assert not PRESENT.search(f"{finding.text} {finding.evidence}"), finding
 
 
 @pytest.mark.parametrize("ceiling_bit_s", [499_000_000, 400_000_000, 1])

@@ -10,7 +10,7 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.comparison import Difference, Figure, compare
+from linkgauge.engine.results.comparison import Difference, Figure, FigureUnit, compare
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.summary import Summary
@@ -34,6 +34,10 @@ HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
         (Difference(-5.2, -6.4, -3.9), "5.2 % slower (3.9–6.4)"),
         (Difference(0.4, -0.3, 1.1), "no significant difference (−0.30 to +1.1 %)"),
         (Difference(12.0), "12.0 % faster (not tested)"),
+        (Difference(99.0, 97.0, 101.0), "99.0 % faster (97.0–2.0x)"),
+        (Difference(62_322.0, 62_000.0, 62_700.0), "624x as fast (621x–628x)"),
+        (Difference(150.0), "2.5x as fast (not tested)"),
+        (Difference(150.0, -20.0, 300.0), "no significant difference (−20.0 % to 4.0x)"),
         (Difference(0.0), "the same"),
         (None, "–"),
     ],
@@ -53,6 +57,20 @@ def test_figures_are_named_and_valued_in_their_own_units() -> None:
     assert figure_name(latency) == "in p99"
     shown = [figure_value_words(latency, second=second) for second in (False, True)]
     assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in shown] == ["1.50 µs", "–"]
+
+
+@pytest.mark.parametrize(
+    ("key", "unit", "words"),
+    [
+        ("measured.out.latency_us.p50", "ns", "3.0x as long (not tested)"),
+        ("tcp.retransmits", "count", "3.0x as many (not tested)"),
+        ("cpu.near.msec_per_mib", "msec", "3.0x as much (not tested)"),
+    ],
+)
+def test_more_than_twice_as_much_is_a_factor_in_every_unit(key: str, unit: FigureUnit, words: str) -> None:
+    """A person reads 624x, and not 62 322 %."""
+    text = difference_words(Figure(key, unit, 100.0, 300.0, Difference(200.0)))
+    assert text.replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 def test_runs_of_any_two_plans_are_compared() -> None:
