@@ -58,11 +58,20 @@ def format_bytes(value: int) -> str:
     return f"{text} ({group_digits(value // 1024)} KB)" if value and value % 1024 == 0 else text
 
 
-def format_milliseconds(value_us: float) -> str:
-    """Return a time in milliseconds to three significant digits: `0.21 ms`, `12.3 ms`, `1 250 ms`."""
-    value = value_us / 1e3
-    decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 0.1 else 3
-    return f"{_trimmed(value, decimals)} ms"
+def scale_time(value_us: float) -> tuple[float, int, str]:
+    """Return a short time in the unit that fits, its number of decimals for three digits, and the unit."""
+    value, unit = value_us, "µs"
+    for larger in ("ms", "s"):
+        if value < 999.5:
+            break
+        value, unit = value / 1e3, larger
+    return value, 2 if value < 9.995 else 1 if value < 99.95 else 0, unit
+
+
+def format_time(value_us: float) -> str:
+    """Return a short time for a sentence, to three significant digits: `212 µs`, `12.3 ms`, `1.25 s`."""
+    value, decimals, unit = scale_time(value_us)
+    return f"{_trimmed(value, decimals)} {unit}"
 
 
 def format_percent(share: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction
-from ..number_text import format_bytes, format_milliseconds, format_percent, format_quantity, format_rate
+from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
@@ -135,7 +135,7 @@ def _round_trips(view: FlowView) -> Iterator[Finding]:
         remedy = f"linkgauge … {' or '.join(options)}, to have more requests in flight"
     rtt_us = view.flow.rtt_us
     is_or_was = evidence.tense("is", "was")
-    trip = f"TCP's round trip {is_or_was} {'unknown' if rtt_us is None else format_milliseconds(rtt_us)}"
+    trip = f"TCP's round trip {is_or_was} {'unknown' if rtt_us is None else format_time(rtt_us)}"
     yield Finding(
         "round-trip",
         view.budget.take("starved", "receiver", "buffer", "network"),
@@ -156,7 +156,7 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
         return
     missing_bit_s = view.flow.bit_s * waiting / (1 - waiting) if waiting < 1 else view.target_bit_s
     share = min(1.0, missing_bit_s / view.gap_bit_s) if view.gap_bit_s > 0 else waiting
-    trip = format_milliseconds((view.base_rtt_s or 0) * 1e6)
+    trip = format_time((view.base_rtt_s or 0) * 1e6)
     size = remedies.round_window(_LONG_TRANSFER * evidence.response_bytes * waiting)
     options = [f"--response {remedies.format_window(size)}"] if size <= MAX_RESPONSE_BYTES else []
     options = [each for each in (*options, remedies.more_sessions(evidence, 4)) if each]

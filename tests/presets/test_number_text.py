@@ -3,10 +3,10 @@
 import pytest
 from linkgauge.presets.number_text import (
     format_bytes,
-    format_milliseconds,
     format_number,
     format_quantity,
     format_rate,
+    format_time,
     format_transaction_rate,
 )
 from linkgauge.tui.text import numbers
@@ -69,14 +69,15 @@ def test_a_quantity_agrees_with_its_number() -> None:
 @pytest.mark.parametrize(
     ("value_us", "text"),
     [
-        (0, "0 ms"),
-        (12, "0.012 ms"),
-        (212, "0.21 ms"),
+        (0, "0 µs"),
+        (12, "12 µs"),
+        (212, "212 µs"),
         (1_050, "1.05 ms"),
         (12_345, "12.3 ms"),
-        (1_250_000, "1 250 ms"),
+        (1_250_000, "1.25 s"),
+        (1_250_000_000, "1 250 s"),
     ],
 )
-def test_milliseconds_have_three_significant_digits(value_us: float, text: str) -> None:
-    """A round trip of seconds has no exponent."""
-    assert spaced(format_milliseconds(value_us)) == text
+def test_a_time_has_three_significant_digits_and_the_unit_that_fits(value_us: float, text: str) -> None:
+    """A sentence and a table beside it write a time alike, but a sentence drops zeros at the end."""
+    assert spaced(format_time(value_us)) == text

@@ -222,7 +222,7 @@ def _session_rows(traces: Traces) -> _Rows:
             numbers.mbit(total.bit_s),
             numbers.number(total.mib, 1),
             numbers.count(total.retransmits),
-            numbers.UNKNOWN if total.rtt_us is None else numbers.milliseconds(total.rtt_us),
+            numbers.round_trip(total.rtt_us),
         )
         for (direction, number), total in sorted(
             traces.session_sums.sessions.items(), key=lambda item: (order.index(item[0][0]), item[0][1])

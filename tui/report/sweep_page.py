@@ -104,7 +104,7 @@ def _cells(result: SweepResult) -> tuple[str, ...]:
         numbers.percent(summary.near_cpu.host_percent),
         numbers.percent(summary.far_cpu.host_percent),
         numbers.count(summary.tcp.retransmits),
-        numbers.milliseconds(summary.tcp.rtt_us),
+        numbers.round_trip(summary.tcp.rtt_us),
         result.run_id,
     )
 

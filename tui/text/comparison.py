@@ -136,7 +136,7 @@ def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for eac
         case "percent":
             return numbers.percent(value)
         case "us":
-            return numbers.milliseconds(round(value))
+            return numbers.round_trip(value)
         case "ns":
             return numbers.latency(round(value))
         case "msec":

@@ -4,10 +4,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ...engine.model.events import Changed, Ended, Event, Opened, RunEnd, Sampled, Started, Warned
+from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started, Warned
 from ...engine.model.plan import End, Settings
 from ...engine.model.socket_info import SocketInfo
 from . import numbers
+from .summary import end_words
 
 EventKind = Literal["start", "connection", "phase", "change", "warning", "end"]
 _MAX_LINES: Final = 500
@@ -55,7 +56,7 @@ class EventLines:
             case Warned():
                 self._add("warning", numbers.sanitize(event.text))
             case Ended():
-                self._add("end", _end_text(event.end))
+                self._add("end", end_words(event.end))
 
     def _start(self, event: Started) -> None:
         self._settings = event.plan.settings
@@ -82,11 +83,3 @@ class EventLines:
     def _add(self, kind: EventKind, text: str) -> None:
         self.lines.append(EventLine(self._at_ns, kind, text))
         self.written += 1
-
-
-def _end_text(end: RunEnd) -> str:
-    """Return why a run ended: the detail alone where it begins with the reason."""
-    reason, detail = numbers.reason(end.reason), numbers.sanitize(end.detail)
-    if not detail or detail.startswith(reason):
-        return detail or reason
-    return f"{reason}: {detail}"

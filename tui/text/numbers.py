@@ -13,7 +13,7 @@ from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
 from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
-from ...presets.number_text import NBSP, format_rate, group_digits, significant_decimals
+from ...presets.number_text import NBSP, format_rate, group_digits, scale_time, significant_decimals
 
 UNKNOWN: Final = "–"
 KIB: Final = 1_024
@@ -208,17 +208,6 @@ def rough_time(value_ns: int) -> str:
     return " ".join(f"{value}{NBSP}{unit}" for value, unit in parts if value) or f"0{NBSP}s"
 
 
-def milliseconds(value_us: int | None) -> str:
-    """Return a short time in milliseconds to three digits: `0.21 ms`, `12.3 ms`; below 0.1 ms as `22 µs`."""
-    if value_us is None:
-        return f"{UNKNOWN}{NBSP}ms"
-    if 0 < value_us < 100:
-        return f"{value_us}{NBSP}µs"
-    value = value_us / 1_000
-    places = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{number(value, places)}{NBSP}ms"
-
-
 def cpu_cost(msec_per_mib: float | None) -> str:
     """Return the CPU time for a MiB of payload: `0.31 ms/MiB`."""
     return f"{number(msec_per_mib, 2)}{NBSP}ms/MiB"
@@ -248,16 +237,16 @@ def rate_number(bit_s: float | None, response_bits: int | None) -> str:
 
 
 def latency(value_ns: int | None) -> str:
-    """Return the time of a transaction to three digits: `17.8 µs`, `1.25 ms`, `2.00 s`."""
+    """Return a short time to three digits: `17.8 µs`, `1.25 ms`, `2.00 s`."""
     if value_ns is None:
         return UNKNOWN
-    value, unit = value_ns / 1e3, "µs"
-    for larger in ("ms", "s"):
-        if value < 999.5:
-            break
-        value, unit = value / 1e3, larger
-    places = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    value, places, unit = scale_time(value_ns / 1e3)
     return f"{number(value, places)}{NBSP}{unit}"
+
+
+def round_trip(value_us: float | None) -> str:
+    """Return a round trip to three digits: `212 µs`, `21.6 ms`."""
+    return latency(None if value_us is None else round(1_000 * value_us))
 
 
 def times(factor: float) -> str:

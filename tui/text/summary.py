@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.model.events import EndText, ExpectedRate
+from ...engine.model.events import EndText, ExpectedRate, RunEnd
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan
 from ...engine.results.confidence import Estimate
@@ -138,9 +138,9 @@ def warmup_text(summary: Summary) -> str:
     return "auto" if settled_ns is None else f"{settled_ns / SECOND_NS:.1f}{numbers.NBSP}s, automatic"
 
 
-def end_text(summary: Summary) -> str:
-    """Return the reason for the end with its detail, without saying the same twice."""
-    reason, detail = numbers.reason(summary.end.reason), numbers.sanitize(summary.end.detail)
+def end_words(end: RunEnd) -> str:
+    """Return why a run ended, with the detail, without saying the same twice."""
+    reason, detail = numbers.reason(end.reason), numbers.sanitize(end.detail)
     if detail == EndText.DURATION_UP.value:  # `completed` says it
         return reason
     return detail if detail.startswith(reason) else f"{reason}: {detail}".removesuffix(": ")
@@ -252,7 +252,7 @@ def tcp_text(tcp: TcpSummary) -> str:
 def _tcp_words(tcp: TcpSummary) -> list[str]:
     words = ["retransmits unknown" if tcp.retransmits is None else numbers.quantity(tcp.retransmits, "retransmit")]
     if tcp.rtt_us is not None:
-        words.append(f"median RTT {numbers.milliseconds(tcp.rtt_us)}")
+        words.append(f"median RTT {numbers.round_trip(tcp.rtt_us)}")
     if tcp.mss_bytes is not None:
         words.append(f"MSS {numbers.count(tcp.mss_bytes)}")
     return words
@@ -327,7 +327,7 @@ def _probe_row(result: ProbeResult | None, *, is_loaded: bool) -> ProbeRow:
         is_measured=True,
         per_second=numbers.transaction_number(per_second),
         latency=latency_cells(result.latency),
-        rtt=numbers.latency(None if result.rtt_us is None else result.rtt_us * 1_000),
+        rtt=numbers.round_trip(result.rtt_us),
         count=f"{numbers.count(result.transactions)} in {result.span_ns / SECOND_NS:.1f}{numbers.NBSP}s",
     )
 

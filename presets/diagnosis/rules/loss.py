@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Final
 
-from ...number_text import format_milliseconds, format_percent, format_quantity, format_rate
+from ...number_text import format_percent, format_quantity, format_rate, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, EndEvidence, FlowView, nic_name
 from ..finding import Finding
@@ -69,7 +69,7 @@ def _describe(view: FlowView, loss: float, bound: float | None) -> str:
     if flow.out_of_order:
         text += f", {format_quantity(flow.out_of_order, 'packet')} arrived out of order"
     if bound is not None and flow.rtt_us is not None:
-        rtt = format_milliseconds(flow.rtt_us)
+        rtt = format_time(flow.rtt_us)
         leaves = view.evidence.tense("leaves", "left")
         text += f"; with a round trip of {rtt} that {leaves} TCP about {format_rate(bound)}"
     return text

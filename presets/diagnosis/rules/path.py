@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import Direction
-from ...number_text import format_bytes, format_milliseconds, format_percent, format_quantity, format_rate
+from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, FlowView
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
@@ -119,8 +119,8 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         queue = "a small queue" if _is_longer_than_path(view) else "no queue"
         queue = "a queue" if view.has_queue else queue
         evidence.append(
-            f"{queue} {view.evidence.tense('builds', 'built up')}: round trip {format_milliseconds(flow.rtt_us)}, "
-            f"at best {format_milliseconds(flow.min_rtt_us)}"
+            f"{queue} {view.evidence.tense('builds', 'built up')}: round trip {format_time(flow.rtt_us)}, "
+            f"at best {format_time(flow.min_rtt_us)}"
         )
     confidence = _path_confidence(view)
     is_known = confidence >= MIN_CONFIDENCE

@@ -22,7 +22,7 @@ from typing import Final
 
 from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB, End
-from ...number_text import format_milliseconds, format_quantity, group_digits
+from ...number_text import format_quantity, format_time, group_digits
 from .. import remedies
 from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, FlowView, end_name
 from ..finding import Finding
@@ -410,7 +410,7 @@ def _cost(view: FlowView, end: EndEvidence) -> str:
     if end.process is None or view.evidence.bit_s <= 0:
         return ""
     cost_us = end.process * 1e6 * MIB * 8 / view.evidence.bit_s
-    return f", {format_milliseconds(cost_us)} of CPU time per MiB"
+    return f", {format_time(cost_us)} of CPU time per MiB"
 
 
 def _stolen(end: EndEvidence) -> float:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final
 
 from ....engine.model.plan import MAX_WINDOW_BYTES
-from ...number_text import format_milliseconds, format_quantity, format_rate
+from ...number_text import format_quantity, format_rate, format_time
 from .. import remedies
 from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound
 from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name
@@ -199,7 +199,7 @@ def _needed(view: FlowView) -> float:
 def _describe(view: FlowView, bound: WindowBound) -> str:
     """Return the numbers behind a bound: bytes in flight, what the target needs, what the kernel's clocks say."""
     in_flight, most = _bytes(round(view.in_flight_bytes or 0)), _bytes(round(bound.window_bytes))
-    rtt = format_milliseconds(view.flow.rtt_us or 0)
+    rtt = format_time(view.flow.rtt_us or 0)
     allowed = f"about as much as the kernel allows for it ({most})"
     parts = [f"each session had {in_flight} in flight, {allowed}, with a round trip of {rtt}"]
     if view.flow.expected_bit_s is not None:

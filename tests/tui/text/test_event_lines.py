@@ -4,10 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Ended, Event, Opened, Reason, RunEnd, Warned
+from linkgauge.engine.model.events import Ended, EndText, Event, Opened, Reason, RunEnd, Warned
 from linkgauge.engine.model.plan import Direction, End, Plan
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.tui.text.event_lines import EventLines
+from linkgauge.tui.text.summary import end_words
 
 
 def emitted(script: Any) -> list[Event]:
@@ -48,6 +49,22 @@ async def test_a_run_is_told_from_its_connection_to_its_end(world: Any) -> None:
         "6 end completed: the duration was up",
     ]
     assert log.written == len(log.lines)
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        (RunEnd(Reason.COMPLETED, EndText.DURATION_UP.value), "completed"),
+        (RunEnd(Reason.STOPPED, ""), "stopped"),
+        (RunEnd(Reason.STOPPED, "stopped by a key"), "stopped by a key"),
+        (RunEnd(Reason.PEER_LOST, "no word for 10 s"), "remote lost: no word for 10 s"),
+    ],
+)
+def test_the_log_and_the_summary_say_the_end_alike(end: RunEnd, text: str) -> None:
+    """And neither says it twice."""
+    log = EventLines()
+    log.feed(Ended(end))
+    assert [line.text for line in log.lines] == [end_words(end)] == [text]
 
 
 @pytest.mark.parametrize("sessions", [1, 5, 128])

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.events import ExpectedRate, Reason
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload, all_workloads
+from linkgauge.presets.number_text import format_time
 from linkgauge.tui.text import numbers
 from linkgauge.tui.text.numbers import RateUnit
 
@@ -124,22 +125,13 @@ def test_the_stopwatch_shows_whole_seconds(seconds: float | None, text: str) -> 
     assert numbers.clock(None if seconds is None else int(seconds * SECOND_NS)) == text
 
 
-@pytest.mark.parametrize(
-    ("value_us", "text"),
-    [
-        (None, "– ms"),
-        (0, "0.00 ms"),
-        (4, "4 µs"),
-        (99, "99 µs"),
-        (100, "0.10 ms"),
-        (212, "0.21 ms"),
-        (12_340, "12.3 ms"),
-        (2_500_000, "2 500 ms"),
-    ],
-)
-def test_a_round_trip_is_in_milliseconds(value_us: int | None, text: str) -> None:
-    """Three digits are enough to see a queue fill, and no measured time looks like 0."""
-    assert spaced(numbers.milliseconds(value_us)) == text
+@pytest.mark.parametrize("value_us", [0, 4, 99, 100, 273, 999, 12_340, 2_500_000])
+def test_a_round_trip_and_a_latency_are_written_alike(value_us: int) -> None:
+    """They stand beside each other: 0.26 ms beside 273 µs would look like another order of magnitude."""
+    assert numbers.round_trip(value_us) == numbers.latency(1_000 * value_us)
+    sentence = format_time(value_us)
+    assert float(sentence.split()[0]) == float(numbers.round_trip(value_us).split()[0])
+    assert sentence.split()[1] == numbers.round_trip(value_us).split()[1]
 
 
 def test_counts_and_costs_have_their_units() -> None:

@@ -83,7 +83,7 @@ def test_unknown_values_of_tcp_are_left_out() -> None:
     assert rows.tcp_text(TCP) == "retransmits unknown"
     known = plain(rows.tcp_text(TcpSummary(1, 210, 1_448, "cubic", 57_344, None)))
     assert known == (
-        "1 retransmit, median RTT 0.21 ms, MSS 1 448, congestion control cubic, window granted 56K local, – remote"
+        "1 retransmit, median RTT 210 µs, MSS 1 448, congestion control cubic, window granted 56K local, – remote"
     )
 
 
@@ -98,9 +98,9 @@ def test_a_run_that_broke_off_has_the_reason_in_place_of_its_verdict() -> None:
 def test_neither_the_verdict_nor_the_end_is_repeated() -> None:
     """The word stands beside the sentence; a detail that begins with the reason stands alone."""
     assert rows.verdict_sentence(Verdict("pass", "PASS: all is well")) == "all is well"
-    assert rows.end_text(summary(RATE)) == "completed after 10 s"
-    assert rows.end_text(summary(RATE, end=RunEnd(Reason.COMPLETED, EndText.DURATION_UP))) == "completed"
-    assert rows.end_text(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone"))) == "remote lost: gone"
+    assert rows.end_words(summary(RATE).end) == "completed after 10 s"
+    assert rows.end_words(RunEnd(Reason.COMPLETED, EndText.DURATION_UP)) == "completed"
+    assert rows.end_words(RunEnd(Reason.PEER_LOST, "gone")) == "remote lost: gone"
 
 
 def test_the_plan_names_its_limits_of_rate_and_bytes() -> None:

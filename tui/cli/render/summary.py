@@ -20,7 +20,7 @@ from ...text.summary import (
     LATENCY_COLUMNS,
     ROW_NAMES,
     cpu_rows,
-    end_text,
+    end_words,
     headline,
     period_rows,
     plan_text,
@@ -220,5 +220,5 @@ def _notes(summary: Summary) -> Padding:
     grid.add_row("tcp", tcp_text(summary.tcp))
     for warning in summary.warnings:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))
-    grid.add_row("ended", end_text(summary))
+    grid.add_row("ended", end_words(summary.end))
     return _indent(grid)

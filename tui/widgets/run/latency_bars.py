@@ -135,9 +135,9 @@ def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height:
 
 def _notes(reading: LatencyReading, width: int) -> list[Content]:
     """Return the RTT as TCP measures it, and an explanation of the ticks."""
-    rtt_ns = None if reading.rtt_us is None else reading.rtt_us * 1_000
-    tcp = f"RTT as TCP measures it {numbers.latency(rtt_ns)}"
-    lines = [Content.styled(tcp if len(tcp) <= width else f"TCP RTT {numbers.latency(rtt_ns)}", MUTED)]
+    rtt = numbers.round_trip(reading.rtt_us)
+    tcp = f"RTT as TCP measures it {rtt}"
+    lines = [Content.styled(tcp if len(tcp) <= width else f"TCP RTT {rtt}", MUTED)]
     if reading.idle is None:
         return lines
     idle = Content.styled(f"┃ idle {numbers.latency(reading.idle.p50_ns)}", MUTED)

@@ -121,8 +121,7 @@ class SessionTable(ScrollView, can_focus=True):
             Segment(f"{numbers.arrow(row.direction)}{row.session:>3} ", muted),
             Segment(f"{numbers.rate_number(row.bit_s, self._response_bits):>8}", base + Style(bold=True)),
         ]
-        rtt_ns = None if row.rtt_us is None else 1_000 * row.rtt_us
-        texts = (numbers.latency(rtt_ns), numbers.count(row.retransmits), numbers.size(row.cwnd_bytes))
+        texts = (numbers.round_trip(row.rtt_us), numbers.count(row.retransmits), numbers.size(row.cwnd_bytes))
         columns = _columns(self.scrollable_content_region.width)
         segments += [Segment(f" {text:>{cells}}", base) for text, (_, cells) in zip(texts, columns, strict=False)]
         if length := self._bar_cells(row):

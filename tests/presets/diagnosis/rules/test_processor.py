@@ -65,7 +65,7 @@ def test_a_core_full_of_segmented_packets_points_to_the_offloads_of_the_sender()
     assert (first(evidence).code, first(evidence).end) == ("core-saturated", End.FAR)
     one_host = replace(evidence, far=replace(evidence.far, hostname=evidence.near.hostname))
     assert (first(one_host).code, first(one_host).end) == ("offloads-off", End.NEAR)
-    assert "ms of CPU time per MiB" in first(one_host).evidence
+    assert "µs of CPU time per MiB" in first(one_host).evidence
 
 
 @pytest.mark.parametrize(
