@@ -6,8 +6,10 @@ a no-break space: it takes the one cell that a thin space takes in a terminal, n
 unlike a thin space every terminal font has it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from math import floor
 from typing import Final
 
@@ -20,6 +22,7 @@ KIB: Final = 1_024
 GIB: Final = 1_073_741_824
 _MIN_GBIT_S: Final = 9_999_500_000  # 10 000 Mb/s when rounded
 
+_MAX_TURNS: Final = 3
 _MAX_CHANGE_PERCENT: Final = 100.0
 
 _REASONS: Final = {
@@ -294,6 +297,27 @@ def settings_change(before: Settings, after: Settings) -> str:
     if before.window_bytes != after.window_bytes:
         words.append(f"window{NBSP}{window(after.window_bytes)}")
     return ", ".join(words)
+
+
+def changed_settings(values: Iterable[Settings]) -> str:
+    """Return the settings that a run has had in turn: `1 → 4 sessions`, `3 settings`; empty if they never changed.
+
+    Settings of several kinds, or more than three in turn, are only counted, each of them once.
+    """
+    turns = [value for value, _ in groupby(values)]
+    kinds = len(dict.fromkeys(turns))
+    parts = (
+        [str(value.direction) for value in turns],
+        [str(value.sessions) for value in turns],
+        [window(value.window_bytes) for value in turns],
+    )
+    varied = [number for number, texts in enumerate(parts) if len(set(texts)) > 1]
+    if not varied:
+        return ""
+    if len(varied) > 1 or len(turns) > _MAX_TURNS:
+        return quantity(kinds, "setting")
+    text = f"{NBSP}→{NBSP}".join(parts[varied[0]])
+    return (text, f"{text}{NBSP}sessions", f"window{NBSP}{text}")[varied[0]]
 
 
 def gain(before: float | None, after: float | None) -> str:

@@ -7,7 +7,9 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
+from ...engine.model.plan import Direction, Settings
 from ...engine.results.run_log import RunRecord
 from . import numbers
 
@@ -18,7 +20,10 @@ _VERDICT_ORDER: Final = {"fail": 0, "short": 1, "none": 2, "pass": 3}
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """The cells of a run in a list. `transactions_s` is None for streams."""
+    """The cells of a run in a list. `transactions_s` is None for streams.
+
+    With `has_changes` the settings were changed during the run, and `test` says how.
+    """
 
     run_id: str
     started_utc: str | None
@@ -34,6 +39,7 @@ class RunLine:
     note: str
     group: str
     is_running: bool
+    has_changes: bool = False
 
     @property
     def when(self) -> str:
@@ -99,6 +105,7 @@ def run_line(row: RunRecord) -> RunLine:
         note=numbers.sanitize(row.note or ""),
         group=numbers.sanitize(row.group or ""),
         is_running=row.is_running,
+        has_changes=settings_count(document) > 1,
     )
 
 
@@ -136,13 +143,43 @@ def _value_in(document: Any, *keys: str) -> Any:
 
 
 def _test(document: Any) -> str:
-    """Return workload, direction and sessions in a few cells: `→5`, `⇄2`, `rr→10`."""
+    """Return workload, direction and sessions in a few cells: `→5`, `⇄2`, `rr→10`.
+
+    The plan has the settings of the start only; if they changed, it is what changed: `1 → 4 sessions`.
+    """
     direction = _ARROWS.get(str(_value_in(document, "plan", "direction")))
     sessions = number_in(document, "plan", "sessions")
     if direction is None or sessions is None:
         return numbers.UNKNOWN
     workload = numbers.sanitize(str(_value_in(document, "plan", "workload")))
-    return f"{'' if workload == 'stream' else workload}{direction}{sessions:.0f}"
+    workload = "" if workload == "stream" else workload
+    if changed := numbers.changed_settings(_settings_in_turn(document)):
+        return f"{workload} {changed}".strip()
+    return f"{workload}{direction}{sessions:.0f}"
+
+
+def settings_count(document: Any) -> int:
+    """Return how many different settings a run's document has periods of; 0 if it has none."""
+    return len(set(_settings_in_turn(document)))
+
+
+def _settings_in_turn(document: Any) -> list[Settings]:
+    """Return the settings of a document's periods; none if it is damaged."""
+    periods = _value_in(document, "stretches")
+    if not isinstance(periods, list):
+        return []
+    try:
+        return [_settings(period) for period in cast("list[Any]", periods)]
+    except (PlanError, TypeError, ValueError):
+        return []
+
+
+def _settings(period: Any) -> Settings:
+    """Return a period's settings. Raises ValueError or PlanError for a damaged one."""
+    sessions, window_bytes = _value_in(period, "sessions"), _value_in(period, "window_bytes")
+    if not isinstance(sessions, int) or not isinstance(window_bytes, int | None):
+        raise TypeError("a number of another type")
+    return Settings(Direction(_value_in(period, "direction")), sessions, window_bytes)
 
 
 @lru_cache(maxsize=8)

@@ -127,7 +127,8 @@ def plan_text(summary: Summary) -> str:
         words.append(f"{numbers.payload(plan.bytes_limit)} each way")
     if plan.bytes_limit is None or plan.duration_ns is not None:
         words.append(numbers.duration(plan.duration_ns))
-    return ", ".join(words)
+    changed = numbers.changed_settings(period.settings for period in summary.periods)
+    return ", ".join(words) + (f"; changed during the test: {changed}" if changed else "")
 
 
 def warmup_text(summary: Summary) -> str:

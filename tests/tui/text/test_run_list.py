@@ -1,8 +1,12 @@
 """Which of the kept runs a filter leaves."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from linkgauge.engine.results.run_log import RunRecord
-from linkgauge.tui.text.run_list import RunFilter, SearchableRun, short_peers
+from linkgauge.tui.cli.render.runs import run_list
+from linkgauge.tui.text.run_list import RunFilter, SearchableRun, run_line, settings_count, short_peers
 
 
 def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRecord:
@@ -71,3 +75,44 @@ def test_a_single_long_peer_loses_its_middle() -> None:
     assert short_peers(("ssh://root@a-very-long-name.example.com:2222",), 16) == {
         "ssh://root@a-very-long-name.example.com:2222": "ssh://ro…om:2222"
     }
+
+
+def changed_row(*settings: tuple[str, Any, int | None], workload: str = "stream") -> RunRecord:
+    """Return a run with a period of each of these settings, in turn."""
+    names = ("direction", "sessions", "window_bytes")
+    periods = [dict(zip(names, values, strict=True)) for values in settings]
+    document = {"plan": {**periods[0], "workload": workload}, "stretches": periods}
+    return replace(row("r1", "gbe-fd-1500", "db-02", "none"), document=document)
+
+
+@pytest.mark.parametrize(
+    ("settings", "test", "count"),
+    [
+        ([("out", 4, None)], "→4", 1),
+        ([("out", 1, None), ("out", 4, None)], "1 → 4 sessions", 2),
+        ([("out", 1, None), ("out", 1, None), ("out", 4, None)], "1 → 4 sessions", 2),
+        ([("out", 1, None), ("out", 4, None), ("out", 1, None)], "1 → 4 → 1 sessions", 2),
+        ([("out", 1, None), ("in", 1, None)], "out → in", 2),
+        ([("out", 1, None), ("out", 1, 65_536)], "window auto → 64K", 2),
+        ([("out", 1, None), ("in", 4, None)], "2 settings", 2),
+        ([("out", number, None) for number in (1, 2, 3, 5)], "4 settings", 4),
+        ([("out", 1, None), ("out", "many", None)], "→1", 0),
+        ([("out", 1, None), ("up", 2, None)], "→1", 0),
+        ([("out", 1, None), ("out", 10**9, None)], "→1", 0),
+    ],
+)
+def test_a_run_whose_settings_changed_is_not_listed_under_its_first_plan(
+    settings: list[tuple[str, Any, int | None]], test: str, count: int
+) -> None:
+    """What changed is said where the plan of other runs stands; a damaged document has the plan."""
+    changed = changed_row(*settings)
+    assert run_line(changed).test.replace("\N{NO-BREAK SPACE}", " ") == test
+    assert settings_count(changed.document) == count
+    ((verdict,),) = [list(column.cells) for column in run_list([changed]).columns if column.header == "verdict"]
+    assert (f"{count}\N{NO-BREAK SPACE}settings" in verdict) is (count > 1)
+
+
+def test_a_workload_with_transactions_is_named_beside_the_change() -> None:
+    """It is the same throughout a run."""
+    changed = changed_row(("out", 1, None), ("out", 4, None), workload="rr")
+    assert run_line(changed).test.replace("\N{NO-BREAK SPACE}", " ") == "rr 1 → 4 sessions"

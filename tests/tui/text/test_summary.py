@@ -108,3 +108,14 @@ def test_the_plan_names_its_limits_of_rate_and_bytes() -> None:
     limited = summary(None, plan=Plan(duration_ns=None, rate_bit_s=500_000_000, bytes_limit=10 * MIB))
     words = "stream, out, 1 session, window auto, at most 500 Mb/s each way, 10.0 MiB each way"
     assert plain(rows.plan_text(limited)) == words
+
+
+def test_the_plan_of_a_run_says_what_was_changed_during_it() -> None:
+    """Its first settings alone would be taken for those of the whole run."""
+    first, second = (Settings(sessions=number) for number in (1, 4))
+    rates = PerDirection(RATE, None, RATE)
+    periods = tuple(Period(settings, Expectation(), rates) for settings in (first, second))
+    assert plain(rows.plan_text(summary(RATE, periods=periods))).endswith(
+        "; changed during the test: 1 → 4 sessions"
+    )
+    assert "changed" not in rows.plan_text(summary(RATE, periods=periods[:1]))

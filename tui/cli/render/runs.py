@@ -15,7 +15,7 @@ from ....engine.results.meter import replay
 from ....engine.results.run_log import RunLog, RunRecord
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...text.run_list import run_end_text, run_line, short_peers
+from ...text.run_list import run_end_text, run_line, settings_count, short_peers
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}
@@ -75,11 +75,18 @@ def _run_columns(rows: Sequence[RunRecord], more: Sequence[str]) -> dict[str, li
         "preset": [row.preset or numbers.UNKNOWN for row in rows],
         "peer": [numbers.sanitize(row.peer) for row in rows],
         "Mb/s": [numbers.mbit(run_line(row).bit_s) for row in rows],
-        "verdict": [numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict) for row in rows],
+        "verdict": [_verdict_cell(row) for row in rows],
         "ended": [run_end_text(row) for row in rows],
         **{name: [numbers.sanitize(getattr(row, name) or "") for row in rows] for name in more},
     }
     return {heading: [heading, *cells] for heading, cells in columns.items()}
+
+
+def _verdict_cell(row: RunRecord) -> str:
+    """Return a run's verdict. A run of several settings has none as a whole, and their number instead."""
+    if row.verdict == "none" and (count := settings_count(row.document)) > 1:
+        return f"• {numbers.quantity(count, 'setting')}"
+    return numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict)
 
 
 def _total_width(columns: dict[str, list[str]]) -> int:

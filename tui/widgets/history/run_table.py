@@ -22,6 +22,7 @@ _ROOMY: Final = 110
 _RIGHT: Final = frozenset({"rate", "%"})
 _TITLES: Final = {"rate": "Mb/s", "%": "% exp"}
 _GAP: Final = 2
+_WIDEST_TEST: Final = 18  # of a run whose settings changed
 _NARROW: Final = 60  # a narrower table has fewer columns
 _NARROWEST: Final = 7  # cells of a column without a fixed width
 
@@ -118,6 +119,8 @@ def _text(line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
             return MARK if is_marked else ""
         case "when":
             return line.when if width >= 16 + _GAP else line.when[5:] or numbers.UNKNOWN
+        case "test" if width - _GAP < cell_len(line.test):
+            return "mixed" if line.has_changes else line.test
         case "%":
             return numbers.number(line.percent, 1)
         case "verdict":
@@ -151,7 +154,7 @@ def _needs(lines: Sequence[RunLine]) -> tuple[tuple[str, int], ...]:
     """Return the length of the longest text of each column without a fixed width."""
     return tuple(
         (name, max([len(name), *(cell_len(getattr(line, name) or "") for line in lines)]))
-        for name in ("preset", "peer", "label")
+        for name in ("preset", "peer", "label", "test")
     )
 
 
@@ -163,14 +166,15 @@ def _widths(width: int, needs: tuple[tuple[str, int], ...]) -> dict[str, int]:
         width: The width of the table.
         needs: The longest text of each column that has no fixed width.
     """
-    fixed = {"": 2, "when": 18, "test": 11, "rate": 11, "%": 8, "verdict": 14}
+    test = max(11, min(dict(needs)["test"] + _GAP, _WIDEST_TEST))
+    fixed = {"": 2, "when": 18, "test": test, "rate": 11, "%": 8, "verdict": 14}
     if width < _ROOMY:
         fixed = {"": 2, "when": 13, "test": 7, "rate": 11, "%": 8, "verdict": 9}
     for name in ("test", "%"):
         if width < _NARROW:
             del fixed[name]
     rest = width - sum(fixed.values())
-    wanted = {name: length + _GAP for name, length in needs}
+    wanted = {name: length + _GAP for name, length in needs if name not in fixed}
     peer = min(wanted["peer"], max(rest - wanted["preset"], rest * 45 // 100))
     preset = min(wanted["preset"], rest - peer)
     label = rest - peer - preset
