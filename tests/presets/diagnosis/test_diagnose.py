@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.host_info import TcpSysctls
-from linkgauge.engine.model.plan import Direction, Mode
+from linkgauge.engine.model.plan import Direction, End, Mode
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.workload import Workload
@@ -35,6 +35,12 @@ from .claims import check_advice, check_claims, plausible_evidence
 from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, WANTED_BIT_S, first, run
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
+# What `make grid ARGS="--record …"` adds: a line for each case.
+RECORDED = [
+    json.loads(line)
+    for path in sorted((Path(__file__).parent / "scenarios" / "grid").glob("*.jsonl"))
+    for line in path.read_text(encoding="utf-8").splitlines()
+]
 
 
 CAUSES: Final[list[tuple[dict[str, Any], dict[str, Any], str]]] = [
@@ -99,6 +105,53 @@ def test_a_recorded_run_is_explained_by_the_fault_of_its_link(path: Path) -> Non
         assert (findings[0].share or 0) >= 0.5
         assert findings[0].remedy
     assert read_findings(json.loads(json.dumps(findings_json(findings)))) != ()
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["title"])
+def test_a_recorded_case_of_the_grid_is_explained_by_its_cause(case: dict[str, Any]) -> None:
+    """At the right end where the cause is at one; and nothing that is said contradicts the numbers."""
+    evidence = decode(Evidence, case["evidence"])
+    findings = diagnose(evidence)
+    assert findings[0].code in case["wanted"]
+    assert case["at"] in {None, findings[0].end}
+    check_claims(evidence, findings)
+    check_advice(evidence, findings)
+
+
+def mirrored(evidence: Evidence) -> Evidence:
+    """Return a run whose other end sends: what each end measured is the other end's."""
+    near, far = replace(evidence.far, end=End.NEAR), replace(evidence.near, end=End.FAR)
+    back = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT, Direction.DUPLEX: Direction.DUPLEX}
+    flows = tuple(replace(flow, direction=back[flow.direction]) for flow in evidence.flows)
+    cores = {"near_cores": evidence.far_cores, "far_cores": evidence.near_cores}
+    return replace(evidence, direction=back[evidence.direction], flows=flows, near=near, far=far, **cores)
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.RR, Workload.CRR, Workload.FETCH], ids=str)
+@pytest.mark.parametrize("is_mirrored", [False, True], ids=["as recorded", "mirrored"])
+def test_recorded_cases_keep_the_rules_of_findings_with_every_workload(
+    workload: Workload, *, is_mirrored: bool
+) -> None:
+    """Shares add up to at most 1, claims hold, and remedies name only what the run takes and does not have."""
+    scenarios = [tomllib.loads(path.read_text(encoding="utf-8")) for path in SCENARIOS]
+    for case in [*RECORDED, *scenarios]:
+        evidence = decode(Evidence, case["evidence"])
+        evidence = mirrored(evidence) if is_mirrored else evidence
+        size = 65_536 if workload.is_transactional else 0
+        for mode in Mode if workload.is_bulk else (Mode.COPY,):
+            other = replace(evidence, workload=workload, response_bytes=size, mode=mode)
+            findings = diagnose(other)
+            check_claims(other, findings)
+            check_advice(other, findings)
+            assert sum(one.share or 0.0 for one in findings) <= 1.001, findings
+
+
+@pytest.mark.parametrize("case", [case for case in RECORDED if case["at"] is not None], ids=lambda c: c["title"])
+def test_a_mirrored_case_names_the_other_end(case: dict[str, Any]) -> None:
+    """No rule prefers one end."""
+    evidence = decode(Evidence, case["evidence"])
+    assert diagnose(evidence)[0].end is End(case["at"])
+    assert diagnose(mirrored(evidence))[0].end is End(case["at"]).other
 
 
 def test_a_run_at_its_expected_rate_has_a_single_finding() -> None:
