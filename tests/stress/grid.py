@@ -4,12 +4,13 @@ Usage: make grid ARGS="--seed 7 --cases 200"
 
 Each case is a lab link with a rate, a delay, a direction, sessions, and one cause out of the families of
 grid_cases.py. A case counts where the cause costs at least a tenth of the expected rate. Printed by family: the
-first finding is right; the right one comes later; none has a cause; the first one is wrong; and how often a first
-finding is right by the confidence with which it is said. A case is void if the hypervisor took more than 5 % of the
-machine's time. `--evidence FOLDER` stores every case, `--regrade FOLDER` judges stored ones by the rules as they are
-now. `--record FOLDER` adds each miss to the recorded cases there, which tests/presets/diagnosis replays, and
-with `--right 12` so many of each family that are right. With `--check` a miss is measured once more by itself, and the
-exit status tells whether the bounds of grid_scores.py hold. `--jobs 3` carries out so many slow links at a time.
+first finding is right; the right one comes later; none has a cause; the first one is wrong; and how often a
+first finding is right by the confidence with which it is said. A case is void if the hypervisor took more than
+5 % of the machine's time. `--evidence FOLDER` stores every case, `--regrade FOLDER` judges stored ones by the
+rules as they are now. `--record FOLDER` adds each miss to the recorded cases there, which
+tests/presets/diagnosis replays, and with `--right 12` so many of each family that are right. With `--check` a
+miss is measured once more by itself, and the exit status tells whether the bounds of grid_scores.py hold.
+`--jobs 3` carries out so many slow links at a time.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
