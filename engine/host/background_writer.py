@@ -6,6 +6,7 @@ while too many wait.
 """
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -18,25 +19,29 @@ from typing import Any, Final
 
 MAX_LOG_BYTES: Final = 1 << 16  # some 700 lines of a log
 MAX_RESULT_BYTES: Final = 1 << 28
+_RETRY_S: Final = 0.5
+_PASSING_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOBUFS, errno.ENOMEM}
 _POLL_S: Final = 0.1  # for signals that the kernel delivers while the main thread waits
 
 LossText = Callable[[int], str]
 """Returns the line that reports how many lines were dropped."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Chunk:
-    """Bytes for a descriptor; None closes it."""
+    """Bytes for a descriptor; None closes it. `written` counts those that have been written."""
 
     fd: int
     data: bytes | None
     is_result: bool = True
+    written: int = 0
 
 
 class BackgroundWriter:
     """Writes to the descriptors of one file, pipe or terminal, in order.
 
     `error` is the first failure; nothing is written after it. `is_reported` is for whoever tells a person of it.
+    A log waits for room on a full disk as it does for a reader.
     """
 
     OWN_FD: Final = -1
@@ -140,6 +145,9 @@ class BackgroundWriter:
             try:
                 self._carry_out(chunk)
             except OSError as error:
+                if error.errno in _PASSING_ERRORS and not chunk.is_result and not self.has_results:
+                    time.sleep(_RETRY_S)
+                    continue
                 self._close_own()
                 with self._changed:
                     self._fail(error)
@@ -163,7 +171,8 @@ class BackgroundWriter:
         fd = chunk.fd
         if fd == self.OWN_FD and self._opener is not None:
             fd = self._own_fd = self._opener() if self._own_fd is None else self._own_fd
-        write_all(fd, chunk.data)
+        while chunk.written < len(chunk.data):
+            chunk.written += _write_some(fd, memoryview(chunk.data)[chunk.written :])
 
     def _close_own(self) -> None:
         fd, self._own_fd = self._own_fd, None
@@ -187,12 +196,18 @@ def write_all(fd: int, data: bytes) -> None:
     """Write all bytes, however long that takes, also where another process made the descriptor non-blocking."""
     rest = memoryview(data)
     while rest:
-        try:
-            rest = rest[os.write(fd, rest) :]
-        except BlockingIOError:
-            poll = select.poll()
-            poll.register(fd, select.POLLOUT)
-            poll.poll()
+        rest = rest[_write_some(fd, rest) :]
+
+
+def _write_some(fd: int, data: memoryview) -> int:
+    """Write bytes and return their number; wait where a descriptor that does not block has no room."""
+    try:
+        return os.write(fd, data)
+    except BlockingIOError:
+        poll = select.poll()
+        poll.register(fd, select.POLLOUT)
+        poll.poll()
+        return 0
 
 
 def shared_writer(fd: int, name: str) -> BackgroundWriter:

@@ -104,6 +104,30 @@ def test_a_failure_ends_the_writing_and_is_there_to_report(pipe: tuple[int, int]
     os.close(fd)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's full device")  # noqa: PTH110
+def test_a_log_on_a_full_disk_goes_on_once_there_is_room(pipe: tuple[int, int]) -> None:
+    """Meanwhile lines wait as for a reader, and are counted beyond that; a result is an error at once."""
+    reading, writing = pipe
+    fd = os.open("/dev/full", os.O_WRONLY)
+    writer = BackgroundWriter("log")
+    writer.offer(fd, LINE, lost)
+    assert not writer.flush(0.1)
+    assert writer.error is None
+    count = 2 * MAX_LOG_BYTES // len(LINE)
+    for _ in range(count):
+        writer.offer(fd, LINE, lost)
+    os.dup2(writing, fd)  # somebody has made room
+    lines = read_until(reading, b" lost\n").splitlines()
+    assert lines[-1] == b"%d lost" % (count + 1 - len(lines) + 1)
+    os.close(fd)
+    fd = os.open("/dev/full", os.O_WRONLY)
+    writer.offer(fd, LINE, lost)
+    writer.put(fd, b"result")
+    assert writer.flush(DEADLINE_S)
+    assert writer.error is not None
+    os.close(fd)
+
+
 def test_a_file_is_opened_and_closed_by_the_thread(tmp_path: Path) -> None:
     """A named pipe without a reader blocks open(2)."""
     path = tmp_path / "pipe"

@@ -56,6 +56,19 @@ def test_connections_use_cubic_whatever_the_machine_uses(lab: Lab) -> None:
     assert near(lab, sys.executable, "-c", code, lab.peer.host, str(lab.peer.port)) == "cubic\n"
 
 
+def test_sessions_outlast_a_queue_that_others_keep_full(lab: Lab) -> None:
+    """Each packet that finds the queue full is a try of TCP, at both ends: 15 of them pass in 8 s."""
+    retries = "/proc/sys/net/ipv4/tcp_retries2"
+    here = Path(retries).read_text(encoding="ascii")
+    assert near(lab, "cat", retries) == "255\n"
+    far = f"--net=/proc/{children_of(lab.keeper_pid)[0]}/ns/net"
+    assert (
+        subprocess.run(["/usr/bin/env", "nsenter", far, "cat", retries], stdout=subprocess.PIPE, check=True).stdout
+        == b"255\n"
+    )
+    assert Path(retries).read_text(encoding="ascii") == here
+
+
 def test_this_process_stays_where_it_is(lab: Lab) -> None:
     """Only what is sent there goes there."""
     assert network_of(os.getpid()) == network_of(os.getppid())
