@@ -3,7 +3,7 @@
 import asyncio
 import csv
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..services.credentials import with_access
 from ..services.pruning import thin_old_runs
 from ..services.run_session import RunSession, SessionOptions, open_run_session
 from ..services.storage import open_run_log
-from ..services.sweeps import load_results, missing_points, run_points, save_sweep
+from ..services.sweeps import load_failures, load_results, missing_points, run_points, save_sweep
 from ..text import numbers
 from ..text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
 from .live_line import LiveLine
@@ -67,6 +67,7 @@ def run_sweep(job: SweepJob) -> int:
     try:
         if log is not None:
             progress.cells = load_results(log, job.sweep)
+            progress.failures = load_failures(log, job.sweep)
         if job.as_json_stream:
             emit_json_line(sweep_start_json(job.sweep, progress.cells))
         _run_missing(job, log, progress)
@@ -79,7 +80,7 @@ def run_sweep(job: SweepJob) -> int:
             log.close(print_stderr)
             if log.problem is not None:
                 print_stderr(log.problem)
-    _write_result(replace(job, sweep=progress.sweep), progress.cells)
+    _write_result(replace(job, sweep=progress.sweep), progress.cells, progress.failures)
     missing = len(job.sweep.points) - len(progress.cells)
     if not missing:
         thin_old_runs()
@@ -112,6 +113,7 @@ class _Progress:
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
         self.cells: list[SweepResult] = []
+        self.failures: dict[SweepPoint, str] = {}
         self.signal_number: int | None = None
         self._axes = sweep.varied_axes or ("sessions", "window_bytes")
         self._started = time.monotonic()
@@ -155,7 +157,8 @@ class _LiveProgress:
         if result is not None:
             self._live.print_above(self._progress.add(result))
         elif not self.is_stopping:
-            self._live.print_above(f"{point_words(point)}: {detail}")
+            self._progress.failures[point] = detail
+            self._live.print_above(f"{point_words(point)}: {numbers.sanitize(detail)}")
 
 
 async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
@@ -199,8 +202,8 @@ async def _choose_preset(job: SweepJob, log: RunLog | None, far: FarEnd, live: L
     return choice
 
 
-def _write_result(job: SweepJob, cells: Sequence[SweepResult]) -> None:
-    """Print the result, and write the CSV file and the page of the job."""
+def _write_result(job: SweepJob, cells: Sequence[SweepResult], failures: Mapping[SweepPoint, str]) -> None:
+    """Print the result with the points that failed, and write the CSV file and the page of the job."""
     sweep = replace(job.sweep, peer=numbers.sanitize(job.sweep.peer))
     if job.as_json:
         emit_json(sweep_json(sweep, cells))
@@ -209,7 +212,7 @@ def _write_result(job: SweepJob, cells: Sequence[SweepResult]) -> None:
     elif cells:
         from .render.sweep import sweep_parts
 
-        emit_rich(*sweep_parts(sweep, cells))
+        emit_rich(*sweep_parts(sweep, cells, failures))
     else:
         print_stderr("interrupted before anything was measured")
     if job.csv is not None:
@@ -218,7 +221,7 @@ def _write_result(job: SweepJob, cells: Sequence[SweepResult]) -> None:
     if job.report is not None and cells:
         from ..report.sweep_page import write_sweep_report
 
-        write_sweep_report(job.report, sweep, cells)
+        write_sweep_report(job.report, sweep, cells, failures)
         print_stderr(f"report written to {job.report}")
 
 

@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,9 +12,9 @@ from typing import Final
 from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.results.run_log import RunLog
-from ...engine.results.sweep import Sweep, SweepResult, find_saturation_points
+from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ..services.storage import data_dir
-from ..services.sweeps import find_sweep, load_results
+from ..services.sweeps import find_sweep, load_failures, load_results
 from ..text import numbers
 from ..text.summary import margin_cell
 from ..text.sweep import (
@@ -23,8 +23,9 @@ from ..text.sweep import (
     best_by_direction,
     expected_rate_of,
     grids,
+    missing_lines,
     ranking_lines,
-    saturation_words,
+    saturation_lines,
     sort_results,
 )
 from .html import render
@@ -44,13 +45,19 @@ class _GridView:
     heat_map: str
 
 
-def write_sweep_report(path: Path, sweep: Sweep, results: Sequence[SweepResult]) -> None:
-    """Write the page of a sweep; raise RunLogError where the file cannot be written."""
+def write_sweep_report(
+    path: Path, sweep: Sweep, results: Sequence[SweepResult], failures: Mapping[SweepPoint, str]
+) -> None:
+    """Write the page of a sweep, with the points that failed.
+
+    Raises:
+        RunLogError: The file cannot be written.
+    """
     page = render(
         "sweep.html.j2",
         title=f"Sweep {sweep.group}",
         description=_description(sweep, results),
-        conclusions=list(_conclusions(sweep, results)),
+        conclusions=list(_conclusions(sweep, results, failures)),
         grids=list(_grid_views(sweep, results)),
         columns=_COLUMNS,
         rows=[_cells(result) for result in sort_results(sweep, results)],
@@ -74,11 +81,11 @@ def _description(sweep: Sweep, results: Sequence[SweepResult]) -> str:
     return "; ".join(parts)
 
 
-def _conclusions(sweep: Sweep, results: Sequence[SweepResult]) -> Iterator[str]:
+def _conclusions(sweep: Sweep, results: Sequence[SweepResult], failures: Mapping[SweepPoint, str]) -> Iterator[str]:
     for _, line in ranking_lines(sweep, results):
         yield line
-    for point in find_saturation_points(results):
-        yield saturation_words(sweep, point)
+    yield from saturation_lines(sweep, results)
+    yield from missing_lines(sweep, results, failures)
 
 
 def _grid_views(sweep: Sweep, results: Sequence[SweepResult]) -> Iterator[_GridView]:
@@ -115,7 +122,7 @@ def main() -> None:
     try:
         sweep, _ = find_sweep(group)
         with RunLog.open(data_dir()) as log:
-            write_sweep_report(Path(path), sweep, load_results(log, sweep))
+            write_sweep_report(Path(path), sweep, load_results(log, sweep), load_failures(log, sweep))
     except LinkgaugeError as error:
         sys.exit(str(error))
 

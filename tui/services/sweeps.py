@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeVar
 
 from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import DecodeError, PlanError, RunLogError, explain_os_error
-from ...engine.model.events import Event
+from ...engine.model.events import Event, Reason
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
 from ...engine.results.meter import replay
@@ -143,6 +143,25 @@ def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
         if point in points and point not in results and summary.measured.total is not None:
             results[point] = SweepResult(point, row.run_id, summary)
     return list(results.values())
+
+
+def load_failures(log: RunLog, sweep: Sweep) -> dict[SweepPoint, str]:
+    """Return why points have no result: the detail of the newest run of each that failed, as far as the log has it.
+
+    A run that a person stopped has not failed.
+    """
+    failures: dict[SweepPoint, str] = {}
+    for row in log.list_runs():
+        if (
+            row.group != sweep.group
+            or row.reason is None
+            or row.reason.is_regular
+            or row.reason is Reason.INTERRUPTED
+        ):
+            continue
+        point = SweepPoint.from_plan(replay(log.events(row.run_id)).summary().plan)
+        failures.setdefault(point, row.detail or row.reason.value)
+    return failures
 
 
 class SweepObserver(Protocol[R_contra]):

@@ -1,6 +1,6 @@
 """A sweep as text, as CSV rows and as JSON. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, Literal
 
@@ -23,6 +23,7 @@ from ...engine.results.sweep import (
 )
 from . import numbers
 
+_MAX_FAILURES: Final = 5
 RankingMark = Literal["fastest", "less", "noisy"]
 
 AXIS_NAMES: Final[dict[Axis, str]] = {
@@ -106,25 +107,57 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
 def ranking_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[RankingMark, str]]:
     """Return a line for each direction's fastest settings, and one for those that are as fast with less.
 
-    A direction whose highest rate is too noisy has no fastest settings, and a line about that. A single run has no
-    line.
+    While points are missing, what is fastest is so only so far. A direction whose highest rate is too noisy has no
+    fastest settings, and a line about that. A sweep of a single point has no line.
     """
-    if len(cells) < 2:
+    if len(sweep.points) < 2:
         return []
     axes = sweep.varied_axes or ("sessions", "window_bytes")
     lines: list[tuple[RankingMark, str]] = []
     for flow, results in _by_direction(sweep, cells):
         prefix = f"{flow}: " if len(sweep.directions) > 1 else ""
+        total = sum(point.direction == flow for point in sweep.points)
+        so_far = f" so far of {len(results)} of {total} points" if len(results) < total else ""
         if leader := noisy_leader(results):
             rate = f"{numbers.rate(leader.bit_s)} with {point_words(leader.point, axes)}"
-            text = f"no winner: the highest rate, {rate}, is too noisy to rank; use more seconds"
+            winner = f"no winner,{so_far}" if so_far else "no winner"
+            text = f"{winner}: the highest rate, {rate}, is too noisy to rank; use more seconds"
             lines.append(("noisy", prefix + text))
         elif best := find_best(results):
             words = f"{result_words(best.fastest)} with {point_words(best.fastest.point, axes)}"
-            lines.append(("fastest", f"{prefix}fastest: {words}"))
+            lines.append(("fastest", f"{prefix}fastest{so_far}: {words}"))
             if best.least_demanding.point != best.fastest.point:
                 less = f"{point_words(best.least_demanding.point, axes)} ({result_words(best.least_demanding)})"
                 lines.append(("less", f"{prefix}as fast, with less: {less}"))
+    return lines
+
+
+def saturation_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[str]:
+    """Return the saturation of each axis as sentences, which begin with `so far` while points are missing."""
+    so_far = "so far, " if len(cells) < len(sweep.points) else ""
+    return [so_far + saturation_words(sweep, point) for point in find_saturation_points(cells)]
+
+
+def missing_lines(sweep: Sweep, cells: Iterable[SweepResult], failures: Mapping[SweepPoint, str]) -> list[str]:
+    """Return a line for each point that failed, with the reason, and one for the number of those not run yet.
+
+    Args:
+        sweep: The sweep.
+        cells: The results so far.
+        failures: Why points have no result.
+    """
+    done = {cell.point for cell in cells}
+    missing = [point for point in sweep.points if point not in done]
+    failed = [point for point in missing if point in failures]
+    axes = sweep.varied_axes or ("sessions", "window_bytes")
+    lines = [
+        f"failed: {point_words(point, axes)}: {numbers.sanitize(failures[point])}"
+        for point in failed[:_MAX_FAILURES]
+    ]
+    if len(failed) > _MAX_FAILURES:
+        lines.append(f"{numbers.quantity(len(failed) - _MAX_FAILURES, 'more point')} failed")
+    if rest := len(missing) - len(failed):
+        lines.append(f"{numbers.quantity(rest, 'point')} not run yet")
     return lines
 
 

@@ -34,7 +34,7 @@ def result(point: SweepPoint, number: int) -> SweepResult:
 
 def write(path: Path) -> str:
     """Write the page, and return it."""
-    write_sweep_report(path, SWEEP, [result(point, number) for number, point in enumerate(SWEEP.points)])
+    write_sweep_report(path, SWEEP, [result(point, number) for number, point in enumerate(SWEEP.points)], {})
     return path.read_text(encoding="utf-8")
 
 

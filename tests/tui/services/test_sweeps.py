@@ -11,11 +11,19 @@ from linkgauge.engine.model.events import Event, Reason
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.near.connect import open_far_end
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.sweep import SweepPoint, SweepResult
 from linkgauge.engine.workers.fork_client import ForkServerLease
 from linkgauge.presets.wire import Variant
-from linkgauge.tui.services.run_session import RunSession, open_run_session
-from linkgauge.tui.services.sweeps import find_sweep, missing_points, run_points, save_sweep
+from linkgauge.tui.services.run_session import RunSession, SessionOptions, open_run_session
+from linkgauge.tui.services.sweeps import (
+    find_sweep,
+    load_failures,
+    load_results,
+    missing_points,
+    run_points,
+    save_sweep,
+)
 
 from ..sweep_example import SWEEP
 
@@ -71,12 +79,17 @@ async def test_a_run_that_breaks_off_leaves_its_point_missing_and_the_sweep_cont
     sweep = replace(SWEEP, base=replace(SWEEP.base, duration_ns=SECOND_NS // 2))
     broken, measured, _ = sweep.points[:3]
     observer = Breaker(limit=2)
-    async with ForkServerLease(), open_far_end(LOOPBACK) as far:
+    with RunLog.open(tmp_path) as log:
+        async with ForkServerLease(), open_far_end(LOOPBACK) as far:
 
-        def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
-            return open_run_session(point.to_plan(sweep.base), None, LOOPBACK, log=None, far_end=far)
+            def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
+                plan, options = point.to_plan(sweep.base), SessionOptions(group=sweep.group)
+                return open_run_session(plan, None, LOOPBACK, log=log, far_end=far, options=options)
 
-        await run_points(sweep.points[:3], open_run, observer)
+            await run_points(sweep.points[:3], open_run, observer)
+    with RunLog.open(tmp_path) as log:
+        assert load_failures(log, sweep) == {broken: "the cable was pulled"}
+        assert [result.point for result in load_results(log, sweep)] == [measured]
     assert [point for point, _, _ in observer.ends] == [broken, measured]
     results = [result for _, result, _ in observer.ends]
     assert results[0] is None

@@ -6,7 +6,14 @@ import pytest
 from linkgauge.engine.model.plan import Direction, PerDirection
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.sweep import SaturationPoint
-from linkgauge.tui.text.sweep import grids, noise_words, ranking_lines, saturation_words
+from linkgauge.tui.text.sweep import (
+    grids,
+    missing_lines,
+    noise_words,
+    ranking_lines,
+    saturation_lines,
+    saturation_words,
+)
 
 from ..sweep_example import AT, SWEEP, K, cells
 
@@ -53,4 +60,33 @@ def test_a_noisy_leader_leaves_its_direction_without_a_winner() -> None:
     assert lines[0][1].startswith("out: no winner: the highest rate, 65.54 Mb/s with out, ")
     assert lines[0][1].endswith("window 64K, is too noisy to rank; use more seconds")
     assert noise_words(found) == "1\N{NO-BREAK SPACE}rate too noisy to rank; use more seconds"
-    assert ranking_lines(SWEEP, found[:1]) == []
+
+
+@pytest.mark.parametrize("done", [1, 2, 3, 5])
+def test_a_sweep_with_missing_points_names_what_is_fastest_so_far(done: int) -> None:
+    """Not all were run, so that it has no winner yet: out of how many is part of the sentence."""
+    found = [cell for cell in cells() if cell.point.direction is Direction.OUT][:done]
+    lines = [words.replace("\N{NO-BREAK SPACE}", " ") for _, words in ranking_lines(SWEEP, found)]
+    assert lines[0].startswith(f"out: fastest so far of {done} of 6 points: ")
+    assert all(line.startswith("so far, ") for line in saturation_lines(SWEEP, found))
+    whole = [words for _, words in ranking_lines(SWEEP, cells())]
+    assert not any("so far" in line for line in (*whole, *saturation_lines(SWEEP, cells())))
+
+
+def test_a_sweep_of_one_point_has_no_fastest_settings() -> None:
+    """There is nothing to compare them with."""
+    one = replace(SWEEP, directions=(Direction.OUT,), sessions=(1,), windows=(16 * K,))
+    assert ranking_lines(one, [cell for cell in cells() if cell.point in one.points]) == []
+
+
+def test_the_points_that_failed_are_named_with_the_reason() -> None:
+    """The remote end has a say in it, so that its text is made harmless; the rest is counted."""
+    results, points = cells(), SWEEP.points
+    failures = dict.fromkeys(points[4:], "remote lost\x1b[2J")
+    done = [cell for cell in results if cell.point in points[:3]]
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in missing_lines(SWEEP, done, failures)]
+    assert len(lines) == 7
+    assert lines[0].startswith("failed: ")
+    assert lines[0].endswith("K: remote lost [2J")
+    assert lines[-2:] == ["3 more points failed", "1 point not run yet"]
+    assert missing_lines(SWEEP, results, failures) == []

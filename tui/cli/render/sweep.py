@@ -1,27 +1,30 @@
 """A sweep's result in a terminal: a table of rates for each direction, the best settings, the knees."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points
+from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ...text import numbers
 from ...text.sweep import (
     AXIS_NAMES,
     axis_value_words,
     best_by_direction,
     grids,
+    missing_lines,
     noise_words,
     ranking_lines,
-    saturation_words,
+    saturation_lines,
 )
 
 
-def sweep_parts(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[RenderableType]:
-    """Yield the parts of the result; a point without a result is a dash."""
+def sweep_parts(
+    sweep: Sweep, cells: Sequence[SweepResult], failures: Mapping[SweepPoint, str]
+) -> Iterator[RenderableType]:
+    """Yield the parts of the result; a point without a result is a dash, and `failures` says why."""
     results = {cell.point: cell for cell in cells}
     best = best_by_direction(sweep, cells)
     alike = {cell.point for settings in best for cell in settings.equivalent}
@@ -36,10 +39,12 @@ def sweep_parts(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[Renderab
             yield Text("* may be as fast as the fastest of its direction", "dim")
         for _, line in ranking:
             yield Text(line)
-        for knee in find_saturation_points(cells):
-            yield Text(saturation_words(sweep, knee))
+        for line in saturation_lines(sweep, cells):
+            yield Text(line)
     if noise := noise_words(cells):
         yield Text(noise)
+    for line in missing_lines(sweep, cells, failures):
+        yield Text(line)
 
 
 def _headline(sweep: Sweep, cells: Sequence[SweepResult]) -> str:

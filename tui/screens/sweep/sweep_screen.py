@@ -39,7 +39,14 @@ from ...text import numbers
 from ...text.sweep import estimated_duration_ns, point_words, result_words
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.overlay_plot import OverlayPlot
-from ...widgets.history.sweep_map import axis_of_plot, best_lines, knee_lines, map_lines, overlay_lines
+from ...widgets.history.sweep_map import (
+    axis_of_plot,
+    best_lines,
+    failure_lines,
+    knee_lines,
+    map_lines,
+    overlay_lines,
+)
 from ..base_screen import ActionScreen, app_of, internal_error_text
 from ..dialogs.export import prompt_export
 from .sweep_form import SweepForm
@@ -56,6 +63,7 @@ class SweepProgress:
     def __init__(self, sweep: Sweep, results: Iterable[SweepResult], clock: Callable[[], int]) -> None:
         self.sweep = sweep
         self.results = list(results)
+        self.failures: dict[SweepPoint, str] = {}
         self.problem: str | None = None
         self.is_running = False
         self.is_stopping = False
@@ -82,12 +90,18 @@ class SweepProgress:
         """Note the point of the current run."""
         self._point = point
 
-    def end_point(self, result: SweepResult | None) -> None:
-        """Add the result of the current run; None if it measured nothing."""
+    def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str = "") -> None:
+        """Add the result of the current run; None if it measured nothing, and `detail` says why.
+
+        A run that a person stopped has not failed.
+        """
         self._point = None
         self._finished_runs += 1
+        self.failures.pop(point, None)
         if result is not None:
             self.results.append(result)
+        elif not self.is_stopping:
+            self.failures[point] = detail
 
     def finish(self, problem: str | None) -> None:
         """Note that no run is in progress any more, and why if that is a problem."""
@@ -114,6 +128,11 @@ class SweepProgress:
             return self._running_status()
         if self.is_complete:
             return Content.assemble(("✓ ", "bold $text-success"), "Sweep complete")
+        if self.failures:
+            failed = numbers.quantity(len(self.failures), "point")
+            return Content.assemble(
+                ("▲ ", "bold $text-warning"), f"{failed} failed; press space to run what is missing"
+            )
         return Content.assemble(("◌ ", MUTED), "Stopped. Finished runs are saved; press space to resume")
 
     def _running_status(self) -> Content:
@@ -230,7 +249,7 @@ class SweepScreen(ActionScreen):
         yield Static(id="legend", markup=False)
         yield OverlayPlot()
         with ScrollableContainer(id="result"):
-            for name in ("best", "map", "knees"):
+            for name in ("best", "failures", "map", "knees"):
                 yield Static(markup=False, id=name)
         yield KeyFooter(self.SCREEN_KIND)
 
@@ -295,7 +314,7 @@ class SweepScreen(ActionScreen):
     @on(PointEnded)
     def _end_point(self, message: PointEnded) -> None:
         self._run = None
-        self._progress.end_point(message.result)
+        self._progress.end_point(message.point, message.result, message.detail)
         if message.result is None and not self._progress.is_stopping:
             self.notify(
                 numbers.sanitize(f"{point_words(message.point)}: {message.detail}"),
@@ -329,8 +348,14 @@ class SweepScreen(ActionScreen):
         lines, names, legend = overlay_lines(self._sweep, results, LETTERS)
         self.query_one(OverlayPlot).show(lines, names)
         self.query_one("#legend", Static).update(_legend(legend, axis_of_plot(self._sweep)))
-        for name, render in (("best", best_lines), ("map", map_lines), ("knees", knee_lines)):
-            text = render(self._sweep, results)
+        failures = failure_lines(self._sweep, results, self._progress.failures)
+        sections = {
+            "best": best_lines(self._sweep, results),
+            "failures": failures,
+            "map": map_lines(self._sweep, results),
+            "knees": knee_lines(self._sweep, results),
+        }
+        for name, text in sections.items():
             section = self.query_one(f"#{name}", Static)
             section.display = bool(text)
             section.update(Content("\n").join(text))

@@ -1,11 +1,11 @@
 """The results of a sweep as lines: a shaded map of rates, the best settings, saturation points. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from textual.content import Content
 
-from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult, find_saturation_points
+from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ...rendering.styles import MUTED
 from ...text import numbers
 from ...text.sweep import (
@@ -14,9 +14,10 @@ from ...text.sweep import (
     axis_value_words,
     best_by_direction,
     grids,
+    missing_lines,
     noise_words,
     ranking_lines,
-    saturation_words,
+    saturation_lines,
 )
 from .overlay_plot import OverlayLine
 
@@ -36,13 +37,16 @@ def best_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
 
 def knee_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
     """Return the saturation points, and the number of rates with too wide a confidence interval."""
-    lines = [
-        Content.assemble(("└ ", "bold $text-warning"), saturation_words(sweep, knee))
-        for knee in find_saturation_points(cells)
-    ]
+    lines = [Content.assemble(("└ ", "bold $text-warning"), line) for line in saturation_lines(sweep, cells)]
     if noise := noise_words(cells):
         lines.append(Content.assemble(_MARKS["noisy"], noise))
     return lines
+
+
+def failure_lines(sweep: Sweep, cells: Sequence[SweepResult], failures: Mapping[SweepPoint, str]) -> list[Content]:
+    """Return the points without a result and why; nothing if none has failed."""
+    lines = missing_lines(sweep, cells, failures) if failures else []
+    return [Content.assemble(_MARKS["noisy"], line) for line in lines]
 
 
 def map_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:

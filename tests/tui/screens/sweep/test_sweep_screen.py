@@ -23,7 +23,9 @@ from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.sweep.sweep_form import SweepForm
 from linkgauge.tui.screens.sweep.sweep_screen import SweepProgress, SweepScreen
 from linkgauge.tui.services.far_end_keeper import FarEndKeeper
+from linkgauge.tui.text.sweep import point_words
 from linkgauge.tui.widgets.common.typed_input import TextField
+from linkgauge.tui.widgets.history.sweep_map import best_lines, failure_lines
 from textual.pilot import Pilot
 
 DEADLINE_S = 90.0
@@ -170,7 +172,7 @@ def test_the_time_left_follows_from_the_mean_of_the_runs_so_far(summary: Summary
     assert "0 of 4 runs, about " in plain(progress.head())
     progress.begin_point(SWEEP.points[0])
     clock.now_ns = 20 * SECOND_NS
-    progress.end_point(SweepResult(SWEEP.points[0], "run-1", summary))
+    progress.end_point(SWEEP.points[0], SweepResult(SWEEP.points[0], "run-1", summary))
     head = plain(progress.head())
     assert "1 of 4 runs, about 1 min left" in head
     assert head.index(SWEEP.group) + len(SWEEP.group) < 78  # what --resume needs is whole at 80 columns
@@ -183,8 +185,33 @@ def test_a_run_without_a_result_counts_only_for_the_time() -> None:
     progress.start()
     progress.load(())
     clock.now_ns = 10 * SECOND_NS
-    progress.end_point(None)
+    progress.end_point(SWEEP.points[0], None, "remote lost")
     assert "0 of 4 runs, about 40 s left" in plain(progress.head())
+
+
+def test_points_that_failed_are_named_until_they_have_a_result(summary: Summary) -> None:
+    """A run that was stopped has not failed."""
+    progress = SweepProgress(SWEEP, (), Clock())
+    progress.start()
+    first, second, third, fourth = SWEEP.points
+    progress.end_point(first, SweepResult(first, "run-1", summary))
+    progress.end_point(second, None, "remote lost")
+    progress.end_point(third, SweepResult(third, "run-3", summary))
+    progress.is_stopping = True
+    progress.end_point(fourth, None, "the sweep was stopped")
+    progress.finish(None)
+    assert progress.failures == {second: "remote lost"}
+    assert "1 point failed; press space to run what is missing" in plain(progress.status())
+    lines = [plain(line) for line in failure_lines(SWEEP, progress.results, progress.failures)]
+    assert lines == [
+        f"▲ failed: {point_words(second, ['sessions'])}: remote lost".replace("\xa0", " "),
+        "▲ 1 point not run yet",
+    ]
+    (best,) = [plain(line) for line in best_lines(SWEEP, progress.results) if "fastest" in line.plain]
+    assert "fastest so far of 2 of 4 points: " in best
+    progress.start()
+    progress.end_point(second, SweepResult(second, "run-2", summary))
+    assert progress.failures == {}
 
 
 def test_the_status_names_the_current_point_and_the_last_result(summary: Summary) -> None:
@@ -209,7 +236,7 @@ def test_a_problem_is_shown_until_the_next_start(summary: Summary) -> None:
     assert plain(progress.status()) == "✗ the far end is gone"
     progress.start()
     for point in SWEEP.points:
-        progress.end_point(SweepResult(point, "run", summary))
+        progress.end_point(point, SweepResult(point, "run", summary))
     progress.finish(None)
     assert progress.is_complete
     assert plain(progress.status()) == "✓ Sweep complete"
