@@ -13,6 +13,7 @@ from .rules.link import find_link_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_path_limits
 from .rules.processor import (
+    OTHER_PROCESSES,
     describe_core_load,
     find_core_limits,
     find_processor_limits,
@@ -24,6 +25,8 @@ from .rules.window import find_remaining_window_limits, find_window_limits
 # A rate this close to the one over loopback measures the tester.
 _NEAR_CEILING: Final = 0.8
 _NEXT_LIMIT: Final = 0.9
+# The ends of one machine have these in common.
+_CORE_CODES: Final = {"core-saturated", "steal", "sessions-few"}
 _UNEXPLAINED_CONFIDENCE: Final = 0.3
 # A response this many round trips long leaves hardly any pause.
 _LONG_TRANSFER: Final = 50
@@ -57,7 +60,9 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
         part = view.gap_bit_s / gap if gap else 1 / len(evidence.flows)
         if part > 0:
             findings += [_scale(finding, part, evidence) for finding in _apply_rules(view)]
-    return rank_findings(_merge(findings)) or (_unexplained(evidence),)
+    merged = list(_merge(findings))
+    merged = list(_join_ends(merged, evidence)) if evidence.shares_cores else merged
+    return rank_findings(merged) or (_unexplained(evidence),)
 
 
 def _apply_rules(view: FlowView) -> Iterator[Finding]:
@@ -93,6 +98,36 @@ def _merge(findings: list[Finding]) -> Iterator[Finding]:
         strongest = max(same, key=lambda finding: finding.rank)
         weight = min(1.0, sum(finding.weight for finding in same))
         yield replace(strongest, share=None if strongest.share is None else weight, weight=weight)
+
+
+def _join_ends(findings: list[Finding], evidence: Evidence) -> Iterator[Finding]:
+    """Yield the findings of two ends that share their cores: what both have about their cores is one cause."""
+    for code in dict.fromkeys(finding.code for finding in findings):
+        same = [finding for finding in findings if finding.code == code]
+        if code in _CORE_CODES and len(same) > 1:
+            yield _of_both_ends(same, evidence)
+        else:
+            yield from same
+
+
+def _of_both_ends(findings: list[Finding], evidence: Evidence) -> Finding:
+    """Return the findings of both ends as one, with the numbers and the remedy of the stronger one."""
+    strongest = max(findings, key=lambda finding: finding.rank)
+    are, takes = evidence.tense("are", "were"), evidence.tense("takes", "took")
+    text = f"Both ends share this machine, and its cores {are} the limit."
+    if all(finding.text.startswith(OTHER_PROCESSES) for finding in findings):
+        take = evidence.tense("take", "took")
+        text = f"{OTHER_PROCESSES} {take} the cores of this machine, which both ends share."
+    elif strongest.code == "steal":
+        text = f"The hypervisor {takes} CPU time from this machine, which both ends share."
+    elif strongest.code == "sessions-few":
+        text = strongest.text
+    weight = min(1.0, sum(finding.weight for finding in findings))
+    share = None if strongest.share is None else weight
+    where = "" if strongest.end is None else f"{end_name(strongest.end)}: "
+    return replace(
+        strongest, share=share, weight=weight, text=text, evidence=f"{where}{strongest.evidence}", end=None
+    )
 
 
 def _rate_limit(view: FlowView) -> Iterator[Finding]:

@@ -191,8 +191,14 @@ class Evidence:
 
     @property
     def is_same_host(self) -> bool:
-        """Whether both ends share their cores, as on loopback and in a lab."""
+        """Whether both ends are on one machine, as on loopback and in a lab."""
         return self.near.hostname == self.far.hostname
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether the workers of both ends may use the same cores."""
+        near, far = self.near_cores, self.far_cores
+        return self.is_same_host and (near is None or far is None or not set(near).isdisjoint(far))
 
 
 def link_evidence(preset: Preset, variant: Variant) -> LinkEvidence:

@@ -27,6 +27,9 @@ from .. import remedies
 from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, FlowView, end_name
 from ..finding import Finding
 
+OTHER_PROCESSES: Final = "Other processes"
+"""How the text of a finding begins if the worker's core is not its own."""
+
 # Not 1.0: the counters of a core move in steps of 10 ms, and wake-ups take time.
 _FULL: Final = 0.9
 # The system calls of a session's worker do most of TCP's work, so that one worker can fill a core.
@@ -197,8 +200,10 @@ def _cutting(view: FlowView, end: EndEvidence) -> EndEvidence | None:
     return next((each for each in candidates if each.nic is not None and lacks_offloads(each.nic)), None)
 
 
-def _hottest(end: EndEvidence) -> tuple[int, CoreLoad] | None:
-    return max(enumerate(end.cores), key=lambda each: each[1].busy, default=None)
+def _hottest(end: EndEvidence, given: tuple[int, ...] | None = None) -> tuple[int, CoreLoad] | None:
+    """Return the number and the load of an end's busiest core, of those given to its workers."""
+    cores = [each for each in enumerate(end.cores) if given is None or each[0] in given]
+    return max(cores or enumerate(end.cores), key=lambda each: each[1].busy, default=None)
 
 
 def _hottest_busy(end: EndEvidence) -> float:
@@ -215,9 +220,9 @@ def has_full_core(end: EndEvidence) -> bool:
     return _hottest_busy(end) >= _FULL
 
 
-def describe_core_load(evidence: Evidence, end: EndEvidence) -> str:
-    """Return the load of an end's busiest core in words."""
-    hottest = _hottest(end)
+def describe_core_load(evidence: Evidence, end: EndEvidence, given: tuple[int, ...] | None = None) -> str:
+    """Return the load of an end's busiest core in words, of those given to its workers."""
+    hottest = _hottest(end, given)
     if hottest is None:
         return "core load unknown"
     number, core = hottest
@@ -255,7 +260,8 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
     """Return the finding about a core that a worker fills, or has to leave to something else."""
     text, remedy = _explain_full_core(view, end)
     others = _other_processes(view, end)
-    load, cores = describe_core_load(view.evidence, end), format_quantity(len(end.cores), "core")
+    load = describe_core_load(view.evidence, end, view.evidence.cores_of(end.end))
+    cores = format_quantity(len(end.cores), "core")
     numbers = f"{load}; other processes used {others:.1f} of {cores}"
     confidence = 0.6 if view.flow.busy is None else 0.9
     return Finding("core-saturated", share, confidence, text, numbers, remedy, end.end, share)
@@ -263,7 +269,8 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
 
 def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
     """Return the text and the remedy for a core, by what fills it: the processes' own CPU times show that."""
-    evidence, hottest = view.evidence, _hottest(end)
+    evidence = view.evidence
+    hottest = _hottest(end, evidence.cores_of(end.end))
     number, load = hottest if hottest is not None else (0, None)
     is_full = load is not None and load.busy >= _FULL
     is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
@@ -275,7 +282,7 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
         remedy = f"{remedies.show_processes(end)}; end them, or {_choose_idle_cores(view, end)}"
         if end.waiting is not None:
             return (
-                f"Other processes {evidence.tense('take', 'took')} the core of the {end.end.label} worker.",
+                f"{OTHER_PROCESSES} {evidence.tense('take', 'took')} the core of the {end.end.label} worker.",
                 remedy,
             )
         return f"{subject} by other processes.", remedy

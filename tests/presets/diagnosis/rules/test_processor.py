@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import End, Mode
+from linkgauge.engine.model.plan import Direction, End, Mode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose
@@ -139,6 +139,7 @@ def test_a_full_core_suggests_only_a_mode_that_the_run_takes_and_does_not_have(
 
 
 BUSY = tuple(CoreLoad(0.7, 0.25, 0.03, 0.0) for _ in range(2))
+STOLEN = tuple(CoreLoad(0.2, 0.25, 0.03, 0.5) for _ in range(2))
 
 
 def on_one_host(evidence: Evidence) -> Evidence:
@@ -164,14 +165,55 @@ def test_a_competitor_is_named_at_the_end_whose_worker_waits(
     assert finding.remedy.endswith("end them, or test at a time when a core is idle")
 
 
+@pytest.mark.parametrize("cores", [None, ((0,), (1,)), ((0,), (0, 1))], ids=["any", "apart", "shared"])
+@pytest.mark.parametrize("is_one_host", [False, True])
 @pytest.mark.parametrize(("near", "far"), [(0.5, 0.45), (0.45, 0.5), (0.3, 0.3)])
-def test_both_ends_are_named_where_competitors_hold_up_both(near: float, far: float) -> None:
+def test_competitors_of_both_ends_are_one_cause_where_the_ends_share_their_cores(
+    near: float, far: float, *, is_one_host: bool, cores: tuple[tuple[int, ...], tuple[int, ...]] | None
+) -> None:
     """TCP waits for the sender, but which of two slow workers that was cannot be told; the longer wait is first."""
     ends = ({"cores": BUSY, "busiest_worker": 0.2, "process": 0.2, "waiting": waiting} for waiting in (near, far))
-    findings = diagnose(on_one_host(run(500, busy=0.6, **dict(zip(("near", "far"), ends, strict=True)))))
+    evidence = run(500, busy=0.6, **dict(zip(("near", "far"), ends, strict=True)))
+    evidence = on_one_host(evidence) if is_one_host else evidence
+    if cores is not None:
+        evidence = replace(evidence, near_cores=cores[0], far_cores=cores[1])
+    findings = diagnose(evidence)
+    assert 0.95 <= sum(one.share or 0 for one in findings) <= 1.001
+    if is_one_host and (cores is None or 0 in cores[1]):
+        assert [(one.code, one.end) for one in findings] == [("core-saturated", None)]
+        assert findings[0].text == "Other processes take the cores of this machine, which both ends share."
+        assert findings[0].evidence.startswith("the remote end: core" if far > near else "the local end: core")
+        return
     assert [one.code for one in findings] == ["core-saturated", "core-saturated"]
     assert [one.end for one in findings] == ([End.FAR, End.NEAR] if far > near else [End.NEAR, End.FAR])
-    assert 0.95 <= sum(one.share or 0 for one in findings) <= 1.001
+    if cores is not None and cores[1] == (1,):
+        named = {one.end: one.evidence.split(" is ")[0] for one in findings}
+        assert named == {End.NEAR: "core 0", End.FAR: "core 1"}
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.FETCH])
+@pytest.mark.parametrize(
+    ("load", "code", "phrase"),
+    [
+        ({"busiest_worker": 0.97, "process": 1.0, "waiting": 0.02}, "core-saturated", "its cores are the limit"),
+        ({"busiest_worker": 0.2, "process": 0.2, "waiting": 0.1, "cores": STOLEN}, "steal", "The hypervisor"),
+    ],
+)
+def test_one_machine_has_one_finding_about_its_cores(
+    load: dict[str, Any], code: str, phrase: str, workload: Workload
+) -> None:
+    """In both directions at a time, each end sends and receives."""
+    both = {"cores": BUSY} | load
+    evidence = run(400, busy=0.6, rwnd_limited=0.2, near=both, far=both, workload=workload, response_bytes=10**9)
+    (flow,) = evidence.flows
+    back = replace(flow, direction=Direction.IN)
+    duplex = replace(evidence, direction=Direction.DUPLEX, bit_s=800e6, expected_bit_s=1_896e6, flows=(flow, back))
+    for each in (evidence, duplex):
+        findings = [one for one in diagnose(on_one_host(each)) if one.code == code]
+        assert len(findings) == 1
+        assert (findings[0].end is None) is (len({one.end for one in diagnose(each) if one.code == code}) == 2)
+        assert phrase in findings[0].text or findings[0].end is not None
+        assert sum(one.share or 0 for one in diagnose(on_one_host(each))) <= 1.001
 
 
 def test_a_worker_that_sleeps_is_not_held_up_by_a_full_core_beside_it() -> None:
