@@ -105,7 +105,13 @@ def _journal(_path: Path) -> Iterator[tuple[int, Callable[[], str]]]:
 
 @pytest.mark.parametrize(
     ("open_output", "options"),
-    [(_log_file, ()), (_pipe, ()), (_journal, ()), (_log_file, ("--json",)), (_journal, ("--json",))],
+    [
+        (_log_file, ()),
+        (_pipe, ()),
+        pytest.param(_journal, (), marks=pytest.mark.every),
+        pytest.param(_log_file, ("--json",), marks=pytest.mark.every),
+        (_journal, ("--json",)),
+    ],
     ids=["file", "pipe", "journal", "file-json", "journal-json"],
 )
 def test_a_new_key_is_in_no_log(linkgauge: Any, tmp_path: Path, open_output: Any, options: tuple[str, ...]) -> None:

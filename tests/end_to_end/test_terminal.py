@@ -379,7 +379,7 @@ def test_ctrl_c_stops_the_run_and_leaves(terminal: Open, linkgauge: Any, far_end
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.every)]
+    "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.every) for n in (signal.SIGINT, signal.SIGHUP))]
 )
 def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
     terminal: Open, linkgauge: Any, far_end: str, home: Path, number: signal.Signals
@@ -536,7 +536,7 @@ def test_a_run_continues_after_the_app_was_suspended_and_resumed(
 @pytest.mark.parametrize(
     ("environment", "passed", "runs"),
     [
-        ({"TERM": "linux"}, "√", "•"),
+        pytest.param({"TERM": "linux"}, "√", "•", marks=pytest.mark.every),
         pytest.param({"TERM": "xterm"}, "✓", "●", marks=pytest.mark.every),
         pytest.param({"TERM": "xterm", "NO_COLOR": "1"}, "✓", "●", marks=pytest.mark.every),
         ({"TERM": "xterm", "LC_ALL": "en_US.ISO-8859-1"}, "+", "*"),

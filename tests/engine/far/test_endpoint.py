@@ -55,31 +55,29 @@ async def read_line(process: asyncio.subprocess.Process) -> str:
     return (await process.stdout.readline()).decode().strip()
 
 
+async def run_here(port: int, seconds: float, running: asyncio.Semaphore) -> Reason:
+    """Carry a run out in this process, and say when it has begun; return why it ended."""
+    plan = Plan(Settings(sessions=2), duration_ns=int(seconds * SECOND_NS), rate_bit_s=RATE_BIT_S // 10)
+    async with open_run(plan, Peer("127.0.0.1", port)) as run:
+        running.release()
+        last = [event async for event in run][-1]
+    assert isinstance(last, Ended)
+    return last.end.reason
+
+
 async def test_ten_clients_run_at_once_while_another_is_killed(endpoint: Endpoint) -> None:
     """Nine finish, and a new one is served at once."""
-    port = endpoint.address[1]
-    async with asyncio.timeout(50):
-        # The victim runs for longer: on two busy cores, ten processes start in more than 1.5 s.
-        clients = await asyncio.gather(*(start_client(port, seconds) for seconds in [*[1.5] * 9, 30.0]))
-        try:
-            async with asyncio.TaskGroup() as waiting:
-                for client in clients:
-                    waiting.create_task(_expect_running(client))
-            victim = clients.pop()
-            os.kill(victim.pid, signal.SIGKILL)
-            await victim.wait()
-            clients.append(await start_client(port, 1.0))
-            assert await read_line(clients[-1]) == "running"
-            for client in clients:
-                assert await read_line(client) == "completed"
-        finally:
-            for client in clients:
-                if client.returncode is None:
-                    await client.wait()
-
-
-async def _expect_running(client: asyncio.subprocess.Process) -> None:
-    assert await read_line(client) == "running"
+    port, running = endpoint.address[1], asyncio.Semaphore(0)
+    victim = await start_client(port, 30.0)
+    async with asyncio.timeout(50), asyncio.TaskGroup() as group:
+        assert await read_line(victim) == "running"
+        clients = [group.create_task(run_here(port, 1.5, running)) for _ in range(9)]
+        for _ in clients:
+            await running.acquire()
+        os.kill(victim.pid, signal.SIGKILL)
+        await victim.wait()
+        assert await run_here(port, 0.5, running) is Reason.COMPLETED
+        assert {await client for client in clients} == {Reason.COMPLETED}
 
 
 async def test_an_endpoint_killed_in_the_middle_of_a_run_is_a_lost_peer() -> None:

@@ -31,6 +31,7 @@ from linkgauge.engine.workers.ipc import (
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
 
 T = TypeVar("T")
+_LARGE = 10**15  # 17 bytes of a message
 
 
 async def soon(awaitable: Awaitable[T]) -> T:
@@ -115,10 +116,10 @@ async def test_more_than_a_socket_holds_arrives_whole(sides: tuple[Side, Side]) 
     """The rest waits until the other side reads."""
     one, other = sides
     for number in range(20):
-        one.channel.send(Note(number, load=(0,) * 100_000))
+        one.channel.send(Note(number, load=(_LARGE,) * 10_000))
     for number in range(20):
         message, _ = await other.next_note()
-        assert (message.number, len(message.load)) == (number, 100_000)
+        assert (message.number, len(message.load)) == (number, 10_000)
 
 
 async def test_each_descriptor_arrives_with_its_own_message(sides: tuple[Side, Side]) -> None:
@@ -126,7 +127,7 @@ async def test_each_descriptor_arrives_with_its_own_message(sides: tuple[Side, S
     one, other = sides
     for number in range(60):
         fd = pipe_with(b"%d" % number) if number % 3 else None
-        one.channel.send(Note(number, load=(0,) * (number % 7) * 10_000), fd)
+        one.channel.send(Note(number, load=(_LARGE,) * (number % 7) * 1_000), fd)
     for number in range(60):
         message, fd = await other.next_note()
         assert message.number == number
@@ -214,7 +215,7 @@ async def test_closing_gives_back_what_is_still_queued() -> None:
     side = Side(ours)
     fds = [socket.socket().detach() for _ in range(5)]
     for fd in fds:
-        side.channel.send(Note(1, load=(0,) * 300_000), fd)
+        side.channel.send(Note(1, load=(_LARGE,) * 30_000), fd)
     side.channel.close()
     theirs.close()
     for fd in fds:
