@@ -19,6 +19,7 @@ from ..command_line import RATE_LIMIT
 from ..command_line import SHORT_RUN as SHORT
 from ..engine.results.day_of_samples import samples
 from ..engine.results.log_entries import ENDED, STARTED
+from ..engine.results.log_lock import hold_lock
 
 
 def can_mount() -> bool:
@@ -55,6 +56,59 @@ def test_runs_are_listed_the_newest_first_and_can_be_deleted(linkgauge: Any, far
     assert linkgauge("runs", "delete", ids[0], "-y").status == 0
     assert [run["run_id"] for run in linkgauge("runs", "list", "--json").document] == ids[1:]
     assert linkgauge("runs", "show", ids[0]).status == 2
+
+
+def test_a_run_is_saved_whole_when_another_process_unlocks_the_log_after_its_end(
+    linkgauge: Any, far_end: str
+) -> None:
+    """Its end is shown at once; nothing of it is lost, and `runs` reads the log meanwhile."""
+    linkgauge("run", far_end, *SHORT)
+    with RunLog.open(Path(linkgauge.environment["LINKGAUGE_DATA_DIR"])) as log:
+        path = log.path
+    with hold_lock(path, "EXCLUSIVE") as lock:
+        run = linkgauge.start("run", far_end, *SHORT, "--csv", path.parent / "rows.csv")
+        lines = [run.stderr.readline()]
+        while "waiting for up to" not in lines[-1]:
+            assert lines[-1], lines
+            lines.append(run.stderr.readline())
+        assert linkgauge("runs").out.count("completed") == 1
+        lock.release()
+        answer = linkgauge.finish(run)
+    assert answer.status == 0
+    assert "completed" in answer.out
+    lines += answer.err.splitlines()
+    assert not [line for line in lines if "Traceback" in line or "not saved" in line]
+    listed = linkgauge("runs", "list", "--json").document
+    assert len(listed) == 2
+    exported = linkgauge("runs", "export", listed[0]["run_id"])
+    with (path.parent / "rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert list(csv.reader(exported.out.splitlines())) == rows
+    assert len(rows) > 5
+
+
+@pytest.mark.every  # each waits ten seconds for the lock
+@pytest.mark.parametrize("command", [("delete", "all"), ("prune", "--keep", "1h"), ("prune", "--thin", "1h")])
+def test_a_locked_log_is_an_error_of_commands_that_change_it(
+    linkgauge: Any, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """With its cause and what to do; nothing is lost."""
+    linkgauge.environment["LINKGAUGE_DATA_DIR"] = str(tmp_path)
+    with RunLog.open(tmp_path) as log:
+        log.begin("20200101-000000-aaaa", "p", "h:1")
+        log.add("20200101-000000-aaaa", replace(STARTED, started_utc="2020-01-01T00:00:00.000+00:00"))
+        for sample in samples(600):
+            log.add("20200101-000000-aaaa", sample)
+        log.add("20200101-000000-aaaa", ENDED)
+        log.finish("20200101-000000-aaaa", "pass", {})
+    before = linkgauge("runs", "list", "--json").document
+    words = [before[0]["run_id"] if word == "all" else word for word in command]
+    with hold_lock(tmp_path / "runs.sqlite3", "EXCLUSIVE"):
+        answer = linkgauge("runs", *words, "--yes")
+    assert answer.status == 3
+    assert "another process has locked it" in answer.err
+    assert "Traceback" not in answer.err
+    assert linkgauge("runs", "list", "--json").document == before
 
 
 def test_a_near_end_that_is_killed_leaves_its_run_in_the_log(linkgauge: Any, far_end: str) -> None:

@@ -38,7 +38,7 @@ _BLOCK_CHARACTERS: Final = 4 << 20
 _TRANSACTION_BYTES: Final = 1 << 20  # written in some milliseconds: nobody waits longer for the lock
 _BUSY_S: Final = 0.25  # new entries wait in the queue meanwhile
 _LOCKED_AFTER_S: Final = 1.0  # other processes' commits are shorter
-CLOSE_S: Final = 30.0
+CLOSE_S: Final = 75.0
 _POLL_S: Final = 0.05
 _log = logging.getLogger(__name__)
 
