@@ -252,8 +252,14 @@ class LiveDiagnosis:
     def feed(self, event: Event) -> None:
         """Handle the next event."""
         self._collector.feed(event)
+        if isinstance(event, Changed):
+            self._forget()
         if isinstance(event, Sampled):
             self._elapsed_ns = max(self._elapsed_ns, event.sample.elapsed_ns)
+
+    def _forget(self) -> None:
+        """Drop the findings and their history: those of other settings say nothing about these."""
+        self._stable, self._diagnosed_ns, self._windows = StableFindings(), None, ()
 
     @property
     def meter(self) -> Meter:
@@ -276,7 +282,7 @@ class LiveDiagnosis:
             return self._stable.findings
         evidence = self._collector.recent_evidence()
         if evidence is None:
-            self._stable, self._diagnosed_ns, self._windows = StableFindings(), None, ()
+            self._forget()
             return ()
         self._diagnosed_ns, self._windows = self._elapsed_ns, flow_windows(evidence)
         return self._stable.update(self._elapsed_ns, self._diagnose(evidence))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Warned, WarningText
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
@@ -150,6 +150,47 @@ def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
     fed(watch, 13, 18, Settings(sessions=5), warmup=True)
     assert watch.current_findings == ()
     assert watch.final_findings[0].share is not None
+
+
+LIMITS: dict[str, dict[str, int]] = {
+    "receive-window": {"rwnd_limited_us": 200_000},
+    "loss": {"rwnd_limited_us": 0, "bytes_retrans": 60_000, "retransmits": 40},
+    "sender-starved": {"rwnd_limited_us": 0, "busy_us": 60_000},
+}
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 15), st.sampled_from(list(LIMITS)), st.sampled_from([False, False, False, True])),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(1, 5),
+)
+def test_a_displayed_finding_stays_for_two_seconds_unless_settings_change(
+    steps: list[tuple[int, str, bool]], reads_every: int
+) -> None:
+    """However often the screen reads it. With a change of settings the old findings are gone at once."""
+    watch = LiveDiagnosis(Meter())
+    feed(watch, started())
+    now, index, shown, since = Settings(), 0, "", 0
+    for quarters, limit, is_changed in steps:
+        if is_changed:
+            now = replace(now, sessions=now.sessions + 1)
+            feed(watch, Changed(index * QUARTER_NS, now, EXPECTED))
+            assert watch.current_findings == watch.current_windows == ()
+            shown = ""
+        for _ in range(quarters):
+            fed(watch, index, index + 1, now, **LIMITS[limit])
+            index += 1
+            if index % reads_every:
+                continue
+            findings = watch.current_findings
+            code = findings[0].code if findings else ""
+            if code != shown:
+                assert not shown or (index - since) * QUARTER_NS >= 2 * SECOND_NS
+                shown, since = code, index
 
 
 def test_the_plan_and_the_data_path_are_part_of_the_evidence() -> None:
