@@ -224,8 +224,8 @@ def _problem(path: str, where: str, error: DecodeError) -> PresetProblem:
 
 def _title_of(table: object, place: str) -> str:
     """Return the name of a preset in a problem: its id, or its place in the file if the id is unusable."""
-    given = cast("dict[str, object]", table).get("id") if isinstance(table, dict) else None
-    return given if isinstance(given, str) and _ID.fullmatch(given) else place
+    preset_id = cast("dict[str, object]", table).get("id") if isinstance(table, dict) else None
+    return preset_id if isinstance(preset_id, str) and _ID.fullmatch(preset_id) else place
 
 
 def _read_preset(source: Source, table: object) -> Preset:
@@ -279,8 +279,8 @@ def _check_tables(preset: Preset) -> None:
 def _check_rate(preset: Preset, rate: Rate, where: str) -> None:
     fact = preset.value_of(rate)
     if fact is None:
-        given = ", ".join(filter(None, (rate.table, rate.row, rate.column)))
-        raise DecodeError(where, "the table, row and column of one number of this preset", given)
+        reference = ", ".join(filter(None, (rate.table, rate.row, rate.column)))
+        raise DecodeError(where, "the table, row and column of one number of this preset", reference)
     bit_s = as_bit_s(fact)
     amount = as_transactions_s(fact) if bit_s is None else bit_s
     if amount is None:

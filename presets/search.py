@@ -75,11 +75,11 @@ def find_presets(presets: Iterable[Preset], query: str, language: str = "en") ->
 
 def unknown_link_hint(query: str) -> str:
     """Return what to do if a query names a kind of link that has no preset; else an empty text."""
-    found = _UNKNOWN_LINKS.search(_fold(query))
-    if found is None:
+    match = _UNKNOWN_LINKS.search(_fold(query))
+    if match is None:
         return ""
     return (
-        f"{found[0]} has no fixed rate, so it has no preset: choose auto and give --line-rate, or test without one"
+        f"{match[0]} has no fixed rate, so it has no preset: choose auto and give --line-rate, or test without one"
     )
 
 

@@ -87,16 +87,16 @@ def _default_address(family: socket.AddressFamily) -> IpAddress | None:
 
 def _resolve(name: str) -> set[str]:
     """Return the addresses of a name; none if the resolver fails or takes long."""
-    found: set[str] = set()
+    addresses: set[str] = set()
 
     def look_up() -> None:
         with contextlib.suppress(OSError, UnicodeError):
-            found.update(str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM))
+            addresses.update(str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM))
 
     thread = threading.Thread(target=look_up, name="resolver", daemon=True)
     thread.start()
     thread.join(_RESOLVE_DEADLINE_S)
-    return set() if thread.is_alive() else found
+    return set() if thread.is_alive() else addresses
 
 
 def format_host(address: tuple[Any, ...]) -> str:

@@ -54,9 +54,9 @@ def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> in
 
 def _granted_bytes(windows: SessionWindows) -> int:
     """Return the sum of what the kernel allows for the windows: twice what it grants of each (socket(7))."""
-    given = [window for window in windows.values() if window is not None]
-    sysctls = read_tcp_sysctls() if given else None
+    sizes = [window for window in windows.values() if window is not None]
+    sysctls = read_tcp_sysctls() if sizes else None
     if sysctls is None or sysctls.rmem_max_bytes is None or sysctls.wmem_max_bytes is None:
-        return 2 * sum(given)
+        return 2 * sum(sizes)
     most_bytes = max(sysctls.rmem_max_bytes, sysctls.wmem_max_bytes)
-    return 2 * sum(min(window, most_bytes) for window in given)
+    return 2 * sum(min(window, most_bytes) for window in sizes)

@@ -207,7 +207,7 @@ def interface_families(name: str) -> set[int]:
 
 def _get_addresses(netlink: socket.socket, family: int) -> list[tuple[int, bytes]]:
     """Return the addresses of a family, each with its interface's index."""
-    found: list[tuple[int, bytes]] = []
+    addresses: list[tuple[int, bytes]] = []
     # The whole dump is read before the socket takes another request.
     for body in _request(netlink, _RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.pack(family, 0, 0, 0, 0), _NLM_F_DUMP):
         *_, index = _ADDRESS.unpack_from(body)
@@ -215,8 +215,8 @@ def _get_addresses(netlink: socket.socket, family: int) -> list[tuple[int, bytes
         # On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this end's.
         packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
         if packed is not None:
-            found.append((index, packed))
-    return found
+            addresses.append((index, packed))
+    return addresses
 
 
 def _find_by_address(netlink: socket.socket, source: IpAddress) -> int | None:

@@ -151,11 +151,11 @@ def terminate_orphans() -> list[int]:
     orphans = find_orphans()
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + _GRACE_S
-        left = [pid for pid in orphans if _owner(pid)]
-        for pid in left:
+        pids = [pid for pid in orphans if _owner(pid)]
+        for pid in pids:
             with contextlib.suppress(OSError):  # it has ended
                 os.kill(pid, number)
-        while any(_owner(pid) for pid in left) and time.monotonic() < deadline:
+        while any(_owner(pid) for pid in pids) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
     return orphans
 

@@ -66,8 +66,8 @@ class LabKeeper:
         for number in (signal.SIGHUP, signal.SIGKILL):
             deadline = time.monotonic() + _GRACE_S
             signalled: set[int] = set()
-            while (left := self._find_processes(inodes)) and time.monotonic() < deadline:
-                for pid in set(left) - signalled:
+            while (processes := self._find_processes(inodes)) and time.monotonic() < deadline:
+                for pid in set(processes) - signalled:
                     signalled.add(pid)
                     # The keeper's own children end by themselves, because their input has ended.
                     if number is signal.SIGKILL or pid not in {child.pid for child in self._children}:

@@ -119,8 +119,8 @@ class DecodeError(LinkgaugeError):
     """A JSON value of the wrong type or out of range: names the place, the expectation and the value."""
 
     def __init__(self, where: str, expected: str, value: object) -> None:
-        shown = value.value if isinstance(value, Enum) else value
-        super().__init__(f"{where or 'value'}: expected {expected}, got {repr(shown)[:60]}")
+        plain = value.value if isinstance(value, Enum) else value
+        super().__init__(f"{where or 'value'}: expected {expected}, got {repr(plain)[:60]}")
         self.where = where
 
 

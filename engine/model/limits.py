@@ -192,9 +192,9 @@ def _read(name: str, value: object) -> int | tuple[str, ...]:
     if isinstance(value, str):
         number = _read_number(value, rule.unit)
     if number is None:
-        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
         example = " such as 10G" if rule.unit == "bit/s" else f" from {rule.low} to {rule.high}"
-        raise InvalidLimitError(f"limit {name}={make_printable(shown[:40])}: give a number{example}")
+        raise InvalidLimitError(f"limit {name}={make_printable(text[:40])}: give a number{example}")
     return number
 
 

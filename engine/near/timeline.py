@@ -27,13 +27,13 @@ def warmup_length(rates: Sequence[float]) -> int:
     total = squares = 0.0
     # Backwards, so that each cut's sums are those of the cut before plus one rate. The newest rate is subtracted
     # from each, so that squares of large numbers lose less precision.
-    for left in range(1, count + 1):
-        rate = rates[count - left] - rates[-1]
+    for length in range(1, count + 1):
+        rate = rates[count - length] - rates[-1]
         total += rate
         squares += rate * rate
-        error = max(0.0, squares - total * total / left) / (left * left)
-        if left >= _MIN_REST and error <= least:
-            best, least = count - left, error
+        error = max(0.0, squares - total * total / length) / (length * length)
+        if length >= _MIN_REST and error <= least:
+            best, least = count - length, error
     return best
 
 

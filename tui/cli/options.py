@@ -59,13 +59,13 @@ class PlanOptions:
         "--seconds",
         "-t",
         metavar="TIME",
-        shown="10; in the app 30",
+        default_text="10; in the app 30",
     )
     direction: Direction | None = option(
         TEST,
         Direction | None,
         "Who sends: out this host, in the remote host, duplex both at once.",
-        shown="out",
+        default_text="out",
     )
     reverse: bool = option(TEST, bool, "Same as --direction in.", "--reverse", "-R", default=False, metavar="")
     bidir: bool = option(TEST, bool, "Same as --direction duplex.", "--bidir", default=False, metavar="")
@@ -77,7 +77,7 @@ class PlanOptions:
         "-P",
         default="1",
         metavar="N",
-        shown=True,
+        default_text=True,
     )
     window: str = option(
         TEST,
@@ -87,7 +87,7 @@ class PlanOptions:
         "-w",
         default="auto",
         metavar="SIZE",
-        shown=True,
+        default_text=True,
     )
     rate: str | None = option(
         TEST,
@@ -110,7 +110,7 @@ class PlanOptions:
         str | None,
         "Time at the start that does not count; auto waits until the rate is steady.",
         metavar="TIME",
-        shown="a fifth of the test, at most 1 s",
+        default_text="a fifth of the test, at most 1 s",
     )
     interval: str = option(
         TEST,
@@ -120,7 +120,7 @@ class PlanOptions:
         "-i",
         default="0.25",
         metavar="TIME",
-        shown=True,
+        default_text=True,
     )
     workload: Workload = option(
         TEST,
@@ -128,7 +128,7 @@ class PlanOptions:
         "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses.",
         default=Workload.STREAM,
         metavar="|".join(all_workloads()),
-        shown=True,
+        default_text=True,
         parser=_parse_workload,
     )
     probe: bool = option(
@@ -139,9 +139,9 @@ class PlanOptions:
         default=False,
         metavar="",
     )
-    block: str = option(TEST, str, "Size of one send call.", default="1M", metavar="SIZE", shown=True)
+    block: str = option(TEST, str, "Size of one send call.", default="1M", metavar="SIZE", default_text=True)
     congestion: str | None = option(
-        TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", shown="the kernel's"
+        TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", default_text="the kernel's"
     )
     mode: Mode | None = option(
         _SOCKETS,
@@ -149,13 +149,17 @@ class PlanOptions:
         "How payload moves: copy, sendfile, or discard, where the receiving kernel drops it unread.",
     )
     request: str | None = option(
-        _SOCKETS, str | None, "Size of a request.", metavar="SIZE", shown="rr 200, crr 64, fetch 20 bytes"
+        _SOCKETS, str | None, "Size of a request.", metavar="SIZE", default_text="rr 200, crr 64, fetch 20 bytes"
     )
     response: str | None = option(
-        _SOCKETS, str | None, "Size of a response.", metavar="SIZE", shown="rr 1000, crr 8192, fetch 20000000 bytes"
+        _SOCKETS,
+        str | None,
+        "Size of a response.",
+        metavar="SIZE",
+        default_text="rr 1000, crr 8192, fetch 20000000 bytes",
     )
     burst: str | None = option(
-        _SOCKETS, str | None, "Requests in flight on each connection, with rr.", metavar="N", shown="1"
+        _SOCKETS, str | None, "Requests in flight on each connection, with rr.", metavar="N", default_text="1"
     )
     workers: str | None = option(_SOCKETS, str | None, "Worker processes at each end, 1 to 64.", metavar="N")
     cores: str | None = option(
@@ -213,10 +217,10 @@ class PlanOptions:
             "-R (--reverse)": Direction.IN if self.reverse else None,
             "--bidir": Direction.DUPLEX if self.bidir else None,
         }
-        given = {name: direction for name, direction in typed.items() if direction is not None}
-        if len(set(given.values())) > 1:
-            raise UsageError(f"{' and '.join(given)} contradict each other; give one of them")
-        return next(iter(given.values()), Direction.OUT)
+        directions = {name: direction for name, direction in typed.items() if direction is not None}
+        if len(set(directions.values())) > 1:
+            raise UsageError(f"{' and '.join(directions)} contradict each other; give one of them")
+        return next(iter(directions.values()), Direction.OUT)
 
     def _socket_options(self) -> SocketOptions:
         return SocketOptions(
@@ -277,7 +281,7 @@ class TestOptions(PlanOptions):
         metavar="PERCENT",
     )
     max_seconds: str | None = option(
-        TEST, str | None, "Longest duration with --until-ci.", metavar="TIME", shown="60"
+        TEST, str | None, "Longest duration with --until-ci.", metavar="TIME", default_text="60"
     )
 
     def target_ci_percent(self) -> float | None:
@@ -306,14 +310,20 @@ class LinkOptions:
         "Line rate: 100M, 2.5G, 10Gb.",
         "--line-rate",
         metavar="RATE",
-        shown="the preset's, or what the NICs report",
+        default_text="the preset's, or what the NICs report",
     )
     mtu: str | None = option(
-        _LINK, str | None, "Largest IP packet in bytes.", "--mtu", metavar="N", shown="the preset's"
+        _LINK, str | None, "Largest IP packet in bytes.", "--mtu", metavar="N", default_text="the preset's"
     )
     ipv6: bool = option(_LINK, bool, "TCP over IPv6 instead of IPv4.", "--ipv6", default=False, metavar="")
     vlan: str = option(
-        _LINK, str, "VLAN tags of a frame: 0, 1, or 2 for QinQ.", "--vlan", default="0", metavar="N", shown="0"
+        _LINK,
+        str,
+        "VLAN tags of a frame: 0, 1, or 2 for QinQ.",
+        "--vlan",
+        default="0",
+        metavar="N",
+        default_text="0",
     )
     tunnel: str | None = option(
         _LINK,
@@ -321,7 +331,7 @@ class LinkOptions:
         "Tunnel in the link: vxlan, wireguard, gre or pppoe.",
         "--tunnel",
         metavar="NAME",
-        shown="the preset's, if any",
+        default_text="the preset's, if any",
     )
     timestamps: bool | None = option(
         _LINK,
@@ -329,7 +339,7 @@ class LinkOptions:
         "TCP timestamps (RFC 7323) in use, or not.",
         "--timestamps/--no-timestamps",
         metavar="",
-        shown="the preset's",
+        default_text="the preset's",
     )
 
     def to_variant(self) -> "Variant":
@@ -440,7 +450,7 @@ class OutputOptions:
         str | None,
         "Percent of the expected rate that is a pass.",
         metavar="PERCENT",
-        shown="the one in your settings, else 95",
+        default_text="the one in your settings, else 95",
     )
     label: str | None = option(OUTPUT, str | None, "Name of the run, to find it again.", metavar="TEXT")
     csv: Path | None = option(

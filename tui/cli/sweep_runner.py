@@ -124,9 +124,9 @@ class _Progress:
         self.cells.append(cell)
         self._done += 1
         total = len(self.sweep.points)
-        left = total - len(self.cells)
-        seconds = round((time.monotonic() - self._started) / self._done * left)
-        rest = f", about {numbers.rough_time(seconds * 1_000_000_000)} left" if left else ""
+        remaining = total - len(self.cells)
+        seconds = round((time.monotonic() - self._started) / self._done * remaining)
+        rest = f", about {numbers.rough_time(seconds * 1_000_000_000)} left" if remaining else ""
         return f"{len(self.cells)}/{total}  {point_words(cell.point, self._axes)}: {result_words(cell)}{rest}"
 
 

@@ -25,7 +25,7 @@ def option(
     *names: str,
     default: Any = None,
     metavar: str | None = None,
-    shown: str | bool = False,
+    default_text: str | bool = False,
     parser: Callable[[str], Any] | None = None,
 ) -> Any:
     """Return a dataclass field that `with_options` turns into an option.
@@ -37,11 +37,11 @@ def option(
         names: the names, such as `--mtu`; without any, Typer derives one from the field's name.
         default: the value where the option is absent.
         metavar: the placeholder of the value in the help; "" for none, None for Typer's own.
-        shown: the default as help shows it; True for `default` itself, False for nothing.
+        default_text: the default as help shows it; True for `default` itself, False for nothing.
         parser: converts the text, where Typer cannot.
     """
     option = typer.Option(
-        *names, metavar=metavar, show_default=shown, help=help_, rich_help_panel=panel, parser=parser
+        *names, metavar=metavar, show_default=default_text, help=help_, rich_help_panel=panel, parser=parser
     )
     return field(default=default, metadata={"option": Annotated[kind, option]})
 
@@ -136,9 +136,15 @@ def spelling(parameter: Any) -> str:
 
 def description(parameter: Any) -> str:
     """Return the help of an option or an argument, with its default."""
-    shown = parameter.show_default
-    default = shown if isinstance(shown, str) else "" if parameter.default in {None, False} else parameter.default
-    return f"{parameter.help} [default: {default}]" if shown and default != "" else parameter.help
+    default_text = parameter.show_default
+    default = (
+        default_text
+        if isinstance(default_text, str)
+        else ""
+        if parameter.default in {None, False}
+        else parameter.default
+    )
+    return f"{parameter.help} [default: {default}]" if default_text and default != "" else parameter.help
 
 
 class HelpCommand(HelpPage, TyperCommand):

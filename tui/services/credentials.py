@@ -153,14 +153,14 @@ def remember_access(peer: Peer) -> Path:
     if access is None or access.key is None:
         raise InvalidKeyError(f"there is no key of {peer} to save")
     path = config_dir() / "keys"
-    kept = [line.text for line in _read_lines(path) if line.peer is None or line.peer.identity != peer.identity]
+    lines = [line.text for line in _read_lines(path) if line.peer is None or line.peer.identity != peer.identity]
     pin = "" if access.fingerprint is None else f" {format_fingerprint(access.fingerprint)}"
     line = f"{peer} {access.key.reveal()}{pin}"
     if _COMMENT.search(line):
         raise InvalidKeyError(f"the key of {peer} cannot be saved: # at its beginning would make it a comment")
     try:
         create_private_directory(path.parent)
-        write_atomically(path, "\n".join([*kept, line]) + "\n", mode=PRIVATE_FILE_MODE)
+        write_atomically(path, "\n".join([*lines, line]) + "\n", mode=PRIVATE_FILE_MODE)
     except OSError as error:
         raise InvalidKeyError(f"the key cannot be saved in {path}: {error.strerror or 'write error'}") from error
     _log.debug("saved the key of %s in %s", peer, path)

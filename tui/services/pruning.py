@@ -58,19 +58,19 @@ def plan_pruning(
     """
     sizes = {size.run_id: size.size_bytes for size in log.run_sizes()}
     oldest_first = [row for row in reversed(log.list_runs()) if not row.is_running]
-    left = log.used_bytes()
+    used_bytes = log.used_bytes()
     rows: list[RunRecord] = []
     named = 0
     for row in oldest_first:
         started = _start_of(row.run_id, row.started_utc)
         is_old = keep is not None and started is not None and now - started > keep
-        if not is_old and (max_bytes is None or left <= max_bytes):
+        if not is_old and (max_bytes is None or used_bytes <= max_bytes):
             continue
         if not with_named and (row.label or row.note):
             named += 1
             continue
         rows.append(row)
-        left -= sizes.get(row.run_id, 0)
+        used_bytes -= sizes.get(row.run_id, 0)
     size = sum(sizes.get(row.run_id, 0) for row in rows)
     return PrunePlan(tuple(rows), size, named)
 

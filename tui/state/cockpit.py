@@ -42,8 +42,8 @@ def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | 
     at = -1 if value is None else value
     order = sorted(-1 if step is None else step for step in steps)
     beyond = [step for step in order if step > at] if by > 0 else [step for step in order[::-1] if step < at]
-    found = beyond[0] if beyond else at
-    return None if found == -1 else found
+    step_value = beyond[0] if beyond else at
+    return None if step_value == -1 else step_value
 
 
 def next_window(window_bytes: int | None, by: int, used_bytes: int | None) -> int | None:

@@ -210,9 +210,9 @@ def _cut_common(name: str, alike: list[str], width: int) -> str:
     head = len(commonprefix(alike))  # noqa: RUF071 (names, not paths)
     tail = min(len(commonprefix([other[::-1] for other in alike])), min(map(len, alike)) - head)  # noqa: RUF071 (as above)
     core = _cut_middle(name[head : len(name) - tail], max(width - 2, 1))
-    shown = max(width - len(core) - 2, 0)
+    room = max(width - len(core) - 2, 0)
     end = "…" if tail else ""
-    return f"{name[: min(head, shown)]}{'…' if head > shown else ''}{core}{end}"
+    return f"{name[: min(head, room)]}{'…' if head > room else ''}{core}{end}"
 
 
 @dataclass(frozen=True, slots=True)

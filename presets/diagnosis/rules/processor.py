@@ -337,8 +337,8 @@ def _cores_option(end: EndEvidence) -> str:
 
 def _choose_idle_cores(view: FlowView, end: EndEvidence) -> str:
     """Return the option that moves the workers to idle cores; another time, if there are none."""
-    given = view.evidence.cores_of(end.end) or ()
-    idle = [number for number, core in enumerate(end.cores) if core.busy < _IDLE and number not in given]
+    own_cores = view.evidence.cores_of(end.end) or ()
+    idle = [number for number, core in enumerate(end.cores) if core.busy < _IDLE and number not in own_cores]
     if not idle:
         return "test at a time when a core is idle"
     return f"choose idle cores: linkgauge … {_cores_option(end)} {','.join(map(str, idle[:_MOST_CORES_NAMED]))}"
@@ -359,7 +359,7 @@ def _use_more_cores(view: FlowView, end: EndEvidence) -> str:
 
 def _more_workers(evidence: Evidence, end: EndEvidence) -> str:
     """Return the options by which the sessions use the cores of an end; empty if they do already."""
-    cores, workers, given = len(end.cores), evidence.workers, evidence.cores_of(end.end)
+    cores, workers, own_cores = len(end.cores), evidence.workers, evidence.cores_of(end.end)
     if workers is not None and workers > cores > 0 and _crowded_out(end) >= _MIN_WAIT:
         return f"--workers {cores}"
     if not evidence.workload.is_bulk:
@@ -367,8 +367,8 @@ def _more_workers(evidence: Evidence, end: EndEvidence) -> str:
         return (
             f"--sessions {sessions} --workers {cores}, or a faster machine" if evidence.sessions < sessions else ""
         )
-    if given is not None and len(given) < cores:
-        return f"without {_cores_option(end)}, or with more than {format_quantity(len(given), 'core')}"
+    if own_cores is not None and len(own_cores) < cores:
+        return f"without {_cores_option(end)}, or with more than {format_quantity(len(own_cores), 'core')}"
     most = min(evidence.sessions, cores)
     if workers is not None and workers < most:
         return f"--workers {most}"

@@ -25,7 +25,7 @@ class EndpointOptions:
     """The options of an endpoint: where it listens, its key and its certificate."""
 
     bind: str | None = option(
-        _ENDPOINT, str | None, "Address to listen on.", metavar="ADDRESS", shown="every address"
+        _ENDPOINT, str | None, "Address to listen on.", metavar="ADDRESS", default_text="every address"
     )
     port: str = option(
         _ENDPOINT,
@@ -33,7 +33,7 @@ class EndpointOptions:
         "TCP port to listen on; 0 takes a free one.",
         default=str(DEFAULT_PORT),
         metavar="N",
-        shown=True,
+        default_text=True,
     )
     key_file: Path | None = option(
         _ENDPOINT,
@@ -96,7 +96,11 @@ class LimitOptions:
     )
     limit: list[str] | None = option(_LIMITS, list[str] | None, "One limit; may be repeated.", metavar="NAME=VALUE")
     allow: list[str] | None = option(
-        _LIMITS, list[str] | None, "Serve only this network; may be repeated.", metavar="NETWORK", shown="all"
+        _LIMITS,
+        list[str] | None,
+        "Serve only this network; may be repeated.",
+        metavar="NETWORK",
+        default_text="all",
     )
     deny: list[str] | None = option(
         _LIMITS, list[str] | None, "Refuse this network, even if allowed; may be repeated.", metavar="NETWORK"

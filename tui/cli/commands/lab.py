@@ -26,12 +26,14 @@ class FaultOptions:
     """The faults that a lab's link has on purpose."""
 
     wrong_mtu: int | None = option(_FAULTS, int | None, "MTU of the remote end.", metavar="N")
-    slow: float = option(_FAULTS, float, "Reduce the line rate by this.", default=0.0, metavar="PERCENT", shown="0")
+    slow: float = option(
+        _FAULTS, float, "Reduce the line rate by this.", default=0.0, metavar="PERCENT", default_text="0"
+    )
     delay: float = option(
-        _FAULTS, float, "Delay each frame, in each direction.", default=0.0, metavar="MS", shown="0"
+        _FAULTS, float, "Delay each frame, in each direction.", default=0.0, metavar="MS", default_text="0"
     )
     loss: float = option(
-        _FAULTS, float, "Lose frames, in each direction.", default=0.0, metavar="PERCENT", shown="0"
+        _FAULTS, float, "Lose frames, in each direction.", default=0.0, metavar="PERCENT", default_text="0"
     )
     seed: int = option(
         _FAULTS,
@@ -39,7 +41,7 @@ class FaultOptions:
         "Choose the frames that are lost; the same seed, the same frames.",
         default=1,
         metavar="N",
-        shown=True,
+        default_text=True,
     )
 
 

@@ -33,7 +33,7 @@ class SweepOptions:
         "--window",
         "-w",
         metavar="SIZES",
-        shown="auto",
+        default_text="auto",
     )
     sessions: str | None = option(
         _AXES,
@@ -42,25 +42,25 @@ class SweepOptions:
         "--sessions",
         "-P",
         metavar="NUMBERS",
-        shown="1",
+        default_text="1",
     )
     message_size: str | None = option(
         _AXES,
         str | None,
         "Sizes of one send call: 512..10240/512 adds 512 each time.",
         metavar="SIZES",
-        shown="1M",
+        default_text="1M",
     )
     direction: str | None = option(
-        _AXES, str | None, "Directions: out, in, duplex, with commas.", metavar="WORDS", shown="out"
+        _AXES, str | None, "Directions: out, in, duplex, with commas.", metavar="WORDS", default_text="out"
     )
     figure: str | None = option(_AXES, str | None, "Repeat a published test: hp-1.", metavar="ID")
     seconds: str = option(
-        _RUNS, str, "Duration of each run.", "--seconds", "-t", default="3", metavar="TIME", shown=True
+        _RUNS, str, "Duration of each run.", "--seconds", "-t", default="3", metavar="TIME", default_text=True
     )
     preset: str | None = option(_RUNS, str | None, "Compare with this preset, or with auto.", metavar="ID")
     congestion: str | None = option(
-        _RUNS, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", shown="the kernel's"
+        _RUNS, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", default_text="the kernel's"
     )
     mode: Mode | None = option(_RUNS, Mode | None, "How payload moves.")
     resume: str | None = option(

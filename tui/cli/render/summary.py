@@ -109,11 +109,11 @@ class _NumberTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the table with as many columns as there is room for."""
-        shown, hidden = list(range(len(self._rows[0]))), list(self._optional)
-        while hidden and self._least_width(shown) > options.max_width:
-            shown.remove(hidden.pop(0))
+        columns, hidden = list(range(len(self._rows[0]))), list(self._optional)
+        while hidden and self._least_width(columns) > options.max_width:
+            columns.remove(hidden.pop(0))
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        for number in shown:
+        for number in columns:
             table.add_column(
                 self._rows[0][number],
                 justify="left" if number == 0 or number in self._words else "right",
@@ -122,14 +122,14 @@ class _NumberTable:
                 overflow="fold" if number in self._words else "ellipsis",
             )
         for row in self._rows[1:]:
-            table.add_row(*(row[number] for number in shown))
+            table.add_row(*(row[number] for number in columns))
         yield table
 
-    def _least_width(self, shown: list[int]) -> int:
-        widths = {number: max(cell_len(row[number]) for row in self._rows) for number in shown}
+    def _least_width(self, columns: list[int]) -> int:
+        widths = {number: max(cell_len(row[number]) for row in self._rows) for number in columns}
         widths[0] = max(widths[0], _MIN_NAME)
         wrapped = (min(width, _MIN_WORDS) if number in self._words else width for number, width in widths.items())
-        return sum(wrapped) + 2 * (len(shown) - 1)
+        return sum(wrapped) + 2 * (len(columns) - 1)
 
 
 def _indent(table: Table | _NumberTable) -> Padding:
