@@ -5,6 +5,7 @@ log goes to a pipe or a terminal, a thread writes it, so that a reader that has 
 """
 
 import contextlib
+import errno
 import logging
 import os
 import stat
@@ -71,10 +72,21 @@ def debug_log_problem(environment: MutableMapping[str, str] = os.environ) -> str
     if not target or target.lower() in _LEVELS or not _is_file(target):
         return None
     try:
-        os.close(os.open(target, _APPEND, 0o666))
+        _check_writable(target)
     except OSError as error:
         return f"no log: cannot write to {make_printable(target)}: {explain_os_error(error)}"
     return None
+
+
+def _check_writable(path: str) -> None:
+    """Raise OSError for a file that cannot be written. A missing one is not made: there may never be a message."""
+    try:
+        os.close(os.open(path, _APPEND & ~os.O_CREAT))
+    except FileNotFoundError:
+        folder = Path(os.path.realpath(path)).parent
+        folder.stat()
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
 
 class _QuietFileHandler(logging.FileHandler):

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from ..model.errors import PlanError
 from ..model.shell_commands import shell_command
 
 PRIVATE_FILE_MODE: Final = 0o600
@@ -19,6 +20,12 @@ _PRIVATE_DIRECTORY_MODE: Final = 0o700
 _OF_OTHERS: Final = 0o077
 _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 _MOST_LINKS: Final = 40  # as path_resolution(7)
+
+
+def check_file_name(field: str, path: Path) -> None:
+    """Raise PlanError for `-`, which is stdout to other programs, and would become a file of this name."""
+    if str(path) == "-":
+        raise PlanError(field, path, "it would become a file of this name; give a file, or /dev/stdout")
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:

@@ -29,7 +29,7 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.host_info import HostInfo
-from ..model.peer import Peer
+from ..model.peer import Peer, SshSettings, format_ssh_address
 from ..model.plan import End, SocketOptions
 from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
 from .binding import is_reachable
@@ -41,6 +41,8 @@ FarEnd = Peer | SshFarEnd
 
 _UNBOUND: Final = SocketOptions()
 _MAX_NAMED: Final = 4
+_SSH_PORT: Final = 22
+_SSH_GREETING: Final = "'SSH-"  # RFC 4253, as an error quotes it
 _log = logging.getLogger(__name__)
 
 
@@ -120,8 +122,17 @@ def _silence_error(peer: FarEnd) -> PeerError:
         return PeerUnreachable(f"{peer} did not answer over ssh within {CONNECT_DEADLINE_S:g} s")
     return PeerNotLinkgauge(
         f"{peer} accepted the connection but sent nothing for {CONNECT_DEADLINE_S:g} s; "
-        "check that `linkgauge endpoint` listens there"
+        f"check that `linkgauge endpoint` listens there{_ssh_hint(peer)}"
     )
+
+
+def _ssh_hint(peer: Peer, answer: str = "") -> str:
+    """Return how to use a peer by ssh, if its port or its answer is that of an ssh server; else nothing."""
+    is_server = _SSH_GREETING in answer
+    if not is_server and peer.port != _SSH_PORT:
+        return ""
+    settings = SshSettings(port=None if peer.port == _SSH_PORT else peer.port)
+    return f"; for a remote end by ssh, give {format_ssh_address(peer.host, settings)}"
 
 
 async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeResult:
@@ -131,7 +142,9 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
         ends = await handshake_as_near(control, peer.peer)
         return replace(ends, notes=peer.data_path.notes, is_data_tunneled=peer.data_path.is_through_ssh)
     except PeerNotLinkgauge as error:
-        raise PeerNotLinkgauge(f"{peer} is not a linkgauge endpoint: {error}; check the port") from error
+        hint = _ssh_hint(peer, str(error)) if isinstance(peer, Peer) else ""
+        text = f"{peer} is not a linkgauge endpoint: {error}{hint or '; check the port'}"
+        raise PeerNotLinkgauge(text) from error
     except PeerVersionMismatch as error:
         raise PeerVersionMismatch(f"{peer} cannot be used: {error}") from error
     except ConnectionTampered as error:
@@ -172,11 +185,12 @@ class _Attempts:
         tried = self._tried_addresses()
         if isinstance(failure, ConnectionRefusedError):
             text = f"nothing listens on {self._peer}{tried}; start `linkgauge endpoint` there, or give its port as"
-            return PeerUnreachable(f"{text} HOST:PORT")
+            return PeerUnreachable(f"{text} HOST:PORT{_ssh_hint(self._peer)}")
         if failure is None or has_unanswered:
             return PeerUnreachable(
                 f"no answer from {self._peer} in {CONNECT_DEADLINE_S:g} s{tried}; check that "
                 f"the host is up and that every firewall on the way allows TCP port {self._peer.port}"
+                f"{_ssh_hint(self._peer)}"
             )
         return PeerUnreachable(f"{self._peer} cannot be reached{tried}: {explain_os_error(failure)}")
 

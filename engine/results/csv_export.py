@@ -18,6 +18,7 @@ from statistics import median
 from typing import Final, Self, TextIO, cast
 
 from ..host.background_writer import BackgroundWriter
+from ..host.saved_files import check_file_name
 from ..model.errors import PlanError, RunLogError, explain_os_error
 from ..model.events import Event, ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
@@ -31,6 +32,7 @@ from .json_document import percent_of_expected, round_figure
 from .meter import Interval, Meter
 from .summary import Measurement
 
+_FIELD: Final = "CSV file"
 COLUMNS: Final[tuple[str, ...]] = (
     "run_id",
     "started_utc",
@@ -84,7 +86,7 @@ class CsvWriter:
     @classmethod
     def create(cls, path: Path) -> Self:
         """Create or empty a file and write the header; raise PlanError if that fails."""
-        _refuse_dash(path)
+        check_file_name(_FIELD, path)
         stream: TextIO | None = None
         try:
             stream = path.open("w", encoding="utf-8", newline="")
@@ -92,7 +94,7 @@ class CsvWriter:
         except (OSError, RunLogError) as error:
             if stream is not None:
                 _close_quietly(stream)
-            raise PlanError("CSV file", path, f"{_reason(error)}; give a file that can be written") from error
+            raise PlanError(_FIELD, path, f"{_reason(error)}; give a file that can be written") from error
 
     @classmethod
     def append(cls, path: Path) -> Self:
@@ -101,20 +103,20 @@ class CsvWriter:
         A thread opens and writes a named pipe or a terminal: its reader may come late, or stop. Raises PlanError if
         the path cannot be written or the file holds anything but rows of runs.
         """
-        _refuse_dash(path)
+        check_file_name(_FIELD, path)
         try:
             if _has_reader(path):
                 return cls(cast("TextIO", _BackgroundFile(path)), str(path))
             stream = path.open("a", encoding="utf-8", newline="")
         except (OSError, ValueError) as error:
             reason = explain_os_error(error) if isinstance(error, OSError) else "not a path"
-            raise PlanError("CSV file", path, f"{reason}; give a file that can be written") from error
+            raise PlanError(_FIELD, path, f"{reason}; give a file that can be written") from error
         try:
             return cls(stream, str(path), header=not _has_header(path, stream))
         except BaseException as error:
             _close_quietly(stream)
             if isinstance(error, RunLogError):
-                raise PlanError("CSV file", path, f"{_reason(error)}; give another file") from error
+                raise PlanError(_FIELD, path, f"{_reason(error)}; give another file") from error
             raise
 
     def write(self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str) -> None:
@@ -191,12 +193,6 @@ def _reason(error: OSError | RunLogError) -> str:
     return explain_os_error(cause) if isinstance(cause, OSError) else str(error)
 
 
-def _refuse_dash(path: Path) -> None:
-    """Raise PlanError for `-`, which is stdout to other programs, and would become a file of this name."""
-    if str(path) == "-":
-        raise PlanError("--csv", path, "give a file, or /dev/stdout")
-
-
 def _has_reader(path: Path) -> bool:
     """Return whether a process or a person reads the path, so that writing to it may block."""
     try:
@@ -233,7 +229,7 @@ def _has_header(path: Path, stream: TextIO) -> bool:
         content.seek(-1, os.SEEK_END)
         last = content.read(1)
     if first.decode("utf-8", "replace").strip() != ",".join(COLUMNS):
-        raise PlanError("CSV file", path, "it holds other data than runs; give another file")
+        raise PlanError(_FIELD, path, "it holds other data than runs; give another file")
     if last != b"\n":  # a row that was cut off must not swallow the next one
         stream.write("\r\n")
     return True

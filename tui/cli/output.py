@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
-from ...engine.model.errors import OutputError, UsageError, explain_os_error
+from ...engine.model.errors import OutputError, PlanError, UsageError, explain_os_error
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -244,12 +244,24 @@ def check_json_options(as_json: bool, as_json_stream: bool) -> None:
         raise UsageError("--json-stream and --json exclude each other: give one of them")
 
 
-def check_output_file(option: str, path: Path | None, *, force: bool) -> None:
-    """Raise UsageError for a file that exists, unless it may be replaced. Devices and pipes are written to."""
-    if str(path) == "-":  # stdout to other programs; here it would become a file of this name
-        raise UsageError(f"{option} - is invalid; give a file, or /dev/stdout")
-    if path is not None and path.is_file() and not force:
-        raise UsageError(f"{option} {path} exists already; give another file, or --force to replace it")
+def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
+    """Raise PlanError for a file that exists, unless it may be replaced. Devices and pipes are written to.
+
+    Args:
+        field: What the file is, as errors name it: `CSV file`, `HTML file` or `report`.
+        path: The file; None without one.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        PlanError: The file exists, or its name is a dash.
+    """
+    if path is None:
+        return
+    from ...engine.host.saved_files import check_file_name
+
+    check_file_name(field, path)
+    if path.is_file() and not force:
+        raise PlanError(field, path, "it exists already; give another file, or --force to replace it")
 
 
 def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:

@@ -103,6 +103,7 @@ def test_a_file_that_cannot_be_opened_breaks_no_caller_and_has_a_reason(
         assert debug_log_problem(environment) == f"no log: cannot write to {path}: {reason}"
     for target in ("debug", str(tmp_path / "log"), "/dev/null"):
         assert debug_log_problem({LOG_VARIABLE: target}) is None
+    assert not (tmp_path / "log").exists()  # the first message makes it, if there ever is one
     assert debug_log_problem({}) is None
     assert capsys.readouterr().err == ""
 

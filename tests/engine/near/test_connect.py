@@ -19,6 +19,7 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import (
     ConnectionClosed,
+    PeerError,
     PeerNotLinkgauge,
     PeerRefused,
     PeerUnreachable,
@@ -127,8 +128,17 @@ async def test_something_else_that_listens_is_foreign_and_quoted(
     text = str(caught.value)
     assert text.startswith(f"{peer} is not a linkgauge endpoint")
     assert f"'{excerpt}'" in text
-    assert text.endswith("check the port")
+    hint = f"for a remote end by ssh, give ssh://127.0.0.1:{peer.port}"
+    assert text.endswith(hint if answer.startswith(b"SSH-") else "; check the port")
     assert text.isprintable()
+
+
+@pytest.mark.parametrize(("host", "address"), [("127.0.0.77", "127.0.0.77"), ("::1", "[::1]")])
+async def test_the_port_of_ssh_given_as_a_peer_has_a_hint(host: str, address: str) -> None:
+    """Whether something answers there or not: a person who writes host:22 means ssh."""
+    with pytest.raises(PeerError) as caught:
+        await soon(query_host_info(Peer(host, 22)))
+    assert str(caught.value).endswith(f"; for a remote end by ssh, give ssh://{address}")
 
 
 async def test_a_server_that_closes_without_a_word_is_foreign() -> None:

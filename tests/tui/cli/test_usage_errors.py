@@ -54,8 +54,15 @@ LIBRARY_WORDS = (
         ),
         (["run", "loopback", "--csv", "/dev/full"], "--csv /dev/full: no space left on device; give another file"),
         (["run", "loopback", "--csv", "/no/x.csv"], "--csv /no/x.csv: no such file or directory; give a file that"),
-        (["run", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
-        (["sweep", "loopback", "--csv", "-"], "--csv - is invalid; give a file, or /dev/stdout"),
+        (
+            ["run", "loopback", "--csv", "-"],
+            "--csv -: it would become a file of this name; give a file, or /dev/stdout",
+        ),
+        (
+            ["sweep", "loopback", "--csv", "-"],
+            "--csv -: it would become a file of this name; give a file, or /dev/stdout",
+        ),
+        (["sweep", "loopback", "--report", "-"], "--report -: it would become a file of this name; give a file,"),
         (["run", "loopback", "--cport", "0"], "--cport 0 is invalid; give 1 to"),
         (["run", "loopback", "--warmup", "20"], "--warmup 20 is invalid"),
         (["run", "loopback", "--block", "1"], "--block 1 is invalid"),

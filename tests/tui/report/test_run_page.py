@@ -129,7 +129,7 @@ def test_the_command_writes_a_report(
     there = tmp_path / "report.html"
     there.write_text("before")
     assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there)]) == 2
-    assert f"--html {there} exists already; give another file, or --force" in capsys.readouterr().err
+    assert f"--html {there}: it exists already; give another file, or --force" in capsys.readouterr().err
     assert there.read_text() == "before"
     assert run_command_line(["runs", "report", FIRST[:9], FIRST, "--html", str(there), "--force"]) == 0
     assert "report of 1\u00a0run written to" in capsys.readouterr().err.replace("\n", " ")

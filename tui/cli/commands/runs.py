@@ -193,7 +193,7 @@ def export_runs(
     """Write a run, or all of them, as CSV or JSON."""
     if as_json and csv is not None:
         raise UsageError("--csv and --json exclude each other; give one of them")
-    check_output_file("--csv", csv, force=force)
+    check_output_file("CSV file", csv, force=force)
     with open_run_list() as log:
         rows = sorted(log.list_runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
         if as_json:
@@ -222,7 +222,7 @@ def report_runs(
     force: ForceOption = False,
 ) -> int:
     """Write runs as one HTML page with plots."""
-    check_output_file("--html", html, force=force)
+    check_output_file("HTML file", html, force=force)
     with open_run_list() as log:
         rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
         from ...report.run_page import write_run_report

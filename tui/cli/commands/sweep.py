@@ -130,8 +130,8 @@ def sweep(
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
     page = None if output.report is None else _report_path(output.report)
-    check_output_file("--csv", output.csv, force=output.force)
-    check_output_file("--report", page, force=output.force)
+    check_output_file("CSV file", output.csv, force=output.force)
+    check_output_file("report", page, force=output.force)
     if options.resume is not None:
         if options.has_axes or link != LinkOptions():
             raise UsageError("--resume continues a sweep with its own settings; give no others with it")

@@ -83,7 +83,7 @@ def test_an_export_replaces_a_file_only_with_force(tmp_path: Path, capsys: pytes
     path = tmp_path / "rows.csv"
     path.write_text("precious")
     assert run_command_line(["runs", "export", "all", "--csv", str(path)]) == 2
-    assert f"--csv {path} exists already; give another file, or --force" in capsys.readouterr().err
+    assert f"--csv {path}: it exists already; give another file, or --force" in capsys.readouterr().err
     assert path.read_text() == "precious"
     assert run_command_line(["runs", "export", "all", "--csv", str(path), "-f"]) == 0
     assert path.read_text().startswith("run_id,")

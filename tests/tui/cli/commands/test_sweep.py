@@ -105,7 +105,7 @@ def test_a_sweep_replaces_a_file_only_with_force(
     path = tmp_path / name
     path.write_text("precious")
     assert run_command_line(["sweep", "loopback", option, str(path)]) == 2
-    assert f"{option} {path} exists already; give another file, or --force" in capsys.readouterr().err
+    assert f"{option} {path}: it exists already; give another file, or --force" in capsys.readouterr().err
     assert run_command_line(["sweep", option, str(path), "-f"]) == 2
     assert "PEER is missing" in capsys.readouterr().err
     assert path.read_text() == "precious"
