@@ -245,7 +245,7 @@ def test_the_csv_can_be_followed_live_and_ctrl_c_ends_the_run_in_order(
     assert [(run["run_id"], run["ended"]["reason"]) for run in listed] == [(document["run_id"], "interrupted")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.every)])
 def test_a_signal_ends_a_check_in_order_with_its_summary(
     linkgauge: Any, far_end: str, path: Path, number: signal.Signals
 ) -> None:
@@ -353,7 +353,7 @@ def test_on_a_terminal_a_live_line_shows_progress_and_is_gone_at_the_end(linkgau
     assert "saved as run" in text.splitlines()[-1]
 
 
-@pytest.mark.parametrize("workload", ["rr", "crr", "fetch"])
+@pytest.mark.parametrize("workload", ["rr", "crr", pytest.param("fetch", marks=pytest.mark.every)])
 def test_transactions_are_reported_in_json_csv_and_words(
     linkgauge: Any, far_end: str, tmp_path: Path, workload: str
 ) -> None:

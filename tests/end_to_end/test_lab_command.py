@@ -203,27 +203,31 @@ def test_a_terminated_lab_lets_its_check_end_in_order(linkgauge: Any, tmp_path: 
     assert answer.document["measured"]["out"]["bytes"] > 0
 
 
+def _every(arguments: list[str], text: str) -> Any:
+    return pytest.param(arguments, text, marks=pytest.mark.every)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         (["100mb-fd", "--check", "--shell"], "--check and --shell exclude each other"),
         (["100mb-fd"], "the app needs a terminal; without one: linkgauge lab 100mb-fd --check"),
-        (["100mb-fd", "--shell", "--json"], "--json needs --check"),
-        (["100mb-df", "--check"], "did you mean 100mb-"),
-        (["loopback", "--check"], "a lab builds presets with a line rate"),
+        _every(["100mb-fd", "--shell", "--json"], "--json needs --check"),
+        _every(["100mb-df", "--check"], "did you mean 100mb-"),
+        _every(["loopback", "--check"], "a lab builds presets with a line rate"),
         (["gbe-fd-1500", "--check", "--delay", "5"], "choose a slower preset"),
-        (["100mb-fd", "--check", "--slow", "100"], "give 0 to less than 100"),
-        (["100mb-fd", "--check", "--loss", "-1"], "give 0 to 100"),
-        (["100mb-fd", "--check", "--wrong-mtu", "9"], "give 576 to 65\u00a0535"),
+        _every(["100mb-fd", "--check", "--slow", "100"], "give 0 to less than 100"),
+        _every(["100mb-fd", "--check", "--loss", "-1"], "give 0 to 100"),
+        _every(["100mb-fd", "--check", "--wrong-mtu", "9"], "give 576 to 65\u00a0535"),
     ],
 )
 def test_an_impossible_link_is_refused_before_anything_is_built(
-    linkgauge: Any, arguments: list[str], told: str
+    linkgauge: Any, arguments: list[str], text: str
 ) -> None:
     """With the exit status of a wrong command line."""
     answer = linkgauge("lab", *arguments)
     assert (answer.status, answer.out) == (2, "")
-    assert told in answer.err
+    assert text in answer.err
 
 
 def test_clean_says_that_nothing_was_left(linkgauge: Any) -> None:

@@ -73,7 +73,9 @@ def test_an_installed_linkgauge_is_used(linkgauge: Any, sshd: Any) -> None:
     sshd.wait_until_gone()
 
 
-@pytest.mark.parametrize("act", ["kill the near end", "kill ssh", "stop ssh"])
+@pytest.mark.parametrize(
+    "act", ["kill the near end", pytest.param("kill ssh", marks=pytest.mark.every), "stop ssh"]
+)
 def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, sshd: Any, act: str) -> None:
     """In the middle of a run: nothing can be said any more, and the far end goes all the same.
 

@@ -161,7 +161,7 @@ def wait_for_runs(linkgauge: CommandLine, process: subprocess.Popen[str], count:
 @pytest.mark.parametrize(
     ("runs", "arguments"),
     [
-        (1, ("run", "loopback", *SHORT, "--json-stream")),
+        pytest.param(1, ("run", "loopback", *SHORT, "--json-stream"), marks=pytest.mark.every),
         (1, ("-v", "check", "10mb-fd", "loopback", *SHORT, "--json")),
         (2, ("sweep", "loopback", "--sessions", "1,2", "--seconds", "0.6", "--json-stream")),
     ],

@@ -71,7 +71,9 @@ NEW_KEY = SharedKey.generate().reveal()
 
 
 @pytest.mark.parametrize(
-    "text", [NEW_KEY, f"LINKGAUGE_KEY={NEW_KEY}", "0123456789abcdef" * 3], ids=["new", "set", "hex"]
+    "text",
+    [NEW_KEY, f"LINKGAUGE_KEY={NEW_KEY}", pytest.param("0123456789abcdef" * 3, marks=pytest.mark.every)],
+    ids=["new", "set", "hex"],
 )
 async def test_a_key_alone_is_for_the_current_peer(world: Any, text: str) -> None:
     """It was copied without its command. On loopback there is no peer that it could be for."""

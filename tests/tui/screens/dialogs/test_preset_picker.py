@@ -82,7 +82,12 @@ async def test_auto_selects_the_preset_by_both_interfaces(world: Any) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "preset_id"),
-    [("auto", "auto"), ("10g", "10gbe-fd-1500"), ("gigabit", "gbe-fd-1500"), ("25gbe", "25gbe-1500")],
+    [
+        ("auto", "auto"),
+        pytest.param("10g", "10gbe-fd-1500", marks=pytest.mark.every),
+        ("gigabit", "gbe-fd-1500"),
+        pytest.param("25gbe", "25gbe-1500", marks=pytest.mark.every),
+    ],
 )
 async def test_the_filter_takes_names_as_people_type_them(world: Any, typed: str, preset_id: str) -> None:
     """The same search as on the command line. Home and end move in the typed words."""
