@@ -62,7 +62,6 @@ LIBRARY_WORDS = (
             ["sweep", "loopback", "--csv", "-"],
             "--csv -: it would become a file of this name; give a file, or /dev/stdout",
         ),
-        (["sweep", "loopback", "--report", "-"], "--report -: it would become a file of this name; give a file,"),
         (["run", "loopback", "--cport", "0"], "--cport 0 is invalid; give 1 to"),
         (["run", "loopback", "--warmup", "20"], "--warmup 20 is invalid"),
         (["run", "loopback", "--block", "1"], "--block 1 is invalid"),
