@@ -115,7 +115,10 @@ def _of_both_ends(findings: list[Finding], evidence: Evidence) -> Finding:
     strongest = max(findings, key=lambda finding: finding.rank)
     are, takes = evidence.tense("are", "were"), evidence.tense("takes", "took")
     text = f"Both ends share this machine, and its cores {are} the limit."
-    if all(finding.text.startswith(OTHER_PROCESSES) for finding in findings):
+    shared = [finding.text for finding in findings if finding.end is None]
+    if shared:
+        text = shared[0]
+    elif all(finding.text.startswith(OTHER_PROCESSES) for finding in findings):
         take = evidence.tense("take", "took")
         text = f"{OTHER_PROCESSES} {take} the cores of this machine, which both ends share."
     elif strongest.code == "steal":

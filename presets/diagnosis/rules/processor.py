@@ -118,14 +118,21 @@ def _is_held_up(view: FlowView, end: EndEvidence) -> bool:
     # A transaction's two ends take turns, so that neither of their workers runs all the time.
     if used is None or end.waiting is None or not view.evidence.workload.is_bulk:
         return has_full_core(end)
-    if used >= _FULL_WORKER or _is_full_of_packets(end):
+    if used >= _FULL_WORKER or _core_of_packets(view, end) is not None:
         return True
     stopped = 1 - (view.flow.busy or 0.0) if end is view.sender else view.flow.receiver_limited
     return end.waiting >= max(_MIN_WAIT, _HELD_UP * stopped)
 
 
-def _is_full_of_packets(end: EndEvidence) -> bool:
-    return max((core.softirq for core in end.cores), default=0.0) >= _FULL_OF_PACKETS
+def _core_of_packets(view: FlowView, end: EndEvidence) -> int | None:
+    """Return the number of the core that the kernel's work on packets fills; None if there is none.
+
+    Most packets arrive, so that on one host the core counts as the receiver's.
+    """
+    number, core = max(enumerate(end.cores), key=lambda each: each[1].softirq, default=(0, None))
+    if core is None or core.softirq < _FULL_OF_PACKETS:
+        return None
+    return None if end is view.sender and view.evidence.is_same_host else number
 
 
 def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator[Finding]:
@@ -168,7 +175,7 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
         names = (*waiting, *working)
     if names and end is view.sender and view.budget.starved >= _STARVED:
         names = (*waiting, "buffer", *working)  # nor does it write as soon as there is room
-    if (end.busiest_worker or 0.0) >= _FULL_WORKER or (is_held_up and _is_full_of_packets(end)):
+    if (end.busiest_worker or 0.0) >= _FULL_WORKER or (is_held_up and _core_of_packets(view, end) is not None):
         names = (*waiting, *working)
     if is_held_up and (_used_or_waited(end) or 0.0) >= _FULL_WORKER:
         names = tuple(dict.fromkeys((*names, *waiting, *working)))
@@ -258,13 +265,23 @@ def _has_competitors(view: FlowView, end: EndEvidence) -> bool:
 
 def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
     """Return the finding about a core that a worker fills, or has to leave to something else."""
-    text, remedy = _explain_full_core(view, end)
+    evidence, packets = view.evidence, _core_of_packets(view, end)
+    is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
+    where: End | None = end.end
+    if packets is None or is_worker_full or not evidence.workload.is_bulk:
+        text, remedy = _explain_full_core(view, end)
+    else:
+        core = f"{end.end.label} core {packets}"
+        if evidence.shares_cores:
+            core, where = f"core {packets}, which both ends share", None
+        fill, handles = evidence.tense("fill", "filled"), evidence.tense("handles", "handled")
+        text, remedy = f"Packets {fill} {core}: the kernel {handles} all of them there.", _use_more_cores(view, end)
     others = _other_processes(view, end)
     load = describe_core_load(view.evidence, end, view.evidence.cores_of(end.end))
     cores = format_quantity(len(end.cores), "core")
     numbers = f"{load}; other processes used {others:.1f} of {cores}"
     confidence = 0.6 if view.flow.busy is None else 0.9
-    return Finding("core-saturated", share, confidence, text, numbers, remedy, end.end, share)
+    return Finding("core-saturated", share, confidence, text, numbers, remedy, where, share)
 
 
 def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
@@ -294,7 +311,7 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
     if is_worker_full:
         which = "one session" if evidence.sessions == 1 else "the sessions of one worker"
         return f"{subject}; {which} can use one core.", _use_more_cores(view, end)
-    if _crowded_out(end) >= _MIN_WAIT and not _is_full_of_packets(end):
+    if _crowded_out(end) >= _MIN_WAIT:
         shares = f"The {end.end.label} worker {evidence.tense('shares', 'shared')} its core"
         return f"{shares} with other work of this test.", _use_more_cores(view, end)
     return f"{subject}.", _use_more_cores(view, end)
@@ -349,7 +366,7 @@ def _use_more_cores(view: FlowView, end: EndEvidence) -> str:
     evidence = view.evidence
     if options := _more_workers(evidence, end):
         return f"linkgauge … {options}"
-    is_full_of_packets = evidence.workload.is_bulk and _is_full_of_packets(end)
+    is_full_of_packets = evidence.workload.is_bulk and _core_of_packets(view, end) is not None
     if is_full_of_packets and remedies.is_linux(end) and end.nic is not None and end.nic.sort != "loopback":
         return remedies.spread_packets(end)
     mode = remedies.cheaper_mode(evidence, end)

@@ -216,6 +216,35 @@ def test_one_machine_has_one_finding_about_its_cores(
         assert sum(one.share or 0 for one in diagnose(on_one_host(each))) <= 1.001
 
 
+@pytest.mark.parametrize("is_one_host", [False, True])
+@pytest.mark.parametrize("is_sender", [False, True])
+@pytest.mark.parametrize(("waiting", "user"), [(0.02, 0.0), (0.5, 0.0), (0.5, 0.1)])
+def test_a_core_full_of_packets_is_told_from_a_full_worker_and_from_competitors(
+    waiting: float, user: float, *, is_sender: bool, is_one_host: bool
+) -> None:
+    """The worker waits for the core on which the kernel handles packets; other processes have the other core."""
+    packets = (CoreLoad(0.5, 0.2, 0.05, 0.0), CoreLoad(user, 0.05, 0.85, 0.0))
+    held = {"cores": packets, "busiest_worker": 0.2, "process": 0.2, "waiting": waiting}
+    other = {"cores": packets if is_one_host else IDLE, "busiest_worker": 0.3, "process": 0.3, "waiting": 0.02}
+    ends = {"near": held, "far": other} if is_sender else {"near": other, "far": held}
+    evidence = run(500, busy=0.95, rwnd_limited=0.1, **ends)
+    evidence = on_one_host(evidence) if is_one_host else evidence
+    finding = first(evidence)
+    assert finding.code == "core-saturated"
+    where, text = (End.NEAR, "Packets fill local core 1") if is_sender else (End.FAR, "Packets fill remote core 1")
+    if is_one_host:
+        where, text = None, "Packets fill core 1, which both ends share"
+    assert (finding.end, finding.text) == (where, f"{text}: the kernel handles all of them there.")
+    assert "other processes" not in finding.text.lower()
+    apart = replace(evidence, near_cores=(0,), far_cores=(1,))
+    assert first(apart).end is (End.FAR if is_one_host else where)
+    worker = {**held, "busiest_worker": 0.95}
+    full = run(500, busy=0.95, rwnd_limited=0.1, **ends | {"near" if is_sender else "far": worker})
+    assert "one session can use one core" in first(full).text
+    (silent,) = diagnose(run(940, busy=0.95, **ends))
+    assert silent.code == "at-expected"
+
+
 def test_a_worker_that_sleeps_is_not_held_up_by_a_full_core_beside_it() -> None:
     """A reader that another program stops leaves the window shut, and no core has to do with that."""
     asleep = {"cores": BUSY, "busiest_worker": 0.05, "process": 0.05, "waiting": 0.02}
