@@ -183,6 +183,7 @@ async def _serve_run(
         client.get_run_status = None
         if run is not None:
             registry.pop(run.run_tag, None)
+            run.release()
 
 
 def _end_entry(end: RunEnd, status: RunStatus, total_bytes: int, address: str | None) -> LogEntry:
@@ -279,6 +280,10 @@ class FarRun:
         self.rate_bit_s = 0  # before the near end learns of the end and asks for its next run
         self._control.try_send(Finish(end))
         return end
+
+    def release(self) -> None:
+        """Drop the sampling, whose frames lead back here. Otherwise the control connection waits for a search."""
+        self._sampling = None
 
     def end(self, reason: Reason, detail: str) -> None:
         """End the run. Only the first call has an effect."""

@@ -262,6 +262,7 @@ class Run:
             self._events.put_nowait(None)
             for task in [watching, self._sampling, *self._change_tasks]:
                 task.cancel()
+            self._sampling = None  # a cancelled task leads to its frames, and they lead here: a cycle
 
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the near end's last sample now, and wait for the far end's."""
@@ -307,18 +308,22 @@ class Run:
         """Handle a message of the far end. The first error, of the connection or of a message, ends the run."""
         if self._is_unreadable:
             return
+        if isinstance(item, LinkgaugeError):  # raised here, its traceback would lead back to it: a cycle
+            self._end_reading(item)
+            return
         try:
-            if isinstance(item, LinkgaugeError):
-                raise item
             self._handle(item)
         except LinkgaugeError as error:
-            self._is_unreadable = True
-            if isinstance(error, ConnectionClosed):
-                self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
-            else:
-                is_tampered = isinstance(error, ConnectionTampered)
-                self._fail(str(error) if is_tampered else EndText.FAR_NOT_UNDERSTOOD.format(error=error))
-            self._finished.set()
+            self._end_reading(error)
+
+    def _end_reading(self, error: LinkgaugeError) -> None:
+        self._is_unreadable = True
+        if isinstance(error, ConnectionClosed):
+            self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
+        else:
+            is_tampered = isinstance(error, ConnectionTampered)
+            self._fail(str(error) if is_tampered else EndText.FAR_NOT_UNDERSTOOD.format(error=error))
+        self._finished.set()
 
     def _fail(self, detail: str) -> None:
         """End the run as failed, also where it was about to end for another reason."""

@@ -150,6 +150,7 @@ class WorkerPool:
         try:
             await await_shielded(_end_all(member for member in members if member.why_ended is None))
         finally:
+            self._on_event = self._on_lost = _ignore  # they lead to the run, and it leads here: a cycle
             self.counters.close()
             if self._fork_server is not None:
                 await self._fork_server.close()
@@ -256,6 +257,10 @@ class WorkerPool:
         if member.ready.is_set():
             self._on_lost(member.why_ended)
         member.ready.set()
+
+
+def _ignore(_event: object) -> None:
+    """Ignore what a worker reports after the end of its pool."""
 
 
 async def _end_all(members: Iterable[_Member]) -> None:

@@ -19,6 +19,7 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.near.connect import query_host_info
+from linkgauge.engine.near.run import Run
 
 from ..certificates import CertificateFiles
 from ..conftest import RATE_BIT_S
@@ -164,6 +165,34 @@ async def test_a_closed_connection_leaves_nothing_to_the_search_for_garbage(
         gc.disable()
         try:
             await use()
+            await no_connections()
+        finally:
+            gc.enable()
+
+
+@pytest.mark.parametrize("has_tls", [False, True], ids=["plain", "tls"])
+async def test_the_connections_of_a_run_need_no_search_for_garbage(
+    files: CertificateFiles, record: Any, has_tls: bool
+) -> None:
+    """Of a whole run at both ends, with changed settings: its last reference goes with the conversation."""
+    certificate = Certificate.load(files.cert, files.key) if has_tls else None
+    fingerprint = certificate.fingerprint if certificate else None
+    plan = Plan(duration_ns=SECOND_NS // 2, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
+    changed: list[bool] = []
+
+    def act(run: Run, _event: object) -> None:
+        if not changed:
+            changed.append(True)
+            run.change(Settings(Direction.DUPLEX, 2))
+
+    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
+        await record(plan, peer_of(endpoint, fingerprint))  # once before: the first use builds what stays
+        gc.collect()
+        gc.disable()
+        try:
+            recorded = await record(plan, peer_of(endpoint, fingerprint), act)
+            assert recorded.end.reason is Reason.COMPLETED
+            del recorded
             await no_connections()
         finally:
             gc.enable()
