@@ -242,7 +242,7 @@ ACTIONS: Final = (
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Help: every key",
-        "This page.", "App", ("?", "F1"), screens=tuple(ScreenKind),
+        "Show every key and what it does.", "App", ("?", "F1"), screens=tuple(ScreenKind),
     ),
     Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",

@@ -39,3 +39,10 @@ def test_the_help_of_the_endpoint_has_its_own_actions_and_that_of_the_app_all_ot
     assert of_endpoint | of_app == {action.id for action in ACTIONS}
     assert "finish" not in of_app
     assert "toggle_run" not in of_endpoint
+
+
+def test_each_entry_of_the_palette_says_what_it_does() -> None:
+    """The palette shows it beside the title, where there is no page that `this` could mean."""
+    for action in ACTIONS:
+        assert len(action.help.split()) > 2 or action.help.startswith("Reverse"), action.id
+        assert "this page" not in action.help.lower(), action.id

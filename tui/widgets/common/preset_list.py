@@ -18,7 +18,8 @@ from ...rendering.styles import MUTED, SHORT
 from ...text import numbers
 from .scroll_views import CursorList
 
-_RATE_WIDTH: Final = 12  # a mark, a space, and 1 600 000 Mb/s with its digits in groups
+_RATE_WIDTH: Final = 14  # a mark, a space, 1 600 000 Mb/s with its digits in groups, and a fraction
+_FRACTION_WIDTH: Final = 3  # a point and two decimals: rates have four significant digits
 _ROOMY: Final = 48  # in a narrower list, rates have only the room that they need
 _PROBLEM: Final = "problem "
 _AUTO_TEXT: Final = "auto: by the network interfaces of both ends"
@@ -58,7 +59,7 @@ class PresetList(CursorList):
     def filter(self, text: str, preset_id: str) -> int:
         """Show the rows with all words of a text, the cursor on `preset_id`; return the number of presets."""
         self.rows = tuple(_matching_rows(self._sections, text))
-        self._widest_rate = max((len(row.mark + row.rate) for row in self.rows), default=0)
+        self._widest_rate = max((len(row.mark + align_point(row.rate)) for row in self.rows), default=0)
         at = next((number for number, row in enumerate(self.rows) if row.id == preset_id), None)
         self.set_rows(len(self.rows), at)
         return sum(bool(row.id) and row.id != AUTO and row.problem is None for row in self.rows)
@@ -74,13 +75,22 @@ class PresetList(CursorList):
             return Content.styled(row.text, _HEADING)
         if row.problem is not None:
             return Content.styled(f"  ▲ {row.text}", SHORT).truncate(width, ellipsis=True)
+        rate = align_point(row.rate)
         rate_width = _RATE_WIDTH if width >= _ROOMY else self._widest_rate
         return Content.assemble(
             "  ",
             shorten_middle(row.text, max(width - rate_width - 4, 1)),
-            (f" {row.mark:>{rate_width - len(row.rate)}}", MUTED),
-            (f"{row.rate} ", MUTED if row.rate == numbers.UNKNOWN else "bold"),
+            (f" {row.mark:>{rate_width - len(rate)}}", MUTED),
+            (f"{rate} ", MUTED if row.rate == numbers.UNKNOWN else "bold"),
         )
+
+
+def align_point(rate: str) -> str:
+    """Return a rate with spaces behind it, so that the decimal points of right-aligned rates are in one column."""
+    if not rate:
+        return ""
+    _, point, fraction = rate.partition(".")
+    return rate + " " * (_FRACTION_WIDTH - len(point + fraction))
 
 
 def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: str) -> Iterable[PresetRow]:

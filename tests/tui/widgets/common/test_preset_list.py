@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.widgets.common.preset_list import (
+    PresetList,
     by_family,
 )
 from rich.cells import cell_len
@@ -60,3 +61,22 @@ async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
         rows = [line for line in cockpit.text().splitlines() if "イーサネット、" in line and "二重" in line]
         assert len(rows) >= 6
         assert {cell_len(line) for line in rows} == {size[0]}
+
+
+@pytest.mark.parametrize("size", [(40, 20), (80, 24), (120, 40)], ids=["40x20", "80x24", "120x40"])
+@pytest.mark.parametrize("text", ["", "100mb", "lpar"])
+async def test_the_decimal_points_of_rates_are_in_one_column(world: Any, size: tuple[int, int], text: str) -> None:
+    """Rates have two decimals, one or none; the digits of the units stand below each other."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n", *text)
+        table = cockpit.app.screen.query_one(PresetList)
+        width = table.scrollable_content_region.width
+        columns: set[int] = set()
+        for number, row in enumerate(table.rows):
+            if not row.rate:
+                continue
+            line = table.draw(number, width).plain
+            assert cell_len(line) <= width
+            assert row.rate in line
+            columns.add(cell_len(line[: line.rindex(row.rate)]) + len(row.rate.partition(".")[0]))
+        assert len(columns) == 1
