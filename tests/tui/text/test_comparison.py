@@ -150,6 +150,13 @@ def test_saved_runs_are_compared_with_the_first(
     assert 9 < low < rate["difference_percent"] < high < 11
 
 
+def test_a_run_is_not_compared_with_itself(kept: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    """Two beginnings of one id are two names of one run."""
+    kept("first", 0)
+    assert run_command_line(["runs", "compare", "first", "fir"]) == 2
+    assert "first fir names a run twice; give different runs" in capsys.readouterr().err
+
+
 def test_a_single_run_is_not_compared(kept: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     """The command line is wrong, and says what is missing."""
     kept("first", 0)

@@ -169,7 +169,10 @@ def compare_runs(
     from ..render.runs import compare_with_first, comparison_parts, comparisons_json
 
     with open_run_list() as log:
-        comparisons = compare_with_first(log, [find_run(log, run) for run in runs])
+        rows = [find_run(log, run) for run in runs]
+        if len({row.run_id for row in rows}) < len(rows):
+            raise UsageError(f"{' '.join(runs)} names a run twice; give different runs")
+        comparisons = compare_with_first(log, rows)
     if as_json:
         emit_json(comparisons_json(comparisons))
     else:
