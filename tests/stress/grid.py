@@ -91,6 +91,16 @@ def _set_sysctls(pid: int, sysctls: tuple[str, ...]) -> None:
         subprocess.run(command, check=True)
 
 
+def _slow_packets(pid: int, device: str, filters: int) -> None:
+    """Have the kernel handle the packets of a device on the last core, and compare each with some filters."""
+    inside = ["nsenter", f"--net=/proc/{pid}/ns/net"]
+    match = f"filter add dev {device} ingress protocol ip prio {{0}} u32 match u32 {{0:#x}} 0xffffffff at 12"
+    lines = [f"qdisc add dev {device} clsact", *(match.format(number) for number in range(1, filters + 1))]
+    subprocess.run([*inside, "tc", "-batch", "-"], input="\n".join(lines), text=True, check=True)
+    spread = f"mount -t sysfs none /sys && echo {1 << last_core():x} > /sys/class/net/{device}/queues/rx-0/rps_cpus"
+    subprocess.run([*inside, "unshare", "--mount", "sh", "-c", spread], check=True)
+
+
 def _disturbance(case: Case, near_pid: int, far_pid: int) -> AbstractContextManager[None]:
     """Return the cause of a case that lies in the workers of one end, or in their cores."""
     if case.competitors:
@@ -117,7 +127,7 @@ def _try(case: Case) -> GradedCase | None:
         evidence = _carry_out(case)
     except LabUnavailable as error:
         sys.exit(f"no lab: {error}")
-    except (subprocess.TimeoutExpired, SystemExit, LabError) as error:
+    except (subprocess.SubprocessError, SystemExit, LabError) as error:
         print(f"{case.number:>4} not run   {case}: {error}", file=sys.stderr)
         return None
     return None if evidence is None else grade_case(case, evidence)
@@ -128,6 +138,10 @@ def _carry_out(case: Case) -> Evidence | None:
     with open_lab(link) as lab:
         _set_sysctls(lab.keeper_pid, case.near_sysctls)
         _set_sysctls(_far_end_pid(lab), case.far_sysctls)
+        if case.filters and case.settings.direction is Direction.OUT:
+            _slow_packets(_far_end_pid(lab), "far0", case.filters)
+        elif case.filters:
+            _slow_packets(lab.keeper_pid, "near0", case.filters)
         inside = [sys.executable, __file__, "--inside", json.dumps(encode(case)), "--peer", str(lab.peer)]
         process = subprocess.Popen(
             lab.near_end_command(inside), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -24,7 +24,8 @@ class Case:
 
     With `pinned` the near end uses the first core alone and the far end the last. `competitors` processes of
     niceness `nice` keep the core of the end `at` busy, or a quota of `quota_percent` of a core stops that end; the
-    first finding has to name it.
+    first finding has to name it. With `filters` the kernel compares each packet that the receiver gets with so
+    many, on the last core alone.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Case:
     quota_percent: float | None = None
     workers: int | None = None
     pinned: bool = False
+    filters: int = 0
 
     @property
     def is_light(self) -> bool:
@@ -61,6 +63,7 @@ class Case:
             worker = f" {self.at} beside {self.competitors} of niceness {self.nice}"
         if self.quota_percent is not None:
             worker = f" {self.at} quota {self.quota_percent:g} %"
+        worker += f" {self.filters} filters" if self.filters else ""
         worker += "" if self.workers is None else f" workers {self.workers}"
         sysctls = [f"near {line}" for line in self.near_sysctls] + [f"far {line}" for line in self.far_sysctls]
         faults = ", ".join(
@@ -212,6 +215,13 @@ def _one_worker(draw: random.Random) -> Case:
     return replace(case, preset="100gbe-1500", settings=settings, at=None, workers=1, pinned=True)
 
 
+def _packets(draw: random.Random) -> Case:
+    """Return a case whose packets the kernel handles on one core, each of them slowly; both ends share it."""
+    settings = Settings(draw.choice([Direction.OUT, Direction.IN]), draw.choice([1, 1, 2, 4]))
+    filters = draw.choice([1_200, 1_600, 2_000])
+    return Case(0, "packets", ("core-saturated",), preset="gbe-fd-1500", settings=settings, filters=filters)
+
+
 FAMILIES: Final[dict[str, Draw]] = {
     "window": _window,
     "clamp": _clamp,
@@ -227,6 +237,7 @@ FAMILIES: Final[dict[str, Draw]] = {
     "competitor": _competitor,
     "quota": _quota,
     "worker": _one_worker,
+    "packets": _packets,
 }
 
 

@@ -114,6 +114,7 @@ def test_a_recorded_case_of_the_grid_is_explained_by_its_cause(case: dict[str, A
     findings = diagnose(evidence)
     assert findings[0].code in case["wanted"]
     assert case["at"] in {None, findings[0].end}
+    assert findings[0].text.startswith("Packets filled core") is ("filters" in case["title"])
     check_claims(evidence, findings)
     check_advice(evidence, findings)
 
