@@ -3,7 +3,9 @@
 import contextlib
 import json
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.protocol.auth import TOKEN_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
-from linkgauge.engine.protocol.messages import Hello
+from linkgauge.engine.protocol.messages import Hello, Ping
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble
 from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
 
@@ -20,12 +22,13 @@ DEADLINE_S = 30.0
 _PROGRAM = "from linkgauge.engine.ssh.remote_main import main; main()"
 
 
-def start_far_end(ssh_connection: str = "") -> "subprocess.Popen[str]":
+def start_far_end(ssh_connection: str = "", stderr: int | None = None) -> "subprocess.Popen[str]":
     """Start a far end that is ready for the near end's request."""
     process = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         errors="replace",
         env=os.environ | {"SSH_CONNECTION": ssh_connection},
@@ -94,3 +97,37 @@ def test_nobody_but_the_near_end_gets_anything_from_its_data_port() -> None:
                         received += more
                 assert received == answer
         process.communicate(timeout=DEADLINE_S)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, None], ids=["signal", "end of input"])
+def test_a_far_end_whose_output_nobody_reads_ends(number: signal.Signals | None) -> None:
+    """Its standard error is a full pipe, and it answers more than its standard output takes."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writing, bytes(4_096)):
+            pass
+    os.set_blocking(writing, True)
+    process = start_far_end(stderr=writing)
+    try:
+        request(process, '{"data_port": 0, "is_through": true}')
+        assert process.stdin is not None
+        pings = b"".join(encode_frame(Ping(serial)) for serial in range(40))
+        body = encode_preamble(CONTROL_KIND) + encode_frame(Hello()) + pings
+        for channel in range(1, 300):
+            process.stdin.buffer.write(struct.pack(">II", channel, len(body)) + body)
+        process.stdin.flush()
+        assert process.poll() is None
+        if number is None:
+            process.stdin.close()
+        else:
+            process.send_signal(number)
+        assert process.wait(DEADLINE_S) in {0, -signal.SIGTERM, -signal.SIGALRM}
+    finally:
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        process.wait()
+        os.close(reading)
+        os.close(writing)
