@@ -17,6 +17,10 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.host.debug_log import LOG_VARIABLE
+from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.model.errors import LabUnavailable
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.lab_link import plan_lab_link
 
 from ..command_line import CommandResult, carry_out
 from .veth_link import VethLink
@@ -27,6 +31,10 @@ _WITHOUT_PROCESS = {"check", "presets", "run", "runs"}
 _UNSET = ("FORCE_COLOR", "NO_COLOR", "COLUMNS")
 
 
+# Makes the pseudo-terminal the controlling one, as a login does, so that signals of a terminal arrive.
+LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execv(sys.argv[1],sys.argv[1:])"
+
+
 @dataclass(frozen=True)
 class Answer(CommandResult):
     """The result of a command that may have printed a document."""
@@ -35,6 +43,15 @@ class Answer(CommandResult):
     def document(self) -> Any:
         """Stdout as JSON."""
         return json.loads(self.out)
+
+
+def assert_not_run(answer: CommandResult, *words: str) -> None:
+    """Check the answer of a command that has no run with its peer: status 3, and one line with these words."""
+    assert answer.status == 3, answer
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1, answer.err
+    for word in words:
+        assert word in answer.err
 
 
 class CommandLine:
@@ -334,3 +351,14 @@ def link() -> Iterator[VethLink]:
     made = VethLink()
     yield made
     made.close()
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """Give a link of 10 Mb/s between two namespaces; skip where this machine cannot have one."""
+    with contextlib.ExitStack() as stack:
+        try:
+            slow_link = stack.enter_context(open_lab(plan_lab_link(load_catalog().find("10mb-fd"))))
+        except LabUnavailable as error:
+            pytest.skip(str(error))
+        yield slow_link

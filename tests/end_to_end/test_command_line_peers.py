@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ..command_line import RATE_LIMIT
+from .conftest import assert_not_run
 
 
 @pytest.fixture
@@ -38,15 +39,6 @@ def full_server() -> Iterator[str]:
             client.setblocking(False)
             client.connect_ex(address)
         yield f"127.0.0.1:{address[1]}"
-
-
-def assert_not_run(answer: Any, *words: str) -> None:
-    """Hold an answer to what every peer that is none must lead to."""
-    assert answer.status == 3, answer
-    assert answer.out == ""
-    assert len(answer.err.splitlines()) == 1, answer.err
-    for word in words:
-        assert word in answer.err
 
 
 @pytest.mark.parametrize("command", [["run"], ["check", "gbe-fd-1500"]])

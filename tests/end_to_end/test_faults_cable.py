@@ -1,34 +1,17 @@
 """The cable is pulled from a link, for a moment and for good, and put back: a real link, a real command."""
 
-import contextlib
 import csv
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from linkgauge.engine.lab.builder import Lab, open_lab
-from linkgauge.engine.model.errors import LabUnavailable
-from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import plan_lab_link
+from linkgauge.engine.lab.builder import Lab
 
 DEADLINE_S = 50.0
-
-
-@pytest.fixture
-def lab() -> Iterator[Lab]:
-    """Give a link of 10 Mb/s between two namespaces; skip where this machine cannot have one."""
-    with contextlib.ExitStack() as stack:
-        try:
-            found = stack.enter_context(open_lab(plan_lab_link(load_catalog().find("10mb-fd"))))
-        except LabUnavailable as error:
-            pytest.skip(str(error))
-        yield found
 
 
 def switch(lab: Lab, state: str) -> None:

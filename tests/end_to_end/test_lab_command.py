@@ -19,9 +19,10 @@ from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link
 
+from .conftest import LOGIN
+
 DEADLINE_S = 30.0
 EXACT_MBIT_S = 100 * 1448 / 1538
-LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execv(sys.argv[1],sys.argv[1:])"
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from linkgauge.engine.results.run_log import RunLog
 
 from ..command_line import SHORT_RUN as SHORT
 from ..command_line import wait_for_rows
+from .conftest import assert_not_run
 
 DEADLINE_S: Final = 30.0
 
@@ -32,15 +33,6 @@ def far_facts(linkgauge: Any, run_id: str) -> HostInfo:
     finally:
         log.close()
     return started.far
-
-
-def assert_not_run(answer: Any, *words: str) -> None:
-    """Hold an answer to what a far end that does not come up must lead to."""
-    assert answer.status == 3, answer
-    assert answer.out == ""
-    assert len(answer.err.splitlines()) == 1, answer.err
-    for word in words:
-        assert word in answer.err
 
 
 def test_a_host_without_this_linkgauge_gets_the_engine_and_keeps_nothing_of_it(linkgauge: Any, sshd: Any) -> None:

@@ -1,35 +1,18 @@
 """A far end that ssh started on a slow link: a full link does not end it, a cable that is pulled does, at once."""
 
-import contextlib
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from linkgauge.engine.lab.builder import Lab, open_lab
-from linkgauge.engine.model.errors import LabUnavailable
-from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import plan_lab_link
+from linkgauge.engine.lab.builder import Lab
 
 DEADLINE_S = 60.0
 PROMISED_S = 2.0
 SLACK_S = 3.0  # of a machine that has other things to do; what was measured is printed
 FULL = ("--sessions", "128", "--window", "1M", "--direction", "duplex")
-
-
-@pytest.fixture
-def lab() -> Iterator[Lab]:
-    """Give a link of 10 Mb/s between two namespaces; skip where this machine cannot have one."""
-    with contextlib.ExitStack() as stack:
-        try:
-            found = stack.enter_context(open_lab(plan_lab_link(load_catalog().find("10mb-fd"))))
-        except LabUnavailable as error:
-            pytest.skip(str(error))
-        yield found
 
 
 def at_far_end(lab: Lab, command: list[str]) -> list[str]:

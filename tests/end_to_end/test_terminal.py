@@ -29,12 +29,11 @@ from linkgauge.engine.model.samples import End
 from linkgauge.engine.results.run_log import RunLog
 
 from ..command_line import RATE_LIMIT
+from .conftest import LOGIN
 
 DEADLINE_S = 20.0
 SMALL, LARGE = (80, 24), (120, 40)
 ENTER, CTRL_C = "\r", "\x03"
-# Makes the pseudo-terminal the controlling one, as a login does, so that signals of a terminal arrive.
-LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execv(sys.argv[1],sys.argv[1:])"
 RUNNING = re.compile(r"RUNNING +(\d\d):(\d\d)")
 
 Open = Callable[..., "Terminal"]

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from linkgauge.engine.model.errors import PeerError, PlanError
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import LOOPBACK, Peer
@@ -25,6 +26,8 @@ from linkgauge.tui.widgets.common.typed_input import Debounce
 from textual.pilot import Pilot
 
 from .scripted_run import FAR, ScriptedRun
+
+BOTH_SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
 
 class AppDriver:

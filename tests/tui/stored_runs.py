@@ -6,12 +6,13 @@ from typing import Any
 
 from linkgauge.tui.widgets.history.run_table import RunTable
 
-FIRST, SHORT, CHANGED, LOST = (
+RUN_IDS = (
     "20261118-091200-a2b3",
     "20261119-221030-c4d5",
     "20261120-070000-e6f7",
     "20261121-014629-g8h9",
 )
+FIRST, SHORT, CHANGED, LOST = RUN_IDS
 
 
 async def until(cockpit: Any, condition: Callable[[], bool]) -> None:

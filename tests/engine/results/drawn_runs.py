@@ -15,7 +15,6 @@ from linkgauge.engine.model.events import (
     Started,
     Warned,
 )
-from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from linkgauge.engine.model.samples import (
     CoreTimes,
@@ -27,7 +26,8 @@ from linkgauge.engine.model.samples import (
     SessionSample,
 )
 
-_HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
+from .log_entries import HOST
+
 _WARMUP_NS = SECOND_NS
 _T = TypeVar("_T")
 
@@ -46,7 +46,7 @@ def draw_run(
         disorder: How likely a sample comes twice, which every reader leaves out.
     """
     interval_ns = plan.interval_ns
-    events: list[Event] = [Started("2026-11-21T01:15:30Z", "h:1", _HOST, _HOST, plan, Expectation())]
+    events: list[Event] = [Started("2026-11-21T01:15:30Z", "h:1", HOST, HOST, plan, Expectation())]
     times = sorted(chance.randrange(1, intervals * interval_ns) for _ in range(changes))
     periods = [(0, plan.settings), *((at_ns, _settings(chance)) for at_ns in times)]
     waiting: list[Event] = []  # of the far end, which is late

@@ -9,7 +9,6 @@ from linkgauge.engine.model.events import (
     Sampled,
     Started,
 )
-from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import (
     SECOND_NS,
     Direction,
@@ -22,8 +21,9 @@ from linkgauge.engine.model.samples import LatencyCounts, ProbeSample, Sample, S
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter
 
+from .log_entries import HOST
+
 TICK = SECOND_NS // 4
-HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
 OUT, IN, DUPLEX = Settings(), Settings(Direction.IN), Settings(Direction.DUPLEX)
 E100, E200 = ExpectedRate(100_000_000, "documented", "table 1"), ExpectedRate(200_000_000, "computed", "the wire")
 

@@ -12,12 +12,12 @@ from linkgauge.engine.model.events import (
     Sampled,
     Started,
 )
-from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 
+from .log_entries import HOST
+
 TICK = SECOND_NS // 4
-HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
 OUT, DUPLEX = Settings(), Settings(Direction.DUPLEX, 2, 65_536)
 GIGABIT = ExpectedRate(941_482_000, "documented", "table 1")
 

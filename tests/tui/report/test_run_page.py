@@ -13,13 +13,7 @@ from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.report.run_page import MAX_RUNS, render_report
 
 from ..html_page import VOID, Page
-
-FIRST, SHORT, CHANGED, LOST = (
-    "20261118-091200-a2b3",
-    "20261119-221030-c4d5",
-    "20261120-070000-e6f7",
-    "20261121-014629-g8h9",
-)
+from ..stored_runs import CHANGED, FIRST, LOST, SHORT
 
 
 def page_of(history_log: RunLog, *run_ids: str) -> Page:

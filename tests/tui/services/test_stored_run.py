@@ -23,8 +23,7 @@ from linkgauge.tui.services.stored_run import (
 from linkgauge.tui.state.instrument_values import Phase
 
 from ..html_page import Page
-
-SHORT, CHANGED = "20261119-221030-c4d5", "20261120-070000-e6f7"
+from ..stored_runs import CHANGED, FIRST, SHORT
 
 
 def test_a_stored_run_has_its_verdict_its_readings_and_why_it_is_not_faster(
@@ -82,9 +81,6 @@ def test_a_report_is_made_of_no_module_in_the_current_directory(
     assert not (folder / "planted").exists()
 
 
-FIRST, SHORT, CHANGED = "20261118-091200-a2b3", "20261119-221030-c4d5", "20261120-070000-e6f7"
-
-
 class WithoutBeginning:
     """A log that has lost the first event of each run."""
 
@@ -119,14 +115,6 @@ def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, h
     points = rate_points(stored)
     assert len(points) == sum(len(part) for period in stored.readings.periods for part in period.points.values())
     assert [point.at_s for point in points] == sorted(point.at_s for point in points)
-
-
-FIRST, SHORT, CHANGED, LOST = (
-    "20261118-091200-a2b3",
-    "20261119-221030-c4d5",
-    "20261120-070000-e6f7",
-    "20261121-014629-g8h9",
-)
 
 
 def test_the_app_makes_reports_in_another_process(world: Any, history_log: RunLog, tmp_path: Path) -> None:

@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from textual.widgets import Input
 
-both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+from ...app_driver import BOTH_SIZES
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_e_exports_the_last_run(world: Any, size: tuple[int, int], tmp_path: Path) -> None:
     """A small choice; then the file that is named, and never one that exists."""
     async with world.cockpit(size) as cockpit:

@@ -8,10 +8,10 @@ from linkgauge.tui.screens.dialogs.help import HelpScreen
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.widgets.common.scroll_views import TextPage
 
-both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+from ...app_driver import BOTH_SIZES
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_the_help_keys_explain_every_key(world: Any, size: tuple[int, int]) -> None:
     """Every action of the registry is on the page; escape closes it."""
     async with world.cockpit(size) as cockpit:

@@ -16,7 +16,8 @@ from linkgauge.tui.widgets.common.preset_list import (
 from linkgauge.tui.widgets.common.scroll_views import TextPage
 from textual.widgets import Input
 
-both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+from ...app_driver import BOTH_SIZES
+
 BAD = """
 [source]
 id = "own"
@@ -42,7 +43,7 @@ def ids(cockpit: Any) -> list[str]:
     return [row.id for row in cockpit.app.screen.query_one(PresetList).rows if row.id]
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) -> None:
     """In the order of their first preset; every preset is below one of them."""
     async with world.cockpit(size) as cockpit:
@@ -52,7 +53,7 @@ async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) ->
         assert sorted(ids(cockpit)[1:]) == sorted(preset.id for preset in world.catalog.presets)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_the_filter_hides_headings_without_presets(world: Any, size: tuple[int, int]) -> None:
     """Every word must match id, name, family or document; the number of matches is shown."""
     async with world.cockpit(size) as cockpit:
@@ -126,7 +127,7 @@ async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(wor
         assert cockpit.app.screen.query_one(Input).value == "x"
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[int, int]) -> None:
     """From the link to the slips, and enter chooses from there as well."""
     async with world.cockpit(size) as cockpit:
@@ -156,7 +157,7 @@ async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[in
         assert cockpit.app.cockpit.preset.id == "10gbe-fd-9000"
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
     world: Any, tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -188,7 +189,7 @@ async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
         assert "not usable" not in headings(cockpit)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_the_preset_keys_open_a_list_with_a_filter(world: Any, size: tuple[int, int]) -> None:
     """Type, go down with the arrow, choose with enter."""
     async with world.cockpit(size) as cockpit:
@@ -203,7 +204,7 @@ async def test_the_preset_keys_open_a_list_with_a_filter(world: Any, size: tuple
         assert "ATM 622, MTU 9180" in cockpit.line(1)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_escape_leaves_the_list_and_the_preset_alone(world: Any, size: tuple[int, int]) -> None:
     """A filter that matches nothing chooses nothing either."""
     async with world.cockpit(size) as cockpit:

@@ -11,6 +11,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.tui.screens.dialogs.prompts import ConfirmScreen, TextPrompt
 from textual.widgets import Input
 
+from ...app_driver import BOTH_SIZES
 from ...stored_runs import FIRST, LOST, SHORT, open_history, run_ids, until
 
 UNKNOWN_HOST = (
@@ -55,10 +56,7 @@ async def test_a_question_closes_when_its_caller_is_cancelled(world: Any) -> Non
         assert await asyncio.wait_for(asking, 20) is None
 
 
-both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
-
-
-@both_sizes
+@BOTH_SIZES
 async def test_c_connects_to_another_peer(world: Any, size: tuple[int, int]) -> None:
     """The dialog explains an invalid peer; a valid one is queried at once."""
     async with world.cockpit(size) as cockpit:

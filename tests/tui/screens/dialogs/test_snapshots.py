@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.peer import Peer
 
-from ...app_driver import before_snapshot
+from ...app_driver import BOTH_SIZES, before_snapshot
 from ...scripted_run import five_sessions_half_way
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 FAR = Peer("db-02")
 
 
-@SIZES
+@BOTH_SIZES
 def test_help(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """Every key of the registry."""
     app = world.app(peer=FAR)
@@ -43,7 +42,7 @@ def test_settings(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     )
 
 
-@SIZES
+@BOTH_SIZES
 def test_peers(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """An input line, and below it only this machine: no other peer is known yet."""
     app = world.app(peer=FAR)

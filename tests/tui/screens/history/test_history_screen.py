@@ -9,7 +9,7 @@ from linkgauge.tui.screens.history.history_screen import RunSelection
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from textual.widgets import Input
 
-from ...stored_runs import CHANGED, FIRST, LOST, SHORT, notifications, open_history, run_ids, until
+from ...stored_runs import CHANGED, FIRST, LOST, RUN_IDS, SHORT, notifications, open_history, run_ids, until
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
@@ -64,12 +64,7 @@ async def test_the_palette_has_the_actions_of_the_screen(world: Any, history_log
         assert not any(title.startswith("Start or stop a test") for title in titles)
 
 
-OLDEST, SECOND, THIRD, NEWEST = (
-    "20261118-091200-a2b3",
-    "20261119-221030-c4d5",
-    "20261120-070000-e6f7",
-    "20261121-014629-g8h9",
-)
+OLDEST, SECOND, THIRD, NEWEST = RUN_IDS
 
 
 @pytest.fixture

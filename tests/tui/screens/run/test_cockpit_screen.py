@@ -17,7 +17,7 @@ from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.tui.state.instrument_values import Phase
 from textual.widgets import Input
 
-both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+from ...app_driver import BOTH_SIZES
 
 FAR = Peer("db-02")
 
@@ -136,7 +136,7 @@ async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
         assert app.cockpit.readings.elapsed_ns == world.script.elapsed_ns
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_space_starts_a_run_and_stops_it(world: Any, size: tuple[int, int]) -> None:
     """The run gets the plan that is set; a stop is asked for once, and the verdict follows."""
     async with world.cockpit(size) as cockpit:
@@ -154,7 +154,7 @@ async def test_space_starts_a_run_and_stops_it(world: Any, size: tuple[int, int]
         assert len(world.scripts) == 2
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_p_freezes_the_instruments_and_releases_them(world: Any, size: tuple[int, int]) -> None:
     """The stopwatch, the settings and the run continue; after the pause everything is up to date."""
     async with world.cockpit(size) as cockpit:
@@ -179,7 +179,7 @@ async def test_p_freezes_the_instruments_and_releases_them(world: Any, size: tup
         assert not cockpit.app.cockpit.state.is_paused
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_r_asks_the_far_end_again(world: Any, size: tuple[int, int]) -> None:
     """Once more for each key press."""
     async with world.cockpit(size, peer=Peer("db-02")) as cockpit:
@@ -188,7 +188,7 @@ async def test_r_asks_the_far_end_again(world: Any, size: tuple[int, int]) -> No
         assert len(world.probed) == 2
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_quitting_stops_the_run_first(world: Any, size: tuple[int, int]) -> None:
     """The run's end is seen before the app is gone, so that it is kept with the run."""
     async with world.cockpit(size) as cockpit:
@@ -211,7 +211,7 @@ async def test_quitting_without_a_run_quits_at_once(world: Any, key: str) -> Non
         assert cockpit.app._exit
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_plus_goes_up_the_steps_of_sessions(world: Any, size: tuple[int, int]) -> None:
     """One step a key press, up to the most that a run may have."""
     async with world.cockpit(size) as cockpit:
@@ -222,7 +222,7 @@ async def test_plus_goes_up_the_steps_of_sessions(world: Any, size: tuple[int, i
         assert cockpit.app.cockpit.plan.settings.sessions == 128
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_minus_goes_down_the_steps_of_sessions(world: Any, size: tuple[int, int]) -> None:
     """From a number that is no step, down to the next one that is; never below one."""
     async with world.cockpit(size, plan=Plan(Settings(sessions=7))) as cockpit:
@@ -233,7 +233,7 @@ async def test_minus_goes_down_the_steps_of_sessions(world: Any, size: tuple[int
         assert "[1]" in cockpit.line(2)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_brackets_go_through_the_windows(world: Any, size: tuple[int, int]) -> None:
     """From auto up, and down to auto again."""
     async with world.cockpit(size) as cockpit:
@@ -247,7 +247,7 @@ async def test_brackets_go_through_the_windows(world: Any, size: tuple[int, int]
         assert "[auto]" in cockpit.line(2)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_d_goes_around_the_directions(world: Any, size: tuple[int, int]) -> None:
     """Out, in, duplex, out; the expected rate follows."""
     async with world.cockpit(size) as cockpit:
@@ -260,7 +260,7 @@ async def test_d_goes_around_the_directions(world: Any, size: tuple[int, int]) -
         assert "14.4 Gb/s" in cockpit.line(1)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_t_goes_around_the_durations(world: Any, size: tuple[int, int]) -> None:
     """30 s, 60 s, 5 min, until stopped, and 5 s again."""
     async with world.cockpit(size) as cockpit:
@@ -272,7 +272,7 @@ async def test_t_goes_around_the_durations(world: Any, size: tuple[int, int]) ->
         assert "[5 s]" in cockpit.line(2)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_setting_keys_change_the_current_run(world: Any, size: tuple[int, int]) -> None:
     """Each change reaches the run at once, and shows in the settings bar and in the plot."""
     async with world.cockpit(size) as cockpit:
@@ -294,7 +294,7 @@ async def test_setting_keys_change_the_current_run(world: Any, size: tuple[int, 
         ]
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_the_workload_is_that_of_the_next_run(world: Any, size: tuple[int, int]) -> None:
     """The current run keeps its own; the settings bar names every other workload than stream."""
     async with world.cockpit(size) as cockpit:

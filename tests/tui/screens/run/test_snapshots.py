@@ -8,14 +8,13 @@ from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
-from ...app_driver import before_snapshot
+from ...app_driver import BOTH_SIZES, before_snapshot
 from ...scripted_run import five_sessions_half_way
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 FAR = Peer("db-02")
 
 
-@SIZES
+@BOTH_SIZES
 def test_idle(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The first steps, and the expected rate of the preset."""
     app = world.app(peer=FAR)
@@ -31,7 +30,7 @@ def test_running(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     )
 
 
-@SIZES
+@BOTH_SIZES
 def test_running_duplex(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """Three gauges, of which the total is judged."""
     plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS)
@@ -59,14 +58,14 @@ def _emit_transactions(script: Any) -> None:
     script.run_for(40, 9.6e6)
 
 
-@SIZES
+@BOTH_SIZES
 def test_running_transactions(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """Transactions a second in the gauge and in the plot, with their latency."""
     app = world.app("zvm-qdio-1500", FAR, Plan(workload=Workload.RR, duration_ns=30 * SECOND_NS))
     assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, _emit_transactions, ends=False))
 
 
-@SIZES
+@BOTH_SIZES
 def test_finished_pass(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The run took its whole duration at the expected rate."""
     app = world.app(peer=FAR, plan=Plan(Settings(sessions=5), duration_ns=30 * SECOND_NS))
@@ -74,7 +73,7 @@ def test_finished_pass(snap_compare: Any, world: Any, size: tuple[int, int]) -> 
     assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-@SIZES
+@BOTH_SIZES
 def test_finished_short(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """A verdict under the pass mark has a number, a mark and a word."""
     app = world.app(peer=FAR, plan=Plan(Settings(window_bytes=57_344), duration_ns=30 * SECOND_NS))
@@ -82,7 +81,7 @@ def test_finished_short(snap_compare: Any, world: Any, size: tuple[int, int]) ->
     assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-@SIZES
+@BOTH_SIZES
 def test_no_expectation(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """Loopback is measured and not judged."""
     app = world.app("loopback", LOOPBACK, Plan(duration_ns=None))
@@ -90,7 +89,7 @@ def test_no_expectation(snap_compare: Any, world: Any, size: tuple[int, int]) ->
     assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-@SIZES
+@BOTH_SIZES
 def test_peer_refused(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The message names the remedy."""
     world.refusal = PeerUnreachable("db-02:5820 refused the connection: start linkgauge endpoint there")

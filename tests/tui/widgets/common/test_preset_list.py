@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.widgets.common.preset_list import (
     PresetList,
@@ -10,7 +9,7 @@ from linkgauge.tui.widgets.common.preset_list import (
 )
 from rich.cells import cell_len
 
-both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+from ...app_driver import BOTH_SIZES
 
 
 def test_presets_of_a_family_are_grouped_across_documents() -> None:
@@ -24,7 +23,7 @@ def test_presets_of_a_family_are_grouped_across_documents() -> None:
     assert sum(map(len, families.values())) == len(load_catalog().presets)
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> None:
     """Each preset takes one row, and its rate is whole; also after the window has changed its size."""
     async with world.cockpit(size) as cockpit:
@@ -38,7 +37,7 @@ async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> N
             assert "9 631" in row
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_presets_that_differ_only_at_the_end_of_their_names_look_different(
     world: Any, size: tuple[int, int]
 ) -> None:
@@ -49,7 +48,7 @@ async def test_presets_that_differ_only_at_the_end_of_their_names_look_different
             assert end in cockpit.text()
 
 
-@both_sizes
+@BOTH_SIZES
 async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
     world: Any, size: tuple[int, int]
 ) -> None:
