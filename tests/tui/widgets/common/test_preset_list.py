@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.widgets.common.preset_list import (
     PresetList,
