@@ -108,13 +108,13 @@ def ranking_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[Rank
     """Return a line for each direction's fastest settings, and one for those that are as fast with less.
 
     While points are missing, what is fastest is so only so far. A direction whose highest rate is too noisy has no
-    fastest settings, and a line about that. A sweep of a single point has no line.
+    fastest settings, and a line about that. A direction with a single result has no line.
     """
-    if len(sweep.points) < 2:
-        return []
     axes = sweep.varied_axes or ("sessions", "window_bytes")
     lines: list[tuple[RankingMark, str]] = []
     for flow, results in _by_direction(sweep, cells):
+        if len(results) < 2:
+            continue
         prefix = f"{flow}: " if len(sweep.directions) > 1 else ""
         total = sum(point.direction == flow for point in sweep.points)
         so_far = f" so far of {len(results)} of {total} points" if len(results) < total else ""

@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.widgets.common.preset_list import PresetList
+from linkgauge.tui.widgets.common.preset_list import PresetList, align_point
 
 from ..scripted_run import five_sessions_half_way
 from ..stored_runs import open_history
@@ -63,7 +63,9 @@ async def test_the_rates_of_presets_are_whole(world: Any, size: tuple[int, int])
         rows = [(row.rate, presets.draw(number, width)) for number, row in enumerate(presets.rows) if row.id]
         assert len(rows) > 50
         assert [
-            rate for rate, line in rows if not line.plain.endswith(f" {rate} ") or line.cell_length > width
+            rate
+            for rate, line in rows
+            if not line.plain.endswith(f" {align_point(rate)} ") or line.cell_length > width
         ] == []
 
 
