@@ -294,8 +294,10 @@ class Sshd:
         command = [_SSHD or "sshd", "-D", "-e", "-f", str(configuration)]
         if os.geteuid() == 0 and not Path("/run/sshd").is_dir():
             command = ["unshare", "--mount", "sh", "-c", _WITH_RUN, "sh", *command]
-        with log.open("ab") as said:
-            self._process = subprocess.Popen(within(command), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        with log.open("ab") as log_file:
+            self._process = subprocess.Popen(
+                within(command), stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file
+            )
         deadline = time.monotonic() + DEADLINE_S
         while b"Server listening on" not in log.read_bytes():
             if self._process.poll() is not None or time.monotonic() > deadline:

@@ -95,13 +95,13 @@ def far() -> Iterator[Far]:
 
 def read_to_end(sock: socket.socket) -> bytes:
     """Return all that comes until the connection ends."""
-    said = b""
+    reply = b""
     try:
         while more := sock.recv(65_536):
-            said += more
+            reply += more
     except ConnectionError:
         pass
-    return said
+    return reply
 
 
 async def test_a_length_that_a_peer_announces_is_not_allocated(far: Far) -> None:
@@ -185,7 +185,7 @@ def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return where in a JSON object there are values, objects among them."""
     found = [path] if path else []
     if isinstance(value, dict):
-        found += [place for key, one in value.items() for place in paths_of(one, (*path, key))]
+        found += [place for key, part in value.items() for place in paths_of(part, (*path, key))]
     return found
 
 
@@ -254,7 +254,7 @@ def evil_far_end(listener: socket.socket) -> None:
         {"type": "Finish", "end": {"reason": "peer_stopped", "detail": EVIL}},
     ]  # fmt: skip
     socks = []
-    control, said = None, b""
+    control, reply = None, b""
     while True:
         sock, _ = listener.accept()
         socks.append(sock)
@@ -270,7 +270,7 @@ def evil_far_end(listener: socket.socket) -> None:
             read_to_end(control)
             break
         control = sock
-        said = hear(control, b'"Hello"', said)
+        reply = hear(control, b'"Hello"', reply)
         greeting = encode_preamble(CONTROL_KIND) + frame({"type": "Welcome"})
         control.sendall(greeting + frame({"type": "Introduction", "facts": evil}))
         hear(control, b'"Open"', b"")
@@ -285,13 +285,13 @@ def frame(value: object) -> bytes:
     return struct.pack(">I", len(body)) + body
 
 
-def hear(sock: socket.socket, word: bytes, said: bytes) -> bytes:
+def hear(sock: socket.socket, word: bytes, reply: bytes) -> bytes:
     """Return all that is said up to a word."""
-    while word not in said:
+    while word not in reply:
         more = sock.recv(65_536)
-        assert more, said
-        said += more
-    return said
+        assert more, reply
+        reply += more
+    return reply
 
 
 def test_no_text_of_a_peer_gets_onto_screen_into_a_file_or_into_the_log(linkgauge: Any, tmp_path: Path) -> None:
@@ -393,8 +393,8 @@ async def test_two_hundred_clients_at_once_are_each_served_or_refused_with_a_rea
             except LinkgaugeError as error:
                 return str(error)
 
-        told = await asyncio.gather(*(ask() for _ in range(200)))
+        answers = await asyncio.gather(*(ask() for _ in range(200)))
         assert await ask() == Reason.COMPLETED
-    assert Reason.COMPLETED in told
-    assert any("declines" in text and "its limit clients is 4" in text for text in told), sorted(set(told))
-    assert all(told)
+    assert Reason.COMPLETED in answers
+    assert any("declines" in text and "its limit clients is 4" in text for text in answers), sorted(set(answers))
+    assert all(answers)

@@ -129,11 +129,11 @@ def test_the_json_document_has_every_field_of_the_contract(linkgauge: Any, far_e
     assert isinstance(document["run_id"], str)
     assert document["preset"] == "10gbe-fd-1500"
     assert document["verdict"] in {"pass", "short", "fail", "none"}
-    asked = {
+    requested = {
         "workload": "stream", "direction": "duplex", "sessions": 2, "window_bytes": 262_144,
         "duration_s": 1.0, "warmup": "fixed", "warmup_s": 0.2,
     }  # fmt: skip
-    assert asked.items() <= document["plan"].items()
+    assert requested.items() <= document["plan"].items()
     assert document["expected"] == {
         "out": None,
         "in": None,
@@ -186,9 +186,9 @@ def test_the_rows_of_the_csv_add_up_to_the_document(
     rows = rows_of(path)
     assert measured_sum(rows) == answer.document["measured"]["total"]["bytes"]
     assert {row["run_id"] for row in rows} == {answer.document["run_id"]}
-    told = [row for row in rows if row["bytes"]]
-    for elapsed in {(row["direction"], row["elapsed_s"]) for row in told}:
-        same = [row for row in told if (row["direction"], row["elapsed_s"]) == elapsed]
+    rows_with_payload = [row for row in rows if row["bytes"]]
+    for elapsed in {(row["direction"], row["elapsed_s"]) for row in rows_with_payload}:
+        same = [row for row in rows_with_payload if (row["direction"], row["elapsed_s"]) == elapsed]
         sessions = [int(row["bytes"]) for row in same if row["session"] != "all"]
         assert sum(sessions) == sum(int(row["bytes"]) for row in same if row["session"] == "all")
 
@@ -373,9 +373,11 @@ def test_transactions_are_reported_in_json_csv_and_words(
     rows = [row for row in whole if row["bytes"]]  # in the last interval the asking end may tell nothing
     counted = sum(float(row["transactions_s"]) * float(row["interval_s"]) for row in rows)
     assert counted == pytest.approx(total["transactions_s"] * total["seconds"], rel=1e-3)
-    told = [row for row in rows if float(row["transactions_s"])]  # a busy machine has intervals of none
-    assert all(row["latency_p50_us"] and row["latency_p99_us"] for row in told)
-    assert told
+    rows_with_payload = [
+        row for row in rows if float(row["transactions_s"])
+    ]  # a busy machine has intervals of none
+    assert all(row["latency_p50_us"] and row["latency_p99_us"] for row in rows_with_payload)
+    assert rows_with_payload
     shown = linkgauge("runs", "show", answer.document["run_id"])
     assert "trans/s" in shown.out
     assert "p99.9" in shown.out

@@ -214,8 +214,8 @@ def test_a_recorded_run_has_the_same_results_after_it_is_thinned(
     counts: list[int] = []
     for step in ("recorded", "thinned"):
         if step == "thinned":
-            told = linkgauge("runs", "prune", "--thin", "0h", "-y").err.replace("\xa0", " ")
-            assert "1 run thinned" in told
+            message = linkgauge("runs", "prune", "--thin", "0h", "-y").err.replace("\xa0", " ")
+            assert "1 run thinned" in message
         with RunLog.open(tmp_path / "data", create=False) as log:
             counts.append(len(list(log.events(run_id))))
             stored = load_stored_run(log, log.find(run_id))

@@ -86,9 +86,10 @@ def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, ss
     sshd.wait_until_gone()
     answer = linkgauge.finish(process)
     assert answer.status == 3
-    said = " ".join((answer.out + answer.err).split())
+    output = " ".join((answer.out + answer.err).split())
     assert (
-        f"the connection to the remote host was lost: ssh {'ended' if act == 'kill ssh' else 'was stopped'}" in said
+        f"the connection to the remote host was lost: ssh {'ended' if act == 'kill ssh' else 'was stopped'}"
+        in output
     )
 
 
@@ -160,21 +161,21 @@ def test_a_passphrase_is_requested_on_the_terminal(linkgauge: Any, sshd: Any) ->
     if pid == 0:
         command = [sys.executable, "-m", "linkgauge", "run", sshd.peer, *SHORT]
         os.execve(sys.executable, command, linkgauge.environment)  # noqa: S606
-    said = b""
+    output = b""
     try:
-        while b"passphrase for key" not in said:
-            said += os.read(terminal, 4_096)
+        while b"passphrase for key" not in output:
+            output += os.read(terminal, 4_096)
         os.write(terminal, b"open sesame\n")
         while True:
-            said += os.read(terminal, 4_096)
+            output += os.read(terminal, 4_096)
     except OSError:  # nobody is left inside
         pass
     finally:
         os.close(terminal)
         _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, said
-    assert b"Mb/s" in said or b"Gb/s" in said
-    assert b"open sesame" not in said
+    assert os.waitstatus_to_exitcode(status) == 0, output
+    assert b"Mb/s" in output or b"Gb/s" in output
+    assert b"open sesame" not in output
 
 
 def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, sshd: Any) -> None:

@@ -173,8 +173,8 @@ def terminal(linkgauge: Any, home: Path) -> Iterator[Open]:
         return opened[-1]
 
     yield start
-    for one in opened:
-        one.close()
+    for descriptor in opened:
+        descriptor.close()
 
 
 def start_and_measure(screen: Terminal) -> None:
@@ -304,9 +304,9 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
 
 def test_the_app_begins_with_what_its_command_line_asks_for(terminal: Open, linkgauge: Any, far_end: str) -> None:
     """Settings that have keys stand at them, the others in words; it is carried so, but for what keys change."""
-    asked = ("--direction", "in", "--sessions", "3", "--window", "64K", "--seconds", "2")
+    option_texts = ("--direction", "in", "--sessions", "3", "--window", "64K", "--seconds", "2")
     carried = ("--congestion", "reno", "--dscp", "46", "--mode", "copy", "--block", "128K")
-    screen = terminal(far_end, *asked, *carried)
+    screen = terminal(far_end, *option_texts, *carried)
     screen.see("READY", "[in]", "[3]", "[64K]", "requested: copy, blocks of 128K, reno, DSCP 46", "quit")
     screen.type("+")
     screen.see("[5]")

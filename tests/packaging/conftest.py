@@ -55,9 +55,9 @@ class Installed:
 
     def environment(self, home: Path) -> dict[str, str]:
         """Return the environment of a user who has activated it."""
-        kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "COLUMNS"}}
+        environment_ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "COLUMNS"}}
         path = f"{self.prefix / 'bin'}:/usr/bin:/bin"
-        return {**kept, "PATH": path, "HOME": str(home), "LINKGAUGE_DATA_DIR": str(home / "data")}
+        return {**environment_, "PATH": path, "HOME": str(home), "LINKGAUGE_DATA_DIR": str(home / "data")}
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ def test_any_name_makes_a_file_that_reads_back(name: str, run_id: str) -> None:
     assert mine.name.replace("\u00a0", " ").isprintable()
 
 
-def asked(workload: Workload, *stretches: Period, **sizes: int) -> Summary:
+def summary_of(workload: Workload, *stretches: Period, **sizes: int) -> Summary:
     """Return a run of transactions."""
     total = next((s.measured.out or s.measured.in_ for s in stretches), None)
     return replace(run(*stretches), plan=Plan(workload=workload, **sizes), measured=PerDirection(None, None, total))
@@ -126,19 +126,21 @@ def asked(workload: Workload, *stretches: Period, **sizes: int) -> Summary:
 
 def counted(direction: Direction, sessions: int, transactions: int) -> Period:
     """Return a stretch of eight seconds with so many transactions in each of its directions."""
-    one = Measurement(transactions * 1_000, 8 * SECOND_NS, transactions)
+    measurement = Measurement(transactions * 1_000, 8 * SECOND_NS, transactions)
     flows = direction.flows
     return Period(
         Settings(direction, sessions),
         Expectation(),
-        PerDirection(one if Direction.OUT in flows else None, one if Direction.IN in flows else None, None),
+        PerDirection(
+            measurement if Direction.OUT in flows else None, measurement if Direction.IN in flows else None, None
+        ),
     )
 
 
 @pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR])
 def test_transactions_are_expected_as_they_were_counted(workload: Workload) -> None:
     """Of that workload, whichever end asks, by the number of pairs; a stretch in both directions is left out."""
-    summary = asked(
+    summary = summary_of(
         workload,
         counted(Direction.OUT, 1, 80_004),
         counted(Direction.DUPLEX, 5, 400_000),
@@ -159,7 +161,7 @@ def test_transactions_are_expected_as_they_were_counted(workload: Workload) -> N
 
 def test_fetches_are_expected_by_their_payload() -> None:
     """A fetch is a stream but for its first round trip: either is held against it."""
-    summary = asked(Workload.FETCH, stretch(Direction.DUPLEX, 5, out=800_000_000, in_=100_000_000))
+    summary = summary_of(Workload.FETCH, stretch(Direction.DUPLEX, 5, out=800_000_000, in_=100_000_000))
     mine = read(write(summary)).find("mine")
     assert [rate.workload for rate in mine.rates] == ["fetch"]
     for workload in (Workload.FETCH, Workload.STREAM):
@@ -171,10 +173,10 @@ def test_fetches_are_expected_by_their_payload() -> None:
 @pytest.mark.parametrize(
     ("summary", "why"),
     [
-        (asked(Workload.RR, counted(Direction.OUT, 1, 9), burst=4), "its own sizes or burst"),
-        (asked(Workload.CRR, counted(Direction.OUT, 1, 9), response_bytes=9), "its own sizes or burst"),
-        (asked(Workload.RR, counted(Direction.DUPLEX, 1, 9)), "both directions at once"),
-        (asked(Workload.RR, counted(Direction.OUT, 1, 0)), "measured no payload"),
+        (summary_of(Workload.RR, counted(Direction.OUT, 1, 9), burst=4), "its own sizes or burst"),
+        (summary_of(Workload.CRR, counted(Direction.OUT, 1, 9), response_bytes=9), "its own sizes or burst"),
+        (summary_of(Workload.RR, counted(Direction.DUPLEX, 1, 9)), "both directions at once"),
+        (summary_of(Workload.RR, counted(Direction.OUT, 1, 0)), "measured no payload"),
     ],
 )
 def test_transactions_with_unusual_sizes_make_no_preset(summary: Summary, why: str) -> None:

@@ -101,7 +101,7 @@ def test_control_characters_of_a_file_never_reach_the_terminal(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("asked", "nearest"),
+    ("unknown_id", "nearest"),
     [
         ("gbe-fd-150", "gbe-fd-1500"),
         ("GBE-FD-1500", "gbe-fd-1500"),
@@ -113,10 +113,10 @@ def test_control_characters_of_a_file_never_reach_the_terminal(tmp_path: Path) -
         ("atm155", "atm155-1500"),
     ],
 )
-def test_the_error_for_an_unknown_preset_names_similar_ones(asked: str, nearest: str) -> None:
+def test_the_error_for_an_unknown_preset_names_similar_ones(unknown_id: str, nearest: str) -> None:
     """A slip of the finger gets the right name."""
     with pytest.raises(UnknownPreset, match="did you mean") as caught:
-        load_catalog().find(asked)
+        load_catalog().find(unknown_id)
     assert nearest in caught.value.nearest
     assert isinstance(caught.value, LinkgaugeError)
 

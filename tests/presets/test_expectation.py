@@ -80,8 +80,8 @@ def test_a_rate_of_another_workload_is_not_expected() -> None:
 
 def test_every_preset_has_a_json_document() -> None:
     """Plain JSON values, keys that name their units, unknown as null."""
-    told: list[dict[str, Any]] = json.loads(json.dumps([preset_json(p) for p in load_catalog().presets]))
-    by_id = {preset["id"]: preset for preset in told}
+    documents: list[dict[str, Any]] = json.loads(json.dumps([preset_json(p) for p in load_catalog().presets]))
+    by_id = {preset["id"]: preset for preset in documents}
     loopback = by_id["loopback"]
     assert loopback["link"]["line_rate_bit_s"] is None
     assert loopback["facts"] == loopback["expectations"] == loopback["marks"] == []
@@ -175,9 +175,9 @@ def test_transactions_are_expected_as_the_document_prints_them(sessions: int, tr
     preset = load_catalog().find("zvm-hipersockets-1500")
     for direction in (Direction.OUT, Direction.IN):
         got = find_expectation(preset, Settings(direction, sessions), Workload.CRR)
-        one = got.out or got.in_
-        assert one
-        assert one.transactions_s == transactions_s
-        assert one.bit_s == round(transactions_s * 8_192 * 8)
+        direction_rate = got.out or got.in_
+        assert direction_rate
+        assert direction_rate.transactions_s == transactions_s
+        assert direction_rate.bit_s == round(transactions_s * 8_192 * 8)
     assert find_expectation(preset, Settings(Direction.DUPLEX, sessions), Workload.CRR) == Expectation()
     assert find_expectation(preset, Settings(), Workload.CRR, variant=Variant(ip=6)) == Expectation()

@@ -29,18 +29,20 @@ def test_a_shared_medium_is_derived_once() -> None:
 
 def test_an_expected_rate_has_its_source_the_model_and_the_reason_for_a_difference() -> None:
     """Documented and computed, told apart by word."""
-    told = lines(section(build_sheet(CATALOG.find("10gbe-fd-9000")), "expected rates"))
-    assert told[0] == (
+    section_lines = lines(section(build_sheet(CATALOG.find("10gbe-fd-9000")), "expected rates"))
+    assert section_lines[0] == (
         "one direction, 1 session | 9 631 Mb/s | documented | AIX table 1 | computed 9 900.4 Mb/s, 2.7 % below it"
     )
-    assert told[1].startswith("The rate of a single TCP session")
-    assert told[2].startswith("one direction, 2 sessions or more | 9 891 Mb/s | documented | AIX table 1 (peak)")
+    assert section_lines[1].startswith("The rate of a single TCP session")
+    assert section_lines[2].startswith(
+        "one direction, 2 sessions or more | 9 891 Mb/s | documented | AIX table 1 (peak)"
+    )
 
 
 def test_the_sheet_has_transactions_cpu_and_baseline() -> None:
     """What z/VM prints beyond throughput."""
-    told = lines(section(build_sheet(CATALOG.find("zvm-vctc-1500")), "expected rates"))
-    assert told[-1] == (
+    section_lines = lines(section(build_sheet(CATALOG.find("zvm-vctc-1500")), "expected rates"))
+    assert section_lines[-1] == (
         "rr, transactions, 10 sessions or more | 1 866.83 transactions/s | documented | "
         "z/VM table 18 (level 430, 10 pairs) | baseline 1 680.3 transactions/s (420 x10) | CPU 99 % | "
         "1.06 cpu_msec/trans"
@@ -72,9 +74,9 @@ def test_a_table_of_many_rows_has_its_rows_side_by_side() -> None:
 def test_the_sheet_of_a_tunnel_shows_its_share_of_the_mtu() -> None:
     """And the documents' rates are not shown for a link that they did not measure."""
     shown = build_sheet(CATALOG.find("gbe-fd-1500"), Variant(tunnel="vxlan", ip=6))
-    told = lines(section(shown, "computed, one"))
-    assert told[0] == "MTU of the link | 1 500 bytes"
-    assert "MTU inside the tunnel | 1 450 bytes" in told
+    section_lines = lines(section(shown, "computed, one"))
+    assert section_lines[0] == "MTU of the link | 1 500 bytes"
+    assert "MTU inside the tunnel | 1 450 bytes" in section_lines
     assert "with options | IPv6, VXLAN" in lines(section(shown, "link"))
     assert lines(section(shown, "expected rates")) == [
         "one direction | 903.8 Mb/s | computed | the wire model (IPv6, VXLAN)",
@@ -98,8 +100,8 @@ def test_the_sheet_of_loopback_says_that_it_has_no_target_rate() -> None:
 
 def test_the_suggested_window_is_on_the_sheet() -> None:
     """HP asks for 56 KB."""
-    told = lines(section(build_sheet(CATALOG.find("hp-atm622-clip-9180")), "link"))
-    assert "suggested window | 57 344 bytes (56 KB)" in told
+    section_lines = lines(section(build_sheet(CATALOG.find("hp-atm622-clip-9180")), "link"))
+    assert "suggested window | 57 344 bytes (56 KB)" in section_lines
 
 
 def test_the_name_is_japanese_in_japanese() -> None:
@@ -136,14 +138,14 @@ def test_ten_gigabit_ethernet_is_derived_step_by_step() -> None:
 
 def test_atm_is_derived_cell_by_cell_with_and_without_timestamps() -> None:
     """155.52 to 149.76, 192 cells, 134.3 and 134.5."""
-    told = lines(section(build_sheet(CATALOG.find("atm155-9180")), "computed, one direction"))
-    assert told[:3] == [
+    section_lines = lines(section(build_sheet(CATALOG.find("atm155-9180")), "computed, one direction"))
+    assert section_lines[:3] == [
         "line rate | 155.52 Mb/s",
         "share of SONET's frame for cells | × 26/27",
         "rate left for cells | 149.76 Mb/s",
     ]
-    assert "+ headers of 192 cells | 960 bytes" in told
-    assert told[-2:] == [
+    assert "+ headers of 192 cells | 960 bytes" in section_lines
+    assert section_lines[-2:] == [
         "with TCP timestamps: 149.76 Mb/s × 9 128 / 10 176 | 134.3 Mb/s",
         "without TCP timestamps: 149.76 Mb/s × 9 140 / 10 176 | 134.5 Mb/s",
     ]

@@ -143,8 +143,8 @@ def test_a_direction_that_a_document_did_not_measure_has_no_expected_rate() -> N
 
 def test_transactions_cpu_and_baseline_are_in_the_json_document() -> None:
     """Rates of RR and CRR are no bits, and level 420 is what 430 is compared with."""
-    told = preset_json(CATALOG.find("zvm-vctc-1500"))["expectations"]
-    rr = next(rate for rate in told if rate["workload"] == "rr" and rate["sessions_from"] == 10)
+    expectations = preset_json(CATALOG.find("zvm-vctc-1500"))["expectations"]
+    rr = next(rate for rate in expectations if rate["workload"] == "rr" and rate["sessions_from"] == 10)
     assert rr["flow"] == "exchange"
     assert rr["bit_s"] is None
     assert (rr["transactions_s"], rr["cpu_percent"], rr["cpu_msec_per_transaction"]) == (1866.83, 99.0, 1.06)

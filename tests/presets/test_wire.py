@@ -225,8 +225,8 @@ def test_the_rate_falls_with_each_header(link: LinkSpec, flow: Any, variant: Var
 def test_duplex_carries_more_than_one_direction_and_less_than_twice(link: LinkSpec, variant: Variant) -> None:
     """On a full duplex wire, where each direction pays for the other's acknowledgements."""
     assume(link.duplex == "full")
-    one, both = rate(link, "simplex", variant).bit_s, rate(link, "duplex", variant).bit_s
-    assert one < both < 2 * one
+    one_way, both = rate(link, "simplex", variant).bit_s, rate(link, "duplex", variant).bit_s
+    assert one_way < both < 2 * one_way
 
 
 @given(links, flows, variants)
@@ -259,8 +259,8 @@ def test_options_equal_to_the_links_own_values_change_nothing() -> None:
 def test_requested_options_override_detected_ones() -> None:
     """What is not asked for stays as found."""
     found = Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=1400)
-    asked = Variant(ip=6, timestamps=False, mtu_bytes=9000)
-    assert asked.with_defaults(found) == Variant(
+    requested = Variant(ip=6, timestamps=False, mtu_bytes=9000)
+    assert requested.with_defaults(found) == Variant(
         ip=6, timestamps=False, line_rate_bit_s=2_500_000_000, mtu_bytes=9000
     )
     assert DEFAULT_VARIANT.with_defaults(found) == found

@@ -115,8 +115,8 @@ async def _honest_run(endpoint: EndpointUnderTest, plan: Plan, deadline_s: float
     began = time.monotonic()
     problem: str | None = "no end"
     try:
-        async with asyncio.timeout(deadline_s), open_run(plan, endpoint.peer) as one:
-            async for event in one:
+        async with asyncio.timeout(deadline_s), open_run(plan, endpoint.peer) as honest_run:
+            async for event in honest_run:
                 if isinstance(event, Ended):
                     problem = None if event.end.reason is Reason.COMPLETED else str(event.end)
     except LinkgaugeError as error:
@@ -242,8 +242,8 @@ async def _under_attack(
         await _round(name, endpoint, outcome, options)
         excess = await _released(endpoint, before, outcome, earlier_mib + _LEVEL_MIB)
     if excess:
-        kept = ", ".join(f"{count} {what}" for what, count in excess.items())
-        outcome.problems.append(f"KEPT {kept} more than a margin, after {rounds} rounds")
+        excess_text = ", ".join(f"{count} {what}" for what, count in excess.items())
+        outcome.problems.append(f"KEPT {excess_text} more than a margin, after {rounds} rounds")
     grew_mib = outcome.peak_mib - outcome.before_mib
     if grew_mib > scene.peak_mib:
         outcome.problems.append(f"MEMORY rose by {grew_mib:.0f} MiB, {scene.peak_mib:.0f} are enough")

@@ -57,15 +57,15 @@ async def _measure(peer: Peer, tries: int, seconds: float, long_s: float) -> Non
         if measured is not None and measured.estimate is not None:
             short.append(measured)
     long_runs.append(await _run(peer, long_s))
-    longs = [one for one in long_runs if one is not None]
+    longs = [part for part in long_runs if part is not None]
     if not short or not longs:
         sys.exit("no run measured anything: is the far end there?")
-    truth = sum(one.bytes for one in longs) * 8 * SECOND_NS / sum(one.span_ns for one in longs)
-    steady = [one.estimate for one in short if one.estimate is not None]
-    covered = [one.low <= truth <= one.high for one in steady]
-    widths = sorted(one.half_width_percent or 0.0 for one in steady)
-    means = [one.mean / 1e6 for one in steady]
-    print(f"long runs: {', '.join(f'{one.bit_s / 1e6:.3f}' for one in longs)} Mb/s; together {truth / 1e6:.3f}")
+    truth = sum(part.bytes for part in longs) * 8 * SECOND_NS / sum(part.span_ns for part in longs)
+    steady = [part.estimate for part in short if part.estimate is not None]
+    covered = [part.low <= truth <= part.high for part in steady]
+    widths = sorted(part.half_width_percent or 0.0 for part in steady)
+    means = [part.mean / 1e6 for part in steady]
+    print(f"long runs: {', '.join(f'{part.bit_s / 1e6:.3f}' for part in longs)} Mb/s; together {truth / 1e6:.3f}")
     print(f"short runs: {min(means):.3f} to {max(means):.3f} Mb/s, ±{widths[len(widths) // 2]:.3f} % (median)")
     minutes = (time.monotonic() - began) / 60
     share = 100 * sum(covered) / len(covered)
@@ -75,8 +75,8 @@ async def _measure(peer: Peer, tries: int, seconds: float, long_s: float) -> Non
     with (RESULTS / "covers.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("mbit_s", "ci95_low_mbit_s", "ci95_high_mbit_s", "truth_mbit_s", "covered"))
-        for one, holds in zip(steady, covered, strict=True):
-            row = (one.mean, one.low, one.high, truth)
+        for part, holds in zip(steady, covered, strict=True):
+            row = (part.mean, part.low, part.high, truth)
             writer.writerow([*(f"{value / 1e6:.4f}" for value in row), int(holds)])
 
 

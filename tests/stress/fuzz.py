@@ -268,16 +268,17 @@ def coded_conversation(chance: random.Random) -> str:
     far.authenticate_frames(b"shared")
     pass_on(far, near, Welcome("cd" * 32), Introduction(_HOST))
     pass_on(near, far, Introduction(_HOST))
-    said: list[Message] = [Ping(number) for number in range(chance.randrange(5))]
+    sent_messages: list[Message] = [Ping(number) for number in range(chance.randrange(5))]
     sender, receiver = (near, far) if chance.random() < 0.5 else (far, near)
-    for message in said:
+    for message in sent_messages:
         sender.send(message)
     receiver.messages_received()
     receiver.receive_data(mutated(sender.data_to_send(), chance))
-    heard = receiver.messages_received()
-    if heard != said[: len(heard)]:
-        raise BrokenPromise(f"{heard} was heard, {said} was said")
-    return f"{len(heard)} of {len(said)} heard{'' if receiver.error is None else ', then an error'}"
+    received_messages = receiver.messages_received()
+    if received_messages != sent_messages[: len(received_messages)]:
+        raise BrokenPromise(f"{received_messages} was received, {sent_messages} was sent")
+    error = "" if receiver.error is None else ", then an error"
+    return f"{len(received_messages)} of {len(sent_messages)} received{error}"
 
 
 _EDGES: Final = (

@@ -160,13 +160,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How long a key takes to be seen under load.")
     parser.add_argument("--keys", type=int, default=24)
     parser.add_argument("--kept", type=int, default=200)
-    parser.add_argument("--without", choices=[one[0] for one in _LISTS])
+    parser.add_argument("--without", choices=[list_kind[0] for list_kind in _LISTS])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LINKGAUGE_DATA_DIR"] = folder
         _fill_log(Path(folder), options.kept)
         with open_app() as terminal:
-            found = _all_kinds(terminal, options.keys, [one for one in _LISTS if one[0] != options.without])
+            found = _all_kinds(
+                terminal, options.keys, [list_kind for list_kind in _LISTS if list_kind[0] != options.without]
+            )
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, {options.kept} runs kept")
     for name, pressed in found.items():
         took, worked, waited = zip(*pressed, strict=True)

@@ -169,7 +169,7 @@ async def _soak(
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with start_endpoints(link, run_log) as (endpoints, said):
+    with start_endpoints(link, run_log) as (endpoints, stderr_lines):
         link.endpoints = endpoints
         for endpoint in endpoints:
             await soak.warm_up(endpoint, actions)
@@ -207,7 +207,7 @@ async def _soak(
         "processes_left_in_namespaces": remaining,
         "unexpected": soak.unexpected,
         "starved": soak.starved,
-        "said": said,
+        "said": stderr_lines,
     }
 
 
@@ -279,7 +279,7 @@ def _text(report: dict[str, Any]) -> str:
         *_lines(report["unexpected"]),
         "  ended otherwise while the machine was busy with other things:",
         *_lines(report["starved"]),
-        f"  said on standard error beside the log: {report['said'] or 'nothing'}",
+        f"  said on standard error beside the log: {report['stderr_lines'] or 'nothing'}",
         f"  {'CLEAN' if report['clean'] else 'NOT CLEAN'}",
     ]
     return "\n".join(lines) + "\n"

@@ -44,7 +44,7 @@ def broken(data: bytes, seed: int) -> bytes:
 def test_the_sayings_are_all_there_are() -> None:
     """A new message belongs among what is mutated."""
     for end in End:
-        assert {type(one) for one in SAYINGS[end]} == set(MESSAGES_BY_SENDER[end])
+        assert {type(each_message) for each_message in SAYINGS[end]} == set(MESSAGES_BY_SENDER[end])
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -70,10 +70,10 @@ class AgainstAnything(RuleBasedStateMachine):
     def _hear(self, data: bytes) -> None:
         self.machine.receive_data(data)
         self.sent += self.machine.data_to_send()
-        heard = self.machine.messages_received()
-        assert all(type(message) in MESSAGES_BY_SENDER[self.machine.end.other] for message in heard)
+        received_messages = self.machine.messages_received()
+        assert all(type(message) in MESSAGES_BY_SENDER[self.machine.end.other] for message in received_messages)
         if self.error is not None:
-            assert heard == []
+            assert received_messages == []
 
     @rule(number=st.integers(0, 20), cut=st.integers(0, 400))
     def say_something_true(self, number: int, cut: int) -> None:

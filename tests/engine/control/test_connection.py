@@ -147,10 +147,10 @@ async def test_pings_are_answered_and_are_nobodys_business(raw_and_link: tuple[R
     before_ns = link.last_received_ns
     await raw.say(encode_frame(Ping(41)) + encode_frame(Pong(7)) + encode_frame(Ping(42)) + encode_frame(STOP))
     assert await soon(link.receive()) == STOP
-    heard: list[object] = []
-    while len(heard) < 2:
-        heard += await raw.hear()
-    assert heard == [Pong(41), Pong(42)]
+    heard_messages: list[object] = []
+    while len(heard_messages) < 2:
+        heard_messages += await raw.hear()
+    assert heard_messages == [Pong(41), Pong(42)]
     assert link.last_received_ns > before_ns
 
 
@@ -169,12 +169,12 @@ async def test_pings_are_answered_again_once_the_peer_reads(raw_and_link: tuple[
     raw, link = raw_and_link
     await raw.say(encode_frame(Ping(1)) * 20_000 + encode_frame(STOP))
     assert await soon(link.receive()) == STOP
-    heard: list[object] = []
+    heard_messages: list[object] = []
     while cast("asyncio.Transport", link._transport).get_write_buffer_size():
-        heard += await raw.hear()
+        heard_messages += await raw.hear()
     await raw.say(encode_frame(Ping(2)))
-    while Pong(2) not in heard:
-        heard += await raw.hear()
+    while Pong(2) not in heard_messages:
+        heard_messages += await raw.hear()
 
 
 async def test_bytes_that_were_read_before_are_part_of_the_conversation() -> None:

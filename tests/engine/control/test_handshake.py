@@ -59,7 +59,7 @@ async def keyed() -> AsyncIterator[Peer]:
 @asynccontextmanager
 async def impostor(*answers: bytes) -> AsyncIterator[tuple[Peer, list[Any]]]:
     """Give a far end that answers each message with the next of `answers`, and all that it has received."""
-    heard: list[Any] = []
+    heard_messages: list[Any] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -67,16 +67,16 @@ async def impostor(*answers: bytes) -> AsyncIterator[tuple[Peer, list[Any]]]:
             writer.write(encode_preamble(CONTROL_KIND))
             for answer in answers:
                 length = int.from_bytes(await reader.readexactly(4), "big")
-                heard.append(decode_body(await reader.readexactly(length), End.NEAR))
+                heard_messages.append(decode_body(await reader.readexactly(length), End.NEAR))
                 writer.write(answer)
-            heard.extend(filter(None, [await reader.read()]))
+            heard_messages.extend(filter(None, [await reader.read()]))
         except (ConnectionResetError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
-        yield Peer(*listening.sockets[0].getsockname()), heard
+        yield Peer(*listening.sockets[0].getsockname()), heard_messages
 
 
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.CRR])
@@ -91,7 +91,7 @@ async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: A
         if events == 6:
             run.change(run.settings.with_changes(sessions=2, window_bytes=65_536, direction=Direction.DUPLEX))
         if isinstance(event, Sampled):
-            carried.update(one.session for one in event.sample.sessions if one.bytes)
+            carried.update(part.session for part in event.sample.sessions if part.bytes)
         if carried == {1, 2}:
             run.stop()
 
@@ -111,8 +111,8 @@ async def test_a_missing_or_wrong_key_is_reported_with_the_remedy(keyed: Peer) -
 
 async def test_a_client_without_the_key_learns_nothing_and_is_stopped() -> None:
     """A plan in place of a proof, or a proof of nothing: the connection ends, and says why to the log."""
-    said: list[str] = []
-    async with Endpoint(listen("127.0.0.1", 0), said.append, key=KEY) as endpoint:
+    sent_texts: list[str] = []
+    async with Endpoint(listen("127.0.0.1", 0), sent_texts.append, key=KEY) as endpoint:
         for rest in (b"", b'{"type":"Start"}', encode_frame(Proof("00" * 32))[4:]):
             reader, writer = await asyncio.open_connection(*endpoint.address)
             try:
@@ -123,8 +123,8 @@ async def test_a_client_without_the_key_learns_nothing_and_is_stopped() -> None:
             finally:
                 writer.close()
                 await writer.wait_closed()
-    assert len(said) == 3
-    assert "wrong key" in said[2]
+    assert len(sent_texts) == 3
+    assert "wrong key" in sent_texts[2]
 
 
 async def test_a_far_end_that_does_not_ask_is_not_trusted_where_there_is_a_key(far_end: Peer) -> None:
@@ -139,9 +139,9 @@ async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_hos
     """It asks for no key and introduces itself; this end says no more than its greeting."""
     answer = encode_frame(Welcome()) + encode_frame(Introduction(HOST))
     with pytest.raises(PeerUntrusted):
-        async with impostor(answer) as (peer, heard):
+        async with impostor(answer) as (peer, heard_messages):
             await soon(query_host_info(peer.with_key(KEY)))
-    assert [type(message) for message in heard] == [Hello]
+    assert [type(message) for message in heard_messages] == [Hello]
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["open", "key"])
@@ -176,10 +176,10 @@ async def test_the_log_and_the_status_of_an_endpoint_name_the_host_of_the_client
 )
 async def test_a_far_end_that_accepts_any_key_is_detected(last: bytes, problem: type[Exception]) -> None:
     """It has to prove the key as well; until then it does not learn the name of this host."""
-    async with impostor(encode_frame(Challenge("ab" * 32)), last) as (peer, heard):
+    async with impostor(encode_frame(Challenge("ab" * 32)), last) as (peer, heard_messages):
         with pytest.raises(problem):
             await soon(query_host_info(peer.with_key(KEY)))
-    assert [type(message) for message in heard] == [Hello, Proof]
+    assert [type(message) for message in heard_messages] == [Hello, Proof]
 
 
 async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
@@ -208,7 +208,7 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
     secrets: list[Any] = []
     monkeypatch.setattr(
         "linkgauge.engine.control.connection.RunSecret",
-        lambda *told: secrets.append(RunSecret(*told)) or secrets[-1],
+        lambda *secret_arguments: secrets.append(RunSecret(*secret_arguments)) or secrets[-1],
     )
     loop = asyncio.get_running_loop()
 

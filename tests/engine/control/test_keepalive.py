@@ -60,13 +60,13 @@ def test_an_end_is_lost_exactly_when_it_has_been_still_or_silent_for_too_long(
 ) -> None:
     """Whatever it does, both limits hold."""
     liveness = Liveness(0)
-    now = heard = moved = total = 0
+    now = heard_ns = moved = total = 0
     for pause_ns, speaks, carries in steps:
         now += pause_ns
-        heard, moved, total = now if speaks else heard, now if carries else moved, total + carries
-        lost = liveness.check_timeout(now, heard, total)
-        too_long = now - max(heard, moved) > SILENCE_TIMEOUT_NS or now - heard > MAX_SILENCE_NS
-        assert lost == (now - heard if too_long else None)
+        heard_ns, moved, total = now if speaks else heard_ns, now if carries else moved, total + carries
+        lost = liveness.check_timeout(now, heard_ns, total)
+        too_long = now - max(heard_ns, moved) > SILENCE_TIMEOUT_NS or now - heard_ns > MAX_SILENCE_NS
+        assert lost == (now - heard_ns if too_long else None)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,8 @@ def silences(*signs: tuple[int, int], begin_ns: int = 100 * SECOND_NS) -> list[i
     tether = DeadPeerDetector(begin_ns)
     looks = enumerate(signs, 1)
     return [
-        tether.measure_silence_ns(begin_ns + n * LOOK_NS, begin_ns + heard, total) for n, (heard, total) in looks
+        tether.measure_silence_ns(begin_ns + n * LOOK_NS, begin_ns + heard_ns, total)
+        for n, (heard_ns, total) in looks
     ]
 
 

@@ -73,9 +73,9 @@ async def test_connections_at_once_are_greeted_each_and_closed_each() -> None:
             link.send(Introduction(FACTS))
         await links[0].aclose()
         await until(lambda: len(pair.serving) == 1)
-        heard = links[1].last_received_ns
+        last_ns = links[1].last_received_ns
         links[1].send(Ping(1))
-        await until(lambda: links[1].last_received_ns > heard)
+        await until(lambda: links[1].last_received_ns > last_ns)
         assert links[1].data_address == ("192.0.2.2", 4_000)
         assert links[1].peer_address == ("192.0.2.2", 22)
         assert links[1].ip_version == 4
@@ -100,9 +100,9 @@ async def test_the_end_of_the_streams_is_the_end_of_every_connection_with_a_reas
 async def test_signs_of_life_are_heard_and_open_nothing() -> None:
     """They belong to no connection."""
     async with connected() as pair:
-        heard = pair.far.last_received_ns
+        last_ns = pair.far.last_received_ns
         pair.near.send_keepalive()
-        await until(lambda: pair.far.last_received_ns > heard)
+        await until(lambda: pair.far.last_received_ns > last_ns)
         assert not pair.serving
 
 

@@ -47,14 +47,14 @@ def peer_of(endpoint: Endpoint) -> Peer:
     return Peer(*endpoint.address)
 
 
-async def told(endpoint: Endpoint, data: bytes, then: bytes = b"") -> bytes:
+async def answer_to(endpoint: Endpoint, data: bytes, then: bytes = b"") -> bytes:
     """Return all that an endpoint answers to some bytes, and to others after its introduction, until it closes."""
     reader, writer = await asyncio.open_connection(*endpoint.address)
     try:
         writer.write(data)
-        heard = await soon(reader.readuntil(b"Introduction")) if then else b""
+        introduction = await soon(reader.readuntil(b"Introduction")) if then else b""
         writer.write(then)
-        return heard + await soon(reader.read())
+        return introduction + await soon(reader.read())
     finally:
         writer.close()
         await writer.wait_closed()
@@ -84,11 +84,11 @@ async def test_more_sessions_than_allowed_end_a_run_in_progress(
 ) -> None:
     """The near end hears which limit it was."""
     endpoint.admission.limits = Limits(sessions=2)
-    asked: list[int] = []
+    queries: list[int] = []
 
     def act(run: Run, _event: Event) -> None:
-        if not asked:
-            asked.append(3)
+        if not queries:
+            queries.append(3)
             run.change(Settings(sessions=3))
 
     recorded = await record(
@@ -135,7 +135,7 @@ async def test_an_excluded_address_learns_nothing_of_the_lists_and_the_log_has_t
             await soon(query_host_info(peer_of(endpoint)))
         host, port = endpoint.address
         assert str(caught.value) == f"{host}:{port} declines: it does not serve your address"
-        assert b"it does not serve your address" in await told(endpoint, b"")
+        assert b"it does not serve your address" in await answer_to(endpoint, b"")
         assert {str(line) for line in log} == {f"127.0.0.1: rejected: {operator_text}"}
         assert endpoint.get_status().pending == 0
 
@@ -238,7 +238,7 @@ async def test_a_missed_deadline_is_reported_by_name(endpoint: Endpoint) -> None
     """To who says nothing after the preamble, and to who was let in and asks for nothing."""
     endpoint.admission.limits = Limits(handshake_s=1, idle_s=1)
     silent, idle = await asyncio.gather(
-        told(endpoint, encode_preamble(CONTROL_KIND)), told(endpoint, GREETING, INTRODUCTION)
+        answer_to(endpoint, encode_preamble(CONTROL_KIND)), answer_to(endpoint, GREETING, INTRODUCTION)
     )
     assert b'"Refuse"' in silent
     assert b"limit handshake_s is 1" in silent
@@ -249,7 +249,7 @@ async def test_a_missed_deadline_is_reported_by_name(endpoint: Endpoint) -> None
 async def test_too_long_or_too_many_messages_are_refused_by_the_name_of_the_limit(endpoint: Endpoint) -> None:
     """And end the conversation."""
     endpoint.admission.limits = Limits(message_bytes=4_096, messages_s=10)
-    too_long = await told(endpoint, encode_preamble(CONTROL_KIND) + struct.pack(">I", 4_097))
+    too_long = await answer_to(endpoint, encode_preamble(CONTROL_KIND) + struct.pack(">I", 4_097))
     assert b"limit message_bytes is 4096" in too_long
     reader, writer = await asyncio.open_connection(*endpoint.address)
     try:
@@ -298,8 +298,8 @@ async def test_runs_that_outlast_the_drain_are_ended_with_a_word(record: Callabl
     async with asyncio.timeout(30), Endpoint(listen("127.0.0.1", 0)) as endpoint:
         async with open_run(Plan(duration_ns=None, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as run:
             await endpoint.drain(0.05)
-            for one in endpoint._registry.values():
-                one.end(Reason.PEER_STOPPED, "the far end is shutting down")
+            for admitted in endpoint._registry.values():
+                admitted.end(Reason.PEER_STOPPED, "the far end is shutting down")
             events = [event async for event in run]
         assert isinstance(events[-1], Ended)
         assert events[-1].end.reason is Reason.PEER_STOPPED

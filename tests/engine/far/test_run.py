@@ -105,11 +105,11 @@ class Far:
         """Return a connection to it."""
         return socket.create_connection((self.peer.host, self.peer.port), DEADLINE_S)
 
-    def say(self, said: bytes) -> bytes:
+    def say(self, reply: bytes) -> bytes:
         """Say something on a connection, and nothing more; return all that comes until it is closed."""
         with self.connect() as sock:
             with contextlib.suppress(OSError):  # it may have hung up already
-                sock.sendall(said)
+                sock.sendall(reply)
                 sock.shutdown(socket.SHUT_WR)
             return read_to_end(sock)
 
@@ -122,11 +122,11 @@ class Far:
 
 def read_to_end(sock: socket.socket) -> bytes:
     """Return all that comes until the connection ends, however it does."""
-    said = b""
+    reply = b""
     with contextlib.suppress(ConnectionError):
         while more := sock.recv(65_536):
-            said += more
-    return said
+            reply += more
+    return reply
 
 
 @contextlib.contextmanager
@@ -188,10 +188,10 @@ def frame(body: bytes) -> bytes:
 
 def hear(sock: socket.socket, *words: bytes) -> bytes:
     """Return all that is said up to one of these words, or to the end."""
-    said = b""
-    while not any(word in said for word in words) and (more := sock.recv(65_536)):
-        said += more
-    return said
+    reply = b""
+    while not any(word in reply for word in words) and (more := sock.recv(65_536)):
+        reply += more
+    return reply
 
 
 def ask_for_run(sock: socket.socket) -> None:
@@ -237,8 +237,8 @@ NONSENSE: dict[str, bytes] = {
 
 def test_any_input_ends_at_most_its_own_connection(far: Far) -> None:
     """Nonsense, wrong types, absurd numbers, right words at the wrong time: closed, and no trace is left."""
-    for said in NONSENSE.values():
-        answered = far.say(said)
+    for reply in NONSENSE.values():
+        answered = far.say(reply)
         assert answered[:12] in {b"", encode_preamble(CONTROL_KIND)}
         assert b"Traceback" not in answered
 
@@ -338,11 +338,11 @@ async def greeted(far: Far) -> socket.socket | None:
     """Return a connection that has been welcomed; None where it was refused with the reason."""
     sock = far.connect()
     sock.sendall(HELLO)
-    said = await asyncio.to_thread(hear, sock, b"event_loop", b"ulimit -n")
-    if b"Welcome" in said:
+    reply = await asyncio.to_thread(hear, sock, b"event_loop", b"ulimit -n")
+    if b"Welcome" in reply:
         sock.sendall(INTRODUCTION)
         return sock
-    assert b"ulimit -n" in said
+    assert b"ulimit -n" in reply
     sock.close()
     return None
 

@@ -69,10 +69,10 @@ def test_time_that_steps_back_is_nothing_and_not_less() -> None:
 
 def test_cores_that_come_or_go_leave_the_interval_unknown() -> None:
     """So does a reading that is missing."""
-    one = CoreTimes(1, 1, 1, 1, 1)
-    assert subtract_core_times(None, (one,)) is None
-    assert subtract_core_times((one,), None) is None
-    assert subtract_core_times((one,), (one, one)) is None
+    unit = CoreTimes(1, 1, 1, 1, 1)
+    assert subtract_core_times(None, (unit,)) is None
+    assert subtract_core_times((unit,), None) is None
+    assert subtract_core_times((unit,), (unit, unit)) is None
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="no /proc here")
@@ -143,10 +143,12 @@ async def test_workers_keep_to_the_cores_that_the_run_names(far_end: Peer, sessi
             if isinstance(event, Sampled) and event.sample.index >= 1:
                 break
         workers = workers_of(os.getpid())
-        kept = sorted(tuple(os.sched_getaffinity(pid)) for pid in workers)
+        affinities = sorted(tuple(os.sched_getaffinity(pid)) for pid in workers)
         first = run.plan.near_cores[0] if run.plan.near_cores else None
         wanted = {first} if sessions == 1 else set(usable_cores())
-        assert kept == sorted(2 * [(core,) for core in wanted])  # each once at the near end, once at the far one
+        assert affinities == sorted(
+            2 * [(core,) for core in wanted]
+        )  # each once at the near end, once at the far one
         assert {os.sched_getscheduler(pid) for pid in workers} == {policy}
 
 
@@ -158,7 +160,7 @@ async def test_sessions_that_are_added_have_all_cores(far_end: Peer) -> None:
             if isinstance(event, Sampled):
                 if event.sample.index >= 1:
                     run.change(Settings(sessions=3))
-                if sum(bool(one.transactions) for one in event.sample.sessions) == 3:
+                if sum(bool(unit.transactions) for unit in event.sample.sessions) == 3:
                     break
         assert [os.sched_getaffinity(pid) for pid in workers_of(os.getpid())] == 2 * [set(usable_cores())]
         assert {os.sched_getscheduler(pid) for pid in workers_of(os.getpid())} == {os.SCHED_OTHER}

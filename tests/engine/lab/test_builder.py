@@ -17,16 +17,16 @@ from .labs import DEADLINE_S, LINK, RELAYED, LabProcess, near, network_of
 
 def test_a_lab_has_a_near_end_with_addresses_and_nothing_else(lab: Lab) -> None:
     """Its own loopback and one end of the link."""
-    said = near(lab, "ip", "-brief", "-4", "address")
-    assert [line.split()[0].partition("@")[0] for line in said.splitlines()] == ["lo", "near0"]
-    assert "198.18.0.1/30" in said
+    output = near(lab, "ip", "-brief", "-4", "address")
+    assert [line.split()[0].partition("@")[0] for line in output.splitlines()] == ["lo", "near0"]
+    assert "198.18.0.1/30" in output
 
 
 def test_the_near_end_has_its_mtu_its_queue_and_no_offloads(lab: Lab) -> None:
     """As the link says; one packet at a time."""
-    said = near(lab, "ip", "-details", "link", "show", "near0")
-    assert " mtu 1500 " in said
-    assert " gso_max_segs 1 " in said
+    output = near(lab, "ip", "-details", "link", "show", "near0")
+    assert " mtu 1500 " in output
+    assert " gso_max_segs 1 " in output
     queue = near(lab, "tc", "qdisc", "show", "dev", "near0")
     assert "rate 100Mbit" in queue
     assert "overhead 24" in queue

@@ -26,8 +26,8 @@ def test_a_link_refused_by_the_kernel_is_reported_with_the_command_and_its_outpu
 
 def test_a_queue_for_single_packets_gets_the_overhead_of_each() -> None:
     """Overhead and cells are counted by tbf itself."""
-    told = " ".join(qdisc_arguments(ETHERNET))
-    assert told == "tbf rate 100000000bit burst 16384b limit 400000b overhead 24 mpu 84 linklayer ethernet"
+    arguments = " ".join(qdisc_arguments(ETHERNET))
+    assert arguments == "tbf rate 100000000bit burst 16384b limit 400000b overhead 24 mpu 84 linklayer ethernet"
     assert " ".join(qdisc_arguments(ATM)).endswith("overhead 2 mpu 0 linklayer atm")
 
 

@@ -160,11 +160,11 @@ def test_an_ended_session_is_reported_once_more_with_its_last_bytes(clock: Clock
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=5)
     sampler = started(counters)
     put(counters, Direction.OUT, 1, OPEN_GENERATION=0, BYTES=9)
-    told: list[list[tuple[int, int]]] = []
+    counts: list[list[tuple[int, int]]] = []
     for _ in range(2):
         clock.now_ns += INTERVAL_NS
-        told.append([(session.session, session.bytes) for session in take(sampler).sessions])
-    assert told == [[(1, 4), (2, 0)], [(2, 0)]]
+        counts.append([(session.session, session.bytes) for session in take(sampler).sessions])
+    assert counts == [[(1, 4), (2, 0)], [(2, 0)]]
 
 
 def test_next_to_no_time_is_no_sample(clock: Clock, counters: SharedCounters) -> None:
@@ -250,7 +250,7 @@ def test_counts_and_histograms_cannot_disagree(intervals: list[list[tuple[int, i
                     slot_index(Direction.OUT, number) * WORDS_PER_SLOT + CounterField.OPEN_GENERATION
                 ] = 1
             sampler.start()
-            told = 0
+            counts = 0
             for counted in intervals:
                 for number, bucket, times in counted:
                     counters.words[histogram_offset(slot_index(Direction.OUT, number)) + bucket] += times
@@ -260,7 +260,7 @@ def test_counts_and_histograms_cannot_disagree(intervals: list[list[tuple[int, i
                 (whole,) = sample.latency
                 assert whole.transactions == sum(part.transactions or 0 for part in sample.sessions)
                 assert whole.transactions * plan.transaction_sizes[1] == sum(part.bytes for part in sample.sessions)
-                told += whole.transactions
-        assert told == sum(times for counted in intervals for *_, times in counted)
+                counts += whole.transactions
+        assert counts == sum(times for counted in intervals for *_, times in counted)
     finally:
         counters.close()

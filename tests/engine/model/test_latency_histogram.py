@@ -41,9 +41,9 @@ def test_every_time_has_a_bucket(ns: int) -> None:
 
 
 @given(times, times)
-def test_longer_is_never_in_an_earlier_bucket(one: int, other: int) -> None:
+def test_longer_is_never_in_an_earlier_bucket(shorter_ns: int, other: int) -> None:
     """Order is kept, or percentiles would mean nothing."""
-    assert bucket_of(min(one, other)) <= bucket_of(max(one, other))
+    assert bucket_of(min(shorter_ns, other)) <= bucket_of(max(shorter_ns, other))
 
 
 def test_every_bucket_is_reached_by_the_time_it_stands_for() -> None:
@@ -66,14 +66,14 @@ def test_percentiles_are_those_of_the_sorted_values_within_the_error(values: lis
     found = summarize_latency(counted(values))
     assert found
     ordered = sorted(values)
-    asked = [
+    percentiles = [
         (found.min_ns, 0.0),
         (found.p50_ns, 50),
         (found.p90_ns, 90),
         (found.p99_ns, 99),
         (found.p99_9_ns, 99.9),
     ]
-    for got, percent in [*asked, (found.max_ns, 100.0)]:
+    for got, percent in [*percentiles, (found.max_ns, 100.0)]:
         exact = ordered[max(1, ceil(len(ordered) * round(percent * 10) / 1_000)) - 1]
         assert abs(got - exact) <= exact * RELATIVE_ERROR
     assert found.min_ns <= found.p50_ns <= found.p90_ns <= found.p99_ns <= found.p99_9_ns <= found.max_ns

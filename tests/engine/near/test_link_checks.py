@@ -20,11 +20,13 @@ def facts(end: End, direction: Direction, granted: int | None, session: int = 1)
 
 
 @pytest.mark.parametrize(
-    ("granted", "asked"), [(None, None), (None, 100), (100, None), (100, 100), (101, 100), (0, 0)]
+    ("granted", "requested"), [(None, None), (None, 100), (100, None), (100, 100), (101, 100), (0, 0)]
 )
-def test_no_warning_where_enough_was_granted_or_nothing_requested(granted: int | None, asked: int | None) -> None:
+def test_no_warning_where_enough_was_granted_or_nothing_requested(
+    granted: int | None, requested: int | None
+) -> None:
     """What is unknown is no reason to warn either."""
-    assert WindowCheck(Workload.STREAM).check(facts(End.NEAR, Direction.OUT, granted), asked) is None
+    assert WindowCheck(Workload.STREAM).check(facts(End.NEAR, Direction.OUT, granted), requested) is None
 
 
 @pytest.mark.parametrize(
@@ -49,13 +51,13 @@ def test_a_smaller_window_is_reported_with_the_limit_to_raise(
 def test_a_warning_is_given_once_for_each_end_and_buffer() -> None:
     """A hundred sessions with the same trouble are one trouble."""
     watch = WindowCheck(Workload.STREAM)
-    told = [
+    warnings = [
         watch.check(facts(end, direction, 1, session), 2)
         for session in range(1, 101)
         for end in End
         for direction in (Direction.OUT, Direction.IN)
     ]
-    assert len([text for text in told if text is not None]) == 4
+    assert len([text for text in warnings if text is not None]) == 4
 
 
 def test_the_responding_end_sends_the_responses() -> None:
@@ -114,12 +116,12 @@ def test_offloads_that_a_lab_has_switched_off_itself_are_no_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sort", "kind", "told"), [("virtual", "veth", 1), ("virtual", "wireguard", 0), ("wireless", "iwlwifi", 0)]
+    ("sort", "kind", "warnings"), [("virtual", "veth", 1), ("virtual", "wireguard", 0), ("wireless", "iwlwifi", 0)]
 )
-def test_offloads_are_expected_of_devices_and_veth_only(sort: str, kind: str, told: int) -> None:
+def test_offloads_are_expected_of_devices_and_veth_only(sort: str, kind: str, warnings: int) -> None:
     """Others may never have had any."""
     nic = replace(NEAR, sort=sort, kind=kind, tso=False)
-    assert len(LinkCheck(nic, FAR, 4).check_interfaces()) == told
+    assert len(LinkCheck(nic, FAR, 4).check_interfaces()) == warnings
 
 
 def test_a_veth_without_gro_is_as_linux_makes_it() -> None:

@@ -62,12 +62,12 @@ async def test_a_far_end_of_version_1_is_named_with_both_versions(
 ) -> None:
     """The error says what to do, for a question as for a run."""
     async with asyncio.timeout(DEADLINE_S), far_end_of_version_1(host, resets) as peer:
-        asked = Peer(peer.host, peer.port, access)
+        requested = Peer(peer.host, peer.port, access)
         with pytest.raises(PeerVersionMismatch, match=REMEDY) as raised:
-            await query_host_info(asked)
+            await query_host_info(requested)
         assert str(raised.value).startswith(f"{peer} cannot be used: ")
         with pytest.raises(PeerVersionMismatch, match=REMEDY):
-            async with open_run(Plan(duration_ns=SECOND_NS), asked):
+            async with open_run(Plan(duration_ns=SECOND_NS), requested):
                 pass
 
 

@@ -54,11 +54,11 @@ async def test_a_run_measures_each_direction_at_its_receiver(
         receiver = End.FAR if flow is Direction.OUT else End.NEAR
         for session in range(1, sessions + 1):
             got = sum(
-                one.bytes
+                session_sample.bytes
                 for event in recorded.samples
                 if event.sample.end is receiver
-                for one in event.sample.sessions
-                if one.direction is flow and one.session == session
+                for session_sample in event.sample.sessions
+                if session_sample.direction is flow and session_sample.session == session
             )
             assert got > 0, (flow, session)
 
@@ -352,10 +352,15 @@ async def test_sessions_share_the_rate_of_their_direction_and_a_change_shares_it
     sender = End.NEAR if direction is Direction.OUT else End.FAR
     samples = [event for event in recorded.samples if event.sample.end is sender]
     for sessions, event in ((2, samples[1]), (4, samples[-1])):
-        paced = [one.pacing_bit_s for one in event.sample.sessions]
+        paced = [session_sample.pacing_bit_s for session_sample in event.sample.sessions]
         assert len(paced) == sessions
         assert all(value is not None and value <= rate // sessions for value in paced), paced
-    received = sum(one.bytes for e in recorded.samples if e.sample.end is sender.other for one in e.sample.sessions)
+    received = sum(
+        session_sample.bytes
+        for e in recorded.samples
+        if e.sample.end is sender.other
+        for session_sample in e.sample.sessions
+    )
     assert 0 < received * 8 < 2 * 1.5 * rate
 
 

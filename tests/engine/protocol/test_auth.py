@@ -95,10 +95,10 @@ def test_a_hello_that_was_changed_on_its_way_gives_another_transcript(tamper: Ca
     """Even where it means the same: the transcript is what was on the wire."""
     near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
     near.send(Hello("ab" * 32))
-    said = near.data_to_send()
-    told = tamper(said)
-    assert told != said
-    far.receive_data(told[:12] + (len(told) - 16).to_bytes(4, "big") + told[16:])
+    sent = near.data_to_send()
+    received = tamper(sent)
+    assert received != sent
+    far.receive_data(received[:12] + (len(received) - 16).to_bytes(4, "big") + received[16:])
     assert far.error is None
     assert far.messages_received()
     far.send(Challenge("cd" * 32))
@@ -120,9 +120,9 @@ def test_messages_after_the_challenge_are_not_part_of_the_transcript() -> None:
 def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
     """Direction, session, generation, window, serial, run, plan and key all count."""
     secrets = [
-        RunSecret(agreed, told, plan)
+        RunSecret(agreed, received, plan)
         for agreed in (b"", b"x" * 32)
-        for told in (b"run 1", b"run 2")
+        for received in (b"run 1", b"run 2")
         for plan in (b"plan 1", b"plan 2")
     ]
     tokens = [

@@ -83,11 +83,13 @@ class Liar:
                 await self._converse(opening, reader, writer)
         writer.close()
 
-    async def _converse(self, said: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(
+        self, sent_bytes: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         machine = ControlStateMachine(End.FAR)
         lying: asyncio.Task[None] | None = None
-        while said:
-            machine.receive_data(said)
+        while sent_bytes:
+            machine.receive_data(sent_bytes)
             for message in machine.messages_received():
                 answer = {Hello: Welcome(), Open: Ready("ab" * 16), Start: Begun()}.get(type(message))
                 if answer is not None:
@@ -101,7 +103,7 @@ class Liar:
                 writer.write(machine.data_to_send())
                 if isinstance(message, Start):
                     lying = asyncio.ensure_future(self._script(writer.write))
-            said = await reader.read(65_536)
+            sent_bytes = await reader.read(65_536)
         self._stopped.set()
         if lying is not None:
             lying.cancel()
@@ -157,10 +159,10 @@ LIES: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_lie_in_the_middle_of_a_run_ends_it_with_its_reason(lie: str) -> None:
     """The run has failed, the far end is blamed, and what was measured until then stays."""
-    said, reason = LIES[lie]
+    sent_bytes, reason = LIES[lie]
 
     async def script(say: Say) -> None:
-        say(said)
+        say(sent_bytes)
 
     events = await events_against(script)
     end = events[-1].end
@@ -231,7 +233,7 @@ def _numbers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return where in a JSON value there are numbers."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        return [found for key, one in items for found in _numbers(one, (*path, key))]
+        return [found for key, item in items for found in _numbers(item, (*path, key))]
     return [path] if isinstance(value, int) and not isinstance(value, bool) else []
 
 
@@ -272,7 +274,7 @@ EVIL = "\x1b]0;owned\x07\x9b2J\r\n\t\u202e\u2028\ud800\x00[red]=1+1"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sent_bytes",
     [
         {"type": "Notice", "text": EVIL},
         {"type": "Refuse", "text": EVIL},
@@ -294,9 +296,9 @@ EVIL = "\x1b]0;owned\x07\x9b2J\r\n\t\u202e\u2028\ud800\x00[red]=1+1"
             },
         },
     ],
-    ids=lambda said: said["type"],
+    ids=lambda sent_bytes: sent_bytes["type"],
 )
-def test_no_text_of_a_far_end_can_drive_a_terminal(said: dict[str, Any]) -> None:
+def test_no_text_of_a_far_end_can_drive_a_terminal(sent_bytes: dict[str, Any]) -> None:
     """Wherever in a message it is: what gets out of the codec is one printable line."""
 
     def texts(value: object) -> list[str]:
@@ -304,7 +306,7 @@ def test_no_text_of_a_far_end_can_drive_a_terminal(said: dict[str, Any]) -> None
             return [text for field in fields(value) for text in texts(getattr(value, field.name))]
         return [value] if isinstance(value, str) else []
 
-    found = texts(decode_body(json.dumps(said).encode(), End.FAR))
+    found = texts(decode_body(json.dumps(sent_bytes).encode(), End.FAR))
     assert any("[red]=1+1" in text for text in found)
     assert all(text.isprintable() for text in found)
 
@@ -317,7 +319,7 @@ def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_call
 
 
 @pytest.mark.parametrize(
-    ("samples", "told"),
+    ("samples", "problem"),
     [
         ([a_sample(1), a_sample(1, 2 * 10**8)], "sample 1 came after sample 1"),
         ([a_sample(0, 2 * 10**8), a_sample(1, 25 * 10**7)], "its clock went backwards"),
@@ -330,12 +332,12 @@ def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_call
         ([a_sample(0, 40 * SECOND_NS)], "its clock counts 40.0 s of a test that has lasted 1.0 s here"),
     ],
 )
-def test_samples_that_no_run_can_have_are_refused(samples: list[Sample], told: str) -> None:
+def test_samples_that_no_run_can_have_are_refused(samples: list[Sample], problem: str) -> None:
     """Each with what is wrong with it."""
     watch = PeerValidator(PLAN)
     for sample in samples[:-1]:
         watch.check_far_sample(sample, SECOND_NS)
-    with pytest.raises(RemoteProtocolError, match=re.escape(told)):
+    with pytest.raises(RemoteProtocolError, match=re.escape(problem)):
         watch.check_far_sample(samples[-1], SECOND_NS)
 
 

@@ -334,7 +334,7 @@ def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "excerpt"),
+    ("output", "excerpt"),
     [
         (b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n", "'HTTP/1.1 400 Bad Request'"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "'SSH-2.0-OpenSSH_9.2'"),
@@ -348,10 +348,10 @@ def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
         (encode_preamble(DATA_KIND), "greeting of a data connection"),
     ],
 )
-def test_output_of_another_program_is_quoted_without_control_characters(said: bytes, excerpt: str) -> None:
+def test_output_of_another_program_is_quoted_without_control_characters(output: bytes, excerpt: str) -> None:
     """The first line of what came, at most 40 characters of it, all of them printable."""
     machine = ControlStateMachine(End.NEAR)
-    machine.receive_data(said)
+    machine.receive_data(output)
     assert isinstance(machine.error, PeerNotLinkgauge)
     assert excerpt in str(machine.error)
     assert str(machine.error).isprintable()

@@ -80,7 +80,9 @@ def _settings(chance: random.Random) -> Settings:
 def _sample(chance: random.Random, end: End, plan: Plan, settings: Settings, *, is_silent: bool) -> Sample:
     number = chance.randrange
     flows = settings.direction.flows
-    asked = [flow for flow in flows if plan.workload.is_transactional and sender_of(flow, plan.workload) is not end]
+    asking_flows = [
+        flow for flow in flows if plan.workload.is_transactional and sender_of(flow, plan.workload) is not end
+    ]
     return Sample(
         end,
         0,
@@ -95,7 +97,7 @@ def _sample(chance: random.Random, end: End, plan: Plan, settings: Settings, *, 
         ),
         _maybe(chance, tuple(CoreTimes(*(number(10**8) for _ in range(5))) for _ in range(chance.choice([1, 2])))),
         _maybe(chance, number(10**8)),
-        tuple(_latency(chance, flow) for flow in asked),
+        tuple(_latency(chance, flow) for flow in asking_flows),
         _maybe(chance, number(10**8)),
         _maybe(chance, NicCounts(*(number(10**6) for _ in range(5)))),
         ProbeSample(_latency(chance, Direction.OUT), number(1, 10**9), _maybe(chance, 150))

@@ -34,8 +34,8 @@ def test_a_ceiling_is_saved_for_each_machine(tmp_path: Path) -> None:
 
 def test_a_mode_has_the_rate_of_the_most_sessions_within_the_requested_number() -> None:
     """None is unknown."""
-    one, four = HERE.rate(Mode.COPY), HERE.rate(Mode.COPY, 16)
-    assert one is RATES[0]
+    single, four = HERE.rate(Mode.COPY), HERE.rate(Mode.COPY, 16)
+    assert single is RATES[0]
     assert four is RATES[1]
     assert HERE.rate(Mode.COPY, 3) is RATES[0]
     assert HERE.rate(Mode.SENDFILE) is None

@@ -84,8 +84,8 @@ def test_the_total_is_shown_where_both_directions_ran_or_share_no_clock() -> Non
 
 def test_transactions_are_compared_with_their_times() -> None:
     """Their rate has the payload's interval; percentiles have none."""
-    one, other = measured(10.0, 0.1, 1_000), measured(20.0, 0.1, 2_000)
-    found = figures(summary(one), summary(other))
+    first_run, other = measured(10.0, 0.1, 1_000), measured(20.0, 0.1, 2_000)
+    found = figures(summary(first_run), summary(other))
     rate = found["measured.out.transactions_s"]
     assert (rate.first, rate.second) == (100.0, 200.0)
     assert rate.difference is not None

@@ -50,7 +50,7 @@ def half_width(rates: list[float]) -> float:
 def covered(series: Callable[[], list[float]]) -> float:
     """Return how often the interval of such series holds their mean, which is 100."""
     found = [series_of(series()).estimate() for _ in range(200)]
-    return sum(one is not None and one.low <= 100 <= one.high for one in found) / len(found)
+    return sum(interval is not None and interval.low <= 100 <= interval.high for interval in found) / len(found)
 
 
 @pytest.mark.parametrize(

@@ -111,20 +111,20 @@ def test_a_program_that_cannot_be_split_is_refused(monkeypatch: pytest.MonkeyPat
 @pytest.mark.loop("asyncio")  # the command line's tests of ssh run on uvloop
 async def test_a_question_of_ssh_is_answered_by_the_callback() -> None:
     """An answer is printed, as ssh reads it; none is a failure."""
-    asked: list[str] = []
+    questions: list[str] = []
 
     async def ask(question: str) -> str | None:
-        asked.append(question)
+        questions.append(question)
         return "open sesame" if "passphrase" in question else None
 
     async with asyncio.timeout(DEADLINE_S), serve_askpass(ask) as environment:
-        said: list[tuple[bytes, int | None]] = []
+        written_lines: list[tuple[bytes, int | None]] = []
         for question in ("Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"):
             process = await asyncio.create_subprocess_exec(
                 environment["SSH_ASKPASS"], question, stdout=asyncio.subprocess.PIPE
             )
             out, _ = await process.communicate()
-            said.append((out, process.returncode))
-    assert said == [(b"open sesame\n", 0), (b"", 1)]
-    assert asked == ["Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"]
+            written_lines.append((out, process.returncode))
+    assert written_lines == [(b"open sesame\n", 0), (b"", 1)]
+    assert questions == ["Enter passphrase for 'key':", "Continue (yes/no)?\nReally?"]
     assert not Path(environment["SSH_ASKPASS"]).exists()  # noqa: ASYNC240 - a look is no work

@@ -70,7 +70,7 @@ async def test_a_killed_fork_server_is_replaced_and_its_workers_continue(far_end
                 os.kill(lost[0], signal.SIGKILL)
                 run.change(Settings(sessions=8))
             is_whole = isinstance(event, Sampled) and len(event.sample.sessions) == 8
-            if is_whole and all(one.bytes for one in event.sample.sessions):
+            if is_whole and all(session.bytes for session in event.sample.sessions):
                 run.stop()
     assert event.end.reason is Reason.STOPPED
     (replacement,) = fork_servers_of(ME)

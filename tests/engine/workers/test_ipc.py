@@ -79,10 +79,10 @@ class Side:
 async def sides() -> AsyncIterator[tuple[Side, Side]]:
     """Give both ends of a channel."""
     ours, theirs = socket.socketpair()
-    one, other = Side(ours), Side(theirs)
-    yield one, other
-    one.channel.close()
-    other.channel.close()
+    this_side, other_side = Side(ours), Side(theirs)
+    yield this_side, other_side
+    this_side.channel.close()
+    other_side.channel.close()
 
 
 def pipe_with(text: bytes) -> int:
@@ -102,34 +102,34 @@ def drain(fd: int | None) -> bytes:
 
 async def test_messages_arrive_in_order_both_ways(sides: tuple[Side, Side]) -> None:
     """Texts may have line ends; control characters are replaced, as in all messages."""
-    one, other = sides
+    this_side, other_side = sides
     text = "a\nb\x00\u00e9"
     for number in range(100):
-        one.channel.send(Note(number, text))
-    other.channel.send(Bye())
+        this_side.channel.send(Note(number, text))
+    other_side.channel.send(Bye())
     for number in range(100):
-        assert await other.next() == (Note(number, make_printable(text)), None)
-    assert await one.next() == (Bye(), None)
+        assert await other_side.next() == (Note(number, make_printable(text)), None)
+    assert await this_side.next() == (Bye(), None)
 
 
 async def test_more_than_a_socket_holds_arrives_whole(sides: tuple[Side, Side]) -> None:
     """The rest waits until the other side reads."""
-    one, other = sides
+    this_side, other_side = sides
     for number in range(20):
-        one.channel.send(Note(number, load=(_LARGE,) * 10_000))
+        this_side.channel.send(Note(number, load=(_LARGE,) * 10_000))
     for number in range(20):
-        message, _ = await other.next_note()
+        message, _ = await other_side.next_note()
         assert (message.number, len(message.load)) == (number, 10_000)
 
 
 async def test_each_descriptor_arrives_with_its_own_message(sides: tuple[Side, Side]) -> None:
     """Messages with and without one are mixed."""
-    one, other = sides
+    this_side, other_side = sides
     for number in range(60):
         fd = pipe_with(b"%d" % number) if number % 3 else None
-        one.channel.send(Note(number, load=(_LARGE,) * (number % 7) * 1_000), fd)
+        this_side.channel.send(Note(number, load=(_LARGE,) * (number % 7) * 1_000), fd)
     for number in range(60):
-        message, fd = await other.next_note()
+        message, fd = await other_side.next_note()
         assert message.number == number
         assert (fd is None) == (number % 3 == 0)
         if fd is not None:
@@ -138,11 +138,11 @@ async def test_each_descriptor_arrives_with_its_own_message(sides: tuple[Side, S
 
 async def test_a_descriptor_that_was_sent_is_closed_here(sides: tuple[Side, Side]) -> None:
     """Only the receiver owns it from then on: when it closes the descriptor, nobody has it open."""
-    one, other = sides
+    this_side, other_side = sides
     ours, sent = socket.socketpair()
     with ours:
-        one.channel.send(Bye(), sent.detach())
-        _message, received = await other.next()
+        this_side.channel.send(Bye(), sent.detach())
+        _message, received = await other_side.next()
         assert received is not None
         os.close(received)
         ours.setblocking(False)
@@ -151,11 +151,11 @@ async def test_a_descriptor_that_was_sent_is_closed_here(sides: tuple[Side, Side
 
 async def test_the_end_of_a_channel_comes_after_all_its_messages(sides: tuple[Side, Side]) -> None:
     """The last message of a worker is not lost."""
-    one, other = sides
-    one.channel.send(Note(1, "last words"))
-    one.channel.close()
-    await soon(other.ended.wait())
-    assert await other.next() == (Note(1, "last words"), None)
+    this_side, other_side = sides
+    this_side.channel.send(Note(1, "last words"))
+    this_side.channel.close()
+    await soon(other_side.ended.wait())
+    assert await other_side.next() == (Note(1, "last words"), None)
 
 
 async def test_half_a_message_at_the_end_is_dropped() -> None:
@@ -200,11 +200,11 @@ async def test_sending_to_a_process_that_is_gone_is_no_error() -> None:
 
 async def test_sending_on_a_closed_channel_closes_the_descriptor(sides: tuple[Side, Side]) -> None:
     """The channel owns each descriptor from the call on. Closing twice is closing once."""
-    one, _other = sides
-    one.channel.close()
-    one.channel.close()
+    this_side, _other_side = sides
+    this_side.channel.close()
+    this_side.channel.close()
     fd = socket.socket().detach()
-    one.channel.send(Bye(), fd)
+    this_side.channel.send(Bye(), fd)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(fd)
 

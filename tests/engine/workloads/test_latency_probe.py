@@ -80,7 +80,9 @@ async def test_a_probe_tells_latency_before_and_under_load_and_is_no_payload(
     assert all(event.sample.probe is None for event in recorded.samples if event.sample.end is End.FAR)
     assert near[-1].probe is not None
     assert near[-1].probe.rtt_us
-    assert sum(one.probe.latency.transactions for one in near[-4:] if one.probe) > 0  # after the changes too
+    assert (
+        sum(near_sample.probe.latency.transactions for near_sample in near[-4:] if near_sample.probe) > 0
+    )  # after the changes too
     sessions = {part.session for event in recorded.samples for part in event.sample.sessions}
     assert PROBE_SESSION not in sessions
     assert all(e.facts.session != PROBE_SESSION for e in recorded.events if isinstance(e, Opened))
@@ -95,12 +97,12 @@ def _check_told(events: list[Event]) -> None:
     assert summary.probe.loaded is not None
     assert summary.measured.total is not None
     assert summary.measured.total.transactions is None
-    told = build_document(summary, run_id="r", preset=None, verdict="none")
-    assert told["plan"]["probe"] is True
-    idle = told["latency"]["idle_us"]
+    document = build_document(summary, run_id="r", preset=None, verdict="none")
+    assert document["plan"]["probe"] is True
+    idle = document["latency"]["idle_us"]
     assert idle["min"] <= idle["p50"] <= idle["max"]
-    assert told["latency"]["loaded_us"]["p50"] > 0
-    assert told["latency"]["loaded_probes"]["transactions"] == summary.probe.loaded.transactions
+    assert document["latency"]["loaded_us"]["p50"] > 0
+    assert document["latency"]["loaded_probes"]["transactions"] == summary.probe.loaded.transactions
     stream = io.StringIO()
     CsvWriter(stream).write_run(events, run_id="r", preset="")
     header, *rows = [line.split(",") for line in stream.getvalue().splitlines()]
@@ -115,6 +117,6 @@ async def test_a_run_without_a_probe_has_no_probe_latency(far_end: Peer, record:
     """Unknown is null, and no row has a percentile."""
     recorded = await record(Plan(duration_ns=SECOND_NS // 2), far_end)
     assert recorded.started.idle is None
-    told = build_document(replay(recorded.events).summary(), run_id="r", preset=None, verdict="none")
-    assert told["latency"] is None
-    assert told["plan"]["probe"] is False
+    document = build_document(replay(recorded.events).summary(), run_id="r", preset=None, verdict="none")
+    assert document["latency"] is None
+    assert document["plan"]["probe"] is False

@@ -35,9 +35,11 @@ async def test_the_requester_counts_transactions_and_the_bytes_of_responses(
     assert recorded.end.reason is Reason.COMPLETED
     for flow in direction.flows:
         asker = End.NEAR if flow is Direction.OUT else End.FAR
-        asked = [e.sample for e in recorded.samples if e.sample.end is asker]
+        asker_samples = [e.sample for e in recorded.samples if e.sample.end is asker]
         for number in (1, 2, 3):
-            parts = [s for one in asked for s in one.sessions if (s.direction, s.session) == (flow, number)]
+            parts = [
+                s for counts in asker_samples for s in counts.sessions if (s.direction, s.session) == (flow, number)
+            ]
             transactions = sum(part.transactions or 0 for part in parts)
             assert transactions > 0, (flow, number)
             arrived = sum(part.bytes for part in parts) / plan.transaction_sizes[1]
@@ -47,7 +49,7 @@ async def test_the_requester_counts_transactions_and_the_bytes_of_responses(
             else:
                 assert arrived == transactions, (flow, number)
         others = [e.sample for e in recorded.samples if e.sample.end is asker.other]
-        assert all(s.transactions is None for one in others for s in one.sessions if s.direction is flow)
+        assert all(s.transactions is None for counts in others for s in counts.sessions if s.direction is flow)
 
 
 @pytest.mark.parametrize("workload", TRANSACTIONAL)
@@ -55,9 +57,11 @@ async def test_counts_and_percentiles_of_a_run_agree_everywhere(record_once: Rec
     """Sessions, histogram, summary and document have the same number, and percentiles rise."""
     recorded = await record_once(plan_of(workload, Direction.DUPLEX, 3))
     for event in recorded.samples:
-        for one in event.sample.latency:
-            told = [s.transactions for s in event.sample.sessions if s.direction is one.direction]
-            assert sum(count or 0 for count in told) == one.transactions
+        for counts in event.sample.latency:
+            session_transactions = [
+                s.transactions for s in event.sample.sessions if s.direction is counts.direction
+            ]
+            assert sum(count or 0 for count in session_transactions) == counts.transactions
     summary = replay(recorded.events).summary()
     assert summary.measured.out
     assert summary.measured.in_

@@ -69,12 +69,12 @@ def run(
         "timestamps": True,
         "window_scaling": True,
     }
-    one = FlowEvidence(Direction.OUT, mbit_s * 1e6, whole["expected_bit_s"], **values | flow)
+    single_flow = FlowEvidence(Direction.OUT, mbit_s * 1e6, whole["expected_bit_s"], **values | flow)
     return Evidence(
         direction=Direction.OUT,
         span_ns=5 * SECOND_NS,
         bit_s=mbit_s * 1e6,
-        flows=(one,),
+        flows=(single_flow,),
         near=end(End.NEAR, **near or {}),
         far=end(End.FAR, **far or {}),
         link=link,

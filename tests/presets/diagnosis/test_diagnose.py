@@ -144,7 +144,7 @@ def test_recorded_cases_keep_the_rules_of_findings_with_every_workload(
             findings = diagnose(other)
             check_claims(other, findings)
             check_advice(other, findings)
-            assert sum(one.share or 0.0 for one in findings) <= 1.001, findings
+            assert sum(each_finding.share or 0.0 for each_finding in findings) <= 1.001, findings
 
 
 @pytest.mark.parametrize("case", [case for case in RECORDED if case["at"] is not None], ids=lambda c: c["title"])
@@ -216,18 +216,18 @@ def test_findings_without_an_expected_rate_have_no_share() -> None:
     full = {"cores": FULL, "busiest_worker": 0.99, "nic": lo}
     findings = diagnose(run(40_000, expected_bit_s=None, link=LinkEvidence("none"), near=full, far={"nic": lo}))
     assert findings[0].code == "core-saturated"
-    assert all(one.share is None for one in findings)
+    assert all(each_finding.share is None for each_finding in findings)
 
 
 @pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR])
 def test_transactions_wait_for_round_trips_where_no_core_is_full(workload: Workload) -> None:
     """Having nothing to send is what they mostly do; a full core comes before it."""
     evidence = replace(run(5, expected_bit_s=10e6, busy=0.01), workload=workload)
-    assert [one.code for one in diagnose(evidence)] == ["round-trip"]
+    assert [each_finding.code for each_finding in diagnose(evidence)] == ["round-trip"]
     full = replace(evidence.far, cores=FULL, busiest_worker=0.97)
     findings = diagnose(replace(evidence, far=full))
     assert findings[0].code == "core-saturated"
-    assert not any("no core is full" in one.evidence for one in findings)
+    assert not any("no core is full" in each_finding.evidence for each_finding in findings)
 
 
 def fetched(response_bytes: int, rtt_us: int, sessions: int) -> Evidence:
@@ -356,18 +356,25 @@ def test_any_evidence_has_findings_with_sensible_shares(evidence: Evidence) -> N
     """Never an exception; shares from 0 to 1, in order of what they explain, together no more than all."""
     findings = diagnose(evidence)
     assert findings
-    ranks = [one.rank for one in findings]
+    ranks = [each_finding.rank for each_finding in findings]
     assert ranks == sorted(ranks, reverse=True)
     assert all(
-        one.code in get_args(FindingCode) and 0 < one.confidence <= 1 and one.text and one.remedy
-        for one in findings
+        each_finding.code in get_args(FindingCode)
+        and 0 < each_finding.confidence <= 1
+        and each_finding.text
+        and each_finding.remedy
+        for each_finding in findings
     )
-    shares = [one.share for one in findings if one.share is not None and one.code != "sessions-few"]
+    shares = [
+        each_finding.share
+        for each_finding in findings
+        if each_finding.share is not None and each_finding.code != "sessions-few"
+    ]
     assert all(0 <= share <= 1 for share in shares)
     assert sum(shares) <= 1.001
     stored = read_findings(json.loads(json.dumps(findings_json(findings), allow_nan=False)))
-    assert [(one.code, one.text, one.evidence) for one in stored] == [
-        (one.code, one.text, one.evidence) for one in findings
+    assert [(each_finding.code, each_finding.text, each_finding.evidence) for each_finding in stored] == [
+        (each_finding.code, each_finding.text, each_finding.evidence) for each_finding in findings
     ]
     check_advice(evidence, findings)
     check_claims(evidence, findings)
@@ -379,6 +386,8 @@ def test_no_finding_contradicts_its_evidence_or_offers_what_the_run_has(evidence
     findings = diagnose(evidence)
     check_claims(evidence, findings)
     check_advice(evidence, findings)
-    assert all(one.code == "unexplained" for one in findings if one.confidence < MIN_CONFIDENCE)
-    shares = [one.share for one in findings if one.share is not None]
+    assert all(
+        each_finding.code == "unexplained" for each_finding in findings if each_finding.confidence < MIN_CONFIDENCE
+    )
+    shares = [each_finding.share for each_finding in findings if each_finding.share is not None]
     assert sum(shares) <= 1.001

@@ -134,7 +134,7 @@ def test_presets_show_as_json_is_a_single_preset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "problem"),
     [
         (["presets", "show", "gbe-fd-150"], "gbe-fd-1500"),
         (["check", "gbe-fd-150", "loopback"], "gbe-fd-1500"),
@@ -194,13 +194,13 @@ def test_presets_show_as_json_is_a_single_preset() -> None:
     ],
 )
 def test_a_wrong_command_line_exits_2_and_names_the_choices(
-    cli: Cli, arguments: list[str], said: str, tmp_path: Path
+    cli: Cli, arguments: list[str], problem: str, tmp_path: Path
 ) -> None:
     """On stderr, in a line or two; nothing on stdout, and nothing is made anywhere."""
     data_dir = tmp_path / "data"
     done = cli(*arguments, LINKGAUGE_DATA_DIR=str(data_dir))
     assert done.returncode == 2, done
-    assert said in done.stderr
+    assert problem in done.stderr
     assert len(done.stderr.splitlines()) <= 2
     assert done.stdout == ""
     assert not data_dir.exists()

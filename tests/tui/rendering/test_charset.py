@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
 
-SHOWN = "╭─ out → ─╮ █▀▄▏ ━ ┃ ░ ✓ ▼ ✗ ● ○ ⇄ ▁▂▃▄▅▆▇ 9\u00a0388 µs … ⣿ あ é"
+SAMPLE_TEXT = "╭─ out → ─╮ █▀▄▏ ━ ┃ ░ ✓ ▼ ✗ ● ○ ⇄ ▁▂▃▄▅▆▇ 9\u00a0388 µs … ⣿ あ é"
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_without_utf_8_everything_is_ascii_and_stays_in_its_place() -> None:
     """Also what nobody thought of; a wide character takes its two cells."""
     table = translation_table({"LANG": "de_DE.ISO-8859-1"})
     assert table is not None
-    (plain,) = CharacterFilter(table).apply([Segment(SHOWN)], Color(0, 0, 0))
+    (plain,) = CharacterFilter(table).apply([Segment(SAMPLE_TEXT)], Color(0, 0, 0))
     assert plain.text.isascii()
-    assert len(plain.text) == cell_len(SHOWN)
+    assert len(plain.text) == cell_len(SAMPLE_TEXT)
     assert plain.text.startswith('+- out > -+ #"=|')
 
 
@@ -49,7 +49,7 @@ def test_the_console_gets_what_its_font_has() -> None:
     """Every character of code page 437."""
     table = translation_table({"TERM": "linux"})
     assert table is not None
-    shown = SHOWN.replace("あ", "").replace("\u00a0", " ")
+    shown = SAMPLE_TEXT.replace("あ", "").replace("\u00a0", " ")
     (plain,) = CharacterFilter(table).apply([Segment(shown)], Color(0, 0, 0))
     marks = "▼○•↔→"  # in the font's first 32 places, which Python's codec leaves to control characters
     assert all(c in marks or c.encode("cp437") for c in plain.text)

@@ -81,16 +81,16 @@ async def test_a_widget_that_has_not_changed_is_not_asked(world: Any, monkeypatc
         await cockpit.press("space")
         world.script.run_for(8, 9e9)
         await cockpit.settle()
-        asked: list[Widget] = []
+        widgets: list[Widget] = []
         render_lines = Widget.render_lines
 
         def noted(widget: Widget, crop: Any) -> Any:
-            asked.append(widget)
+            widgets.append(widget)
             return render_lines(widget, crop)
 
         monkeypatch.setattr(Widget, "render_lines", noted)
         gauge = cockpit.app.screen.query_one("#gauge-out")
         gauge.refresh()
         await cockpit.settle()
-        assert asked
-        assert set(asked) == {gauge}
+        assert widgets
+        assert set(widgets) == {gauge}

@@ -25,7 +25,7 @@ def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, history_log:
     """In words; with what was changed, and how it was measured."""
     history_log.set_note(CHANGED, "ticket 4711")
     page = page_of(history_log, CHANGED)
-    for said in (
+    for sentence in (
         "after the new cable",
         "✓ PASS 99.2",
         "each period has its own verdict",
@@ -37,7 +37,7 @@ def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, history_log:
         "ticket 4711",
         "the receiver's clock",
     ):
-        assert said in page.text
+        assert sentence in page.text
     first = page_of(history_log, FIRST).text
     assert "✓ PASS" in first
     assert "Out 9 379 Mb/s is 99.6 % of 9 415 Mb/s (documented: AIX table 1 (peak))." in first
@@ -51,7 +51,7 @@ def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, history_
     made = render_report(history_log, rows)
     page = Page(made)
     assert {"script", "img", "link", "iframe"}.isdisjoint(page.tags)
-    assert all(one.startswith("#") for one in page.fetched)
+    assert all(url.startswith("#") for url in page.fetched)
     assert len(page.ids) == len(set(page.ids))
     assert "url(http" not in made
     assert "@import" not in made

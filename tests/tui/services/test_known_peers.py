@@ -32,7 +32,7 @@ def test_hosts_of_ssh_are_those_that_are_no_patterns() -> None:
 def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
     """This machine and what is no peer are left out."""
     rows = [row("db-02:5820", "short"), row("loopback"), row("db-02:5820"), row("a b:x:y"), row("db-03", None)]
-    assert [(one.text, one.source) for one in recent_peers(rows)] == [
+    assert [(known_peer.text, known_peer.source) for known_peer in recent_peers(rows)] == [
         ("db-02:5820", "2026-11-21, ▼ SHORT"),
         ("db-03", "2026-11-21"),
     ]
@@ -47,8 +47,14 @@ def test_a_peer_that_is_spelled_in_several_ways_is_offered_once() -> None:
 def test_peers_from_the_ssh_configuration_come_last_and_are_not_probed() -> None:
     """To ask it, something would have to be started there; a host that a run was made with is there already."""
     found = known_peers([row("ssh://web-07"), row("db-03")], CONFIG)
-    assert [one.text for one in found] == ["loopback", "ssh://web-07", "db-03", "ssh://db-02", "ssh://jump"]
-    assert [one.text for one in found if one.can_query] == ["db-03"]
+    assert [known_peer.text for known_peer in found] == [
+        "loopback",
+        "ssh://web-07",
+        "db-03",
+        "ssh://db-02",
+        "ssh://jump",
+    ]
+    assert [known_peer.text for known_peer in found if known_peer.can_query] == ["db-03"]
 
 
 def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Path) -> None:

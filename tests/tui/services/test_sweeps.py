@@ -35,12 +35,14 @@ def test_a_sweep_is_saved_with_the_options_of_its_link(tmp_path: Path, monkeypat
     save_sweep(SWEEP, link)
     assert find_sweep("sweep-a") == (SWEEP, link)
     path = tmp_path / "sweeps" / "sweep-a.json"
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**kept, "link_options": {**kept["link_options"], "ip": True}}), encoding="utf-8")
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(
+        json.dumps({**stored, "link_options": {**stored["link_options"], "ip": True}}), encoding="utf-8"
+    )
     with pytest.raises(RunLogError, match="one of 4, 6"):
         find_sweep("sweep-a")
-    del kept["link_options"]
-    path.write_text(json.dumps(kept), encoding="utf-8")
+    del stored["link_options"]
+    path.write_text(json.dumps(stored), encoding="utf-8")
     assert find_sweep("sweep-a") == (SWEEP, Variant())
 
 

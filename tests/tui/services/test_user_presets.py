@@ -108,7 +108,7 @@ def test_a_preset_is_replaced_only_by_force(world: Any, tmp_path: Path, cli: Cli
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "problem"),
     [
         (["My Link", "--from-run", RUN_ID], "small letters"),
         (["../up", "--from-run", RUN_ID], "small letters"),
@@ -120,13 +120,13 @@ def test_a_preset_is_replaced_only_by_force(world: Any, tmp_path: Path, cli: Cli
     ],
 )
 def test_a_name_or_a_run_that_will_not_do_exits_2_and_makes_nothing(
-    arguments: list[str], said: str, world: Any, tmp_path: Path, cli: Cli
+    arguments: list[str], problem: str, world: Any, tmp_path: Path, cli: Cli
 ) -> None:
     """The directory is not made either."""
     keep_run(world, tmp_path / "data")
     done = cli("presets", "new", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert problem in done.stderr
     assert not (tmp_path / "config").exists()
 
 

@@ -36,9 +36,9 @@ def test_the_plot_shows_the_known_values_of_each_column() -> None:
     )
     after = PlotPeriod(1.5, Settings(sessions=5), Expectation(), {Direction.OUT: [PlotPoint(4.0, 8.0, False)]})
     drawn = plot_columns([before, after], 8.0, 8)
-    assert [None if one is None else one.rates[0][1] for one in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
-    assert [one.warmup for one in drawn if one] == [True, False, False, False]
-    assert [one.rates[0][1] for one in plot_columns([before], 2.0, 1) if one] == [3.0]
+    assert [None if column is None else column.rates[0][1] for column in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
+    assert [column.warmup for column in drawn if column] == [True, False, False, False]
+    assert [column.rates[0][1] for column in plot_columns([before], 2.0, 1) if column] == [3.0]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from linkgauge.tui.text.comparison import (
     plan_rows,
 )
 
-ONE = Settings()
+SINGLE_SESSION = Settings()
 HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
 
 
@@ -121,19 +121,19 @@ def keep(directory: Path, run_id: str, step: int, settings: Settings) -> None:
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Give what keeps a run in a run log of this test."""
+def store_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that stores a run in a run log of this test."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-    return lambda run_id, step, settings=ONE: keep(tmp_path, run_id, step, settings)
+    return lambda run_id, step, settings=SINGLE_SESSION: keep(tmp_path, run_id, step, settings)
 
 
 def test_saved_runs_are_compared_with_the_first(
-    kept: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    store_run: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A tenth faster is shown with its interval, what is alike is not called a difference."""
-    kept("first", 0)
-    kept("second", 100_000, Settings(window_bytes=65_536))
-    kept("third", 0)
+    store_run("first", 0)
+    store_run("second", 100_000, Settings(window_bytes=65_536))
+    store_run("third", 0)
     assert run_command_line(["runs", "compare", "first", "second", "third"]) == 0
     text = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
     assert "% faster (" in text
@@ -141,25 +141,27 @@ def test_saved_runs_are_compared_with_the_first(
     assert "no significant difference" in " ".join(text.split())
     assert run_command_line(["runs", "compare", "first", "second", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    (one,) = document["comparisons"]
-    assert (one["against"], one["run_id"]) == ("first", "second")
-    assert one["changed"] == {"window": {"first": "auto", "second": "64K"}}
-    (rate,) = [figure for figure in one["figures"] if figure["key"] == "measured.out.mbit_s"]
+    (comparison_json,) = document["comparisons"]
+    assert (comparison_json["against"], comparison_json["run_id"]) == ("first", "second")
+    assert comparison_json["changed"] == {"window": {"first": "auto", "second": "64K"}}
+    (rate,) = [figure for figure in comparison_json["figures"] if figure["key"] == "measured.out.mbit_s"]
     low, high = rate["ci95_percent"]
     assert rate["is_shown"]
     assert 9 < low < rate["difference_percent"] < high < 11
 
 
-def test_a_run_is_not_compared_with_itself(kept: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_not_compared_with_itself(
+    store_run: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Two beginnings of one id are two names of one run."""
-    kept("first", 0)
+    store_run("first", 0)
     assert run_command_line(["runs", "compare", "first", "fir"]) == 2
     assert "first fir names a run twice; give different runs" in capsys.readouterr().err
 
 
-def test_a_single_run_is_not_compared(kept: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_run_is_not_compared(store_run: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     """The command line is wrong, and says what is missing."""
-    kept("first", 0)
+    store_run("first", 0)
     assert run_command_line(["runs", "compare", "first"]) == 2
     assert "two runs" in capsys.readouterr().err
     assert run_command_line(["runs", "compare", "first", "nobody"]) == 2

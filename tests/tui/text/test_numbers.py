@@ -192,8 +192,8 @@ def test_latency_has_three_digits_and_the_unit_that_fits(ns: int | None, text: s
 
 def test_a_workload_is_shown_with_its_sizes() -> None:
     """A stream has none; who closes is named where a connection ends with each transaction."""
-    told = [spaced(numbers.workload(Plan(workload=workload))) for workload in all_workloads()]
-    assert told == [
+    spaced_texts = [spaced(numbers.workload(Plan(workload=workload))) for workload in all_workloads()]
+    assert spaced_texts == [
         "stream",
         "rr 200/1 000 bytes",
         "crr 64/8 192 bytes, closed by the answering end",
@@ -204,8 +204,8 @@ def test_a_workload_is_shown_with_its_sizes() -> None:
 
 def test_transactions_keep_four_digits() -> None:
     """Small rates have decimals, large ones groups."""
-    told = [spaced(numbers.transactions(rate)) for rate in (None, 7.5, 123.45, 54_320.9)]
-    assert told == ["– trans/s", "7.50 trans/s", "123.5 trans/s", "54 321 trans/s"]
+    spaced_texts = [spaced(numbers.transactions(rate)) for rate in (None, 7.5, 123.45, 54_320.9)]
+    assert spaced_texts == ["– trans/s", "7.50 trans/s", "123.5 trans/s", "54 321 trans/s"]
 
 
 @pytest.mark.parametrize(

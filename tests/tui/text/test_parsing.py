@@ -211,14 +211,14 @@ def test_the_locale_says_which_language_presets_are_named_in(environment: dict[s
     assert resolve_language(None, environment) == named_in
 
 
-@pytest.mark.parametrize(("asked", "named_in"), [("en", "en"), ("ja", "ja"), ("JA", "ja")])
-def test_a_requested_language_takes_precedence_over_the_locale(asked: str, named_in: str) -> None:
+@pytest.mark.parametrize(("language", "named_in"), [("en", "en"), ("ja", "ja"), ("JA", "ja")])
+def test_a_requested_language_takes_precedence_over_the_locale(language: str, named_in: str) -> None:
     """In letters of any size."""
-    assert resolve_language(asked, {"LC_ALL": "ja_JP.UTF-8"}) == named_in
+    assert resolve_language(language, {"LC_ALL": "ja_JP.UTF-8"}) == named_in
 
 
-@pytest.mark.parametrize("asked", ["", "de", "ja_JP"])
-def test_a_language_without_names_is_refused(asked: str) -> None:
+@pytest.mark.parametrize("language", ["", "de", "ja_JP"])
+def test_a_language_without_names_is_refused(language: str) -> None:
     """With those that there are."""
     with pytest.raises(PlanError, match="en or ja"):
-        resolve_language(asked, {})
+        resolve_language(language, {})

@@ -7,7 +7,7 @@ from linkgauge.tui.text.plan import core_affinity_text, non_default_options_text
 
 
 @pytest.mark.parametrize(
-    ("plan", "said"),
+    ("plan", "sentence"),
     [
         (Plan(), ""),
         (Plan(mode=Mode.DISCARD, block_bytes=131_072), "discard, blocks of 128K"),
@@ -20,11 +20,11 @@ from linkgauge.tui.text.plan import core_affinity_text, non_default_options_text
         (Plan(warmup_auto=True), "automatic warm-up"),
     ],
 )
-def test_unusual_settings_are_shown(plan: Plan, said: str) -> None:
+def test_unusual_settings_are_shown(plan: Plan, sentence: str) -> None:
     """Nothing of what a stream of 1M blocks is carried with anyway."""
     assert (
         non_default_options_text(plan).replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
-        == said
+        == sentence
     )
 
 

@@ -36,7 +36,7 @@ ROWS = [
 )
 def test_a_filter_leaves_what_has_all_of_it(wanted: RunFilter, left: list[str]) -> None:
     """Letters of any size; the order stays."""
-    assert [one.run_id for one in wanted.apply(ROWS)] == left
+    assert [run_row.run_id for run_row in wanted.apply(ROWS)] == left
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_filter_leaves_what_has_all_of_it(wanted: RunFilter, left: list[str]) 
 )
 def test_every_word_must_be_somewhere(text: str, left: list[str]) -> None:
     """Or in the part that is named before a colon."""
-    assert [one.run_id for one in ROWS if SearchableRun(one).matches(text)] == left
+    assert [run_row.run_id for run_row in ROWS if SearchableRun(run_row).matches(text)] == left
 
 
 NODES = ("storage-node-01.dc1.example.com:5820", "storage-node-02.dc1.example.com:5820")

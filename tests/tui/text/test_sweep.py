@@ -19,7 +19,7 @@ from ..sweep_example import AT, SWEEP, K, cells
 
 
 @pytest.mark.parametrize(
-    ("knee", "said"),
+    ("knee", "sentence"),
     [
         (
             SaturationPoint("window_bytes", AT, 32 * K, 0.8, is_first=False),
@@ -30,10 +30,10 @@ from ..sweep_example import AT, SWEEP, K, cells
         (SaturationPoint("window_bytes", AT, 32 * K, 20.0, is_first=False), "use more seconds"),
     ],
 )
-def test_a_knee_is_a_sentence_that_says_no_more_than_is_known(knee: SaturationPoint, said: str) -> None:
+def test_a_knee_is_a_sentence_that_says_no_more_than_is_known(knee: SaturationPoint, sentence: str) -> None:
     """With the other settings it was found under."""
     words = saturation_words(SWEEP, knee).replace("\N{NO-BREAK SPACE}", " ")
-    assert said in words
+    assert sentence in words
     assert words.startswith("window (out, 2 sessions): ")
 
 
@@ -76,8 +76,8 @@ def test_a_sweep_with_missing_points_names_what_is_fastest_so_far(done: int) -> 
 def test_a_single_result_is_not_the_fastest() -> None:
     """There is nothing to compare it with, in a sweep of one point as in one of many."""
     assert ranking_lines(SWEEP, cells()[:1]) == []
-    one = replace(SWEEP, directions=(Direction.OUT,), sessions=(1,), windows=(16 * K,))
-    assert ranking_lines(one, [cell for cell in cells() if cell.point in one.points]) == []
+    single_point = replace(SWEEP, directions=(Direction.OUT,), sessions=(1,), windows=(16 * K,))
+    assert ranking_lines(single_point, [cell for cell in cells() if cell.point in single_point.points]) == []
 
 
 def test_the_points_that_failed_are_named_with_the_reason() -> None:

@@ -72,7 +72,7 @@ class PresetPicker(ModalScreen[str | None]):
         & #legend, & #problems { height: 1; color: $foreground 62%; text-wrap: nowrap; text-overflow: ellipsis; }
         & #problems { color: $text-warning; }
         & Horizontal { height: 1fr; }
-        & PresetList { width: 63; height: 100%; background: $surface; scrollbar-background: $surface; }
+        & PresetList { width: 65; height: 100%; background: $surface; scrollbar-background: $surface; }
         & #sheet { width: 1fr; height: 100%; padding: 0 0 0 1; background: $surface;
                    border-left: solid $panel-lighten-2; }
         &.-huge PresetList { width: 76; }

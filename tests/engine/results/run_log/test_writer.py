@@ -172,14 +172,14 @@ print(len(told), told[0])
 def test_a_disk_that_fills_up_ends_the_keeping_and_not_the_run(tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk; what was kept until then can be read."""
     with start_child(_FULL_DISK, tmp_path) as child:
-        told, _ = child.communicate(timeout=DEADLINE_S)
+        output, _ = child.communicate(timeout=DEADLINE_S)
         assert child.returncode == 0
-    assert told.startswith("1 this run is not saved from here on: ")
-    assert "or choose another data directory" in told
+    assert output.startswith("1 this run is not saved from here on: ")
+    assert "or choose another data directory" in output
     with RunLog.open(tmp_path) as log:
-        kept = [int(event.text) for event in log.events("r1") if isinstance(event, Warned)]
-        assert 10 < len(kept) < 200
-        assert kept == list(range(len(kept)))
+        stored_numbers = [int(event.text) for event in log.events("r1") if isinstance(event, Warned)]
+        assert 10 < len(stored_numbers) < 200
+        assert stored_numbers == list(range(len(stored_numbers)))
         row = log.find("r1")
         assert (row.reason, row.is_running) == (None, False)
 

@@ -10,7 +10,7 @@ from ..evidence_cases import LINK, first, run
 def test_missing_timestamps_come_after_a_stronger_finding() -> None:
     """Behind what explains more."""
     link = replace(LINK, timestamps=True, payload_bytes=1_448)
-    codes = [one.code for one in diagnose(run(link=link, timestamps=False, rtt_us=9_000))]
+    codes = [each_finding.code for each_finding in diagnose(run(link=link, timestamps=False, rtt_us=9_000))]
     assert codes == ["path-slow", "timestamps-off"]
 
 

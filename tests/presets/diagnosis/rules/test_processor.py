@@ -20,7 +20,7 @@ from ..evidence_cases import FULL, IDLE, NIC, first, run
 def test_a_full_core_with_idle_ones_beside_it_suggests_more_sessions() -> None:
     """One worker fills one core while others idle: more sessions are the way out."""
     findings = diagnose(run(700, near={"cores": FULL, "busiest_worker": 0.97, "process": 1.0}))
-    assert [one.code for one in findings][:2] == ["core-saturated", "sessions-few"]
+    assert [each_finding.code for each_finding in findings][:2] == ["core-saturated", "sessions-few"]
     assert findings[0].end is End.NEAR
     assert "user 20, system 60, softirq 19" in findings[0].evidence
     assert findings[1].remedy == "linkgauge … --sessions 3 --workers 3"
@@ -178,16 +178,18 @@ def test_competitors_of_both_ends_are_one_cause_where_the_ends_share_their_cores
     if cores is not None:
         evidence = replace(evidence, near_cores=cores[0], far_cores=cores[1])
     findings = diagnose(evidence)
-    assert 0.95 <= sum(one.share or 0 for one in findings) <= 1.001
+    assert 0.95 <= sum(each_finding.share or 0 for each_finding in findings) <= 1.001
     if is_one_host and (cores is None or 0 in cores[1]):
-        assert [(one.code, one.end) for one in findings] == [("core-saturated", None)]
+        assert [(each_finding.code, each_finding.end) for each_finding in findings] == [("core-saturated", None)]
         assert findings[0].text == "Other processes take the cores of this machine, which both ends share."
         assert findings[0].evidence.startswith("the remote end: core" if far > near else "the local end: core")
         return
-    assert [one.code for one in findings] == ["core-saturated", "core-saturated"]
-    assert [one.end for one in findings] == ([End.FAR, End.NEAR] if far > near else [End.NEAR, End.FAR])
+    assert [each_finding.code for each_finding in findings] == ["core-saturated", "core-saturated"]
+    assert [each_finding.end for each_finding in findings] == (
+        [End.FAR, End.NEAR] if far > near else [End.NEAR, End.FAR]
+    )
     if cores is not None and cores[1] == (1,):
-        named = {one.end: one.evidence.split(" is ")[0] for one in findings}
+        named = {each_finding.end: each_finding.evidence.split(" is ")[0] for each_finding in findings}
         assert named == {End.NEAR: "core 0", End.FAR: "core 1"}
 
 
@@ -209,11 +211,13 @@ def test_one_machine_has_one_finding_about_its_cores(
     back = replace(flow, direction=Direction.IN)
     duplex = replace(evidence, direction=Direction.DUPLEX, bit_s=800e6, expected_bit_s=1_896e6, flows=(flow, back))
     for each in (evidence, duplex):
-        findings = [one for one in diagnose(on_one_host(each)) if one.code == code]
+        findings = [each_finding for each_finding in diagnose(on_one_host(each)) if each_finding.code == code]
         assert len(findings) == 1
-        assert (findings[0].end is None) is (len({one.end for one in diagnose(each) if one.code == code}) == 2)
+        assert (findings[0].end is None) is (
+            len({each_finding.end for each_finding in diagnose(each) if each_finding.code == code}) == 2
+        )
         assert phrase in findings[0].text or findings[0].end is not None
-        assert sum(one.share or 0 for one in diagnose(on_one_host(each))) <= 1.001
+        assert sum(each_finding.share or 0 for each_finding in diagnose(on_one_host(each))) <= 1.001
 
 
 @pytest.mark.parametrize("is_one_host", [False, True])
@@ -248,7 +252,10 @@ def test_a_core_full_of_packets_is_told_from_a_full_worker_and_from_competitors(
 def test_a_worker_that_sleeps_is_not_held_up_by_a_full_core_beside_it() -> None:
     """A reader that another program stops leaves the window shut, and no core has to do with that."""
     asleep = {"cores": BUSY, "busiest_worker": 0.05, "process": 0.05, "waiting": 0.02}
-    codes = {one.code for one in diagnose(on_one_host(run(300, rwnd_limited=0.6, near=asleep, far=asleep)))}
+    codes = {
+        each_finding.code
+        for each_finding in diagnose(on_one_host(run(300, rwnd_limited=0.6, near=asleep, far=asleep)))
+    }
     assert "core-saturated" not in codes
     starved = first(on_one_host(run(300, busy=0.3, near=asleep, far=asleep)))
     assert (starved.code, starved.end) == ("sender-starved", End.NEAR)
@@ -291,7 +298,7 @@ def test_stolen_time_is_named_only_if_it_explains_more_than_the_competitors(
     busy = {"cores": cores, "busiest_worker": 0.2, "process": 0.2 if waiting else 0.6, "waiting": waiting}
     findings = diagnose(run(400, busy=0.4, near=busy))
     assert findings[0].code == code
-    assert code == "steal" or all(one.code != "steal" for one in findings)
+    assert code == "steal" or all(each_finding.code != "steal" for each_finding in findings)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ def test_the_ceiling_is_measured_once_and_saved(
     assert {rate["mode"] for rate in first["rates"]} == set(Mode)
     assert {rate["sessions"] for rate in first["rates"]} >= {1}
     assert all(rate["mbit_s"] > 0 for rate in first["rates"])
-    kept = load_ceiling(tmp_path)
-    assert kept is not None
+    stored_ceiling = load_ceiling(tmp_path)
+    assert stored_ceiling is not None
     assert run_command_line(["ceiling"]) == 0
-    told = capsys.readouterr()
-    assert "--again" in told.err
-    assert "sendfile" in told.out
-    assert load_ceiling(tmp_path) == kept
+    output = capsys.readouterr()
+    assert "--again" in output.err
+    assert "sendfile" in output.out
+    assert load_ceiling(tmp_path) == stored_ceiling

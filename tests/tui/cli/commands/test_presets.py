@@ -47,8 +47,8 @@ def cli(cli: Cli) -> Cli:
     def carry_out(
         *arguments: str, config: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        told = {} if config is None else {"LINKGAUGE_CONFIG_DIR": str(config)}
-        return cli(*arguments, **told, **environment)
+        output = {} if config is None else {"LINKGAUGE_CONFIG_DIR": str(config)}
+        return cli(*arguments, **output, **environment)
 
     return carry_out
 
@@ -63,7 +63,7 @@ def write_own(config: Path, name: str, text: str) -> Path:
 
 def flows(document: Any) -> dict[str, Any]:
     """Return a preset's expectations by flow."""
-    return {one["flow"]: one for one in document["expectations"]}
+    return {expectation["flow"]: expectation for expectation in document["expectations"]}
 
 
 def test_a_file_in_the_configuration_directory_is_a_preset_like_any_other(cli: Cli, tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_an_error_in_a_file_is_reported_once_on_stderr_and_the_rest_is_used(cli:
     done = cli("presets", "list", "--json", config=tmp_path)
     assert done.returncode == 0
     assert json.loads(done.stdout)[-1]["id"] == "office"
-    told = done.stderr.splitlines()
-    assert len(told) == 3
-    assert f"{bad}: bad.link.framing: expected one of ethernet" in told[0]
-    assert f"{taken}: loopback: expected a new id" in told[1]
-    assert f"{torn}: expected TOML" in told[2]
+    output = done.stderr.splitlines()
+    assert len(output) == 3
+    assert f"{bad}: bad.link.framing: expected one of ethernet" in output[0]
+    assert f"{taken}: loopback: expected a new id" in output[1]
+    assert f"{torn}: expected TOML" in output[2]
 
 
 def test_a_file_in_place_of_a_directory_is_one_error(cli: Cli, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_link_with_options_is_computed_and_says_which_they_are(cli: Cli) -> No
     document = json.loads(cli("presets", "show", "10gbe-fd-1500", *options, "--json").stdout)
     assert document["options"] == "IPv6, no TCP timestamps, QinQ, VXLAN"
     assert flows(document)["simplex"]["bit_s"] == 8_990_944_373
-    assert {one["basis"] for one in document["expectations"]} == {"computed"}
+    assert {expectation["basis"] for expectation in document["expectations"]} == {"computed"}
 
 
 def test_options_that_a_link_has_anyhow_leave_it_as_documented(cli: Cli) -> None:
@@ -178,7 +178,7 @@ def test_options_that_a_link_has_anyhow_leave_it_as_documented(cli: Cli) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "problem"),
     [
         (["presets", "show", "loopback", "--ipv6"], "does not come from a line rate"),
         (["presets", "show", "fddi-4352", "--vlan", "1"], "only Ethernet has them, and this link has FDDI"),
@@ -199,12 +199,12 @@ def test_options_that_a_link_has_anyhow_leave_it_as_documented(cli: Cli) -> None
     ],
 )
 def test_options_that_a_link_cannot_have_exit_2_before_anything_is_begun(
-    cli: Cli, arguments: list[str], said: str, tmp_path: Path
+    cli: Cli, arguments: list[str], problem: str, tmp_path: Path
 ) -> None:
     """One line on stderr; no run log is made."""
     done = cli(*arguments, LINKGAUGE_DATA_DIR=str(tmp_path / "data"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert problem in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "data").exists()
 

@@ -15,7 +15,7 @@ RUNS = (("20261121-014629-7f3a", "gbe-fd-1500", "db-02", "pass"), ("20261121-015
 
 
 @pytest.fixture(autouse=True)
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def stored_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep two runs without events, and have the command line find them."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     with RunLog.open(tmp_path) as log:
@@ -38,11 +38,11 @@ def test_a_label_and_a_note_are_set_shown_and_taken_away(capsys: pytest.CaptureF
     assert run_command_line(["runs", "label", run_id[:14] + "9", "before"]) == 0
     assert run_command_line(["runs", "note", run_id, "ticket 4711"]) == 0
     assert run_command_line(["runs", "list"]) == 0
-    told = capsys.readouterr()
-    assert f"run {run_id} has the label 'before'" in told.err
-    assert told.err.replace("\xa0", " ").splitlines()[-1].startswith("linkgauge: 2 runs, under 1 MB in /")
-    assert "label" in told.out.splitlines()[0]
-    assert told.out.splitlines()[2].rstrip().endswith("before")
+    output = capsys.readouterr()
+    assert f"run {run_id} has the label 'before'" in output.err
+    assert output.err.replace("\xa0", " ").splitlines()[-1].startswith("linkgauge: 2 runs, under 1 MB in /")
+    assert "label" in output.out.splitlines()[0]
+    assert output.out.splitlines()[2].rstrip().endswith("before")
     assert run_command_line(["runs", "show", run_id]) == 0
     assert "  note     ticket 4711\n" in capsys.readouterr().out
     assert run_command_line(["runs", "show", run_id, "--json"]) == 0

@@ -30,7 +30,7 @@ def keep_run(data_dir: Path) -> None:
         log.finish(RUN_ID, "pass", {})
 
 
-def kept(data_dir: Path) -> list[str]:
+def stored_run_ids(data_dir: Path) -> list[str]:
     """Return the runs that are kept."""
     with RunLog.open(data_dir, create=False) as log:
         return [row.run_id for row in log.list_runs()]
@@ -58,44 +58,44 @@ def carry_out(data_dir: Path, *options: str, answer: str | None = None) -> tuple
         check=False,
     )
     os.set_blocking(ours, False)
-    told = os.read(ours, 65_536).decode()
+    output = os.read(ours, 65_536).decode()
     os.close(theirs)
     os.close(ours)
     assert done.stdout == b""
-    return done.returncode, told
+    return done.returncode, output
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y\n", []), ("n\n", [RUN_ID]), ("\n", [RUN_ID])])
 def test_on_a_terminal_a_run_is_deleted_only_after_a_yes(tmp_path: Path, answer: str, left: list[str]) -> None:
     """The question names the run, its peer and its preset."""
     keep_run(tmp_path)
-    status, told = delete(tmp_path, answer=answer)
+    status, output = delete(tmp_path, answer=answer)
     assert status == 0
     for words in (
         f"Delete run {RUN_ID} of 2026-11-21 01:46 UTC, peer db-02, preset gbe-fd-1500? [y/N]",
         "not deleted" if left else f"run {RUN_ID} deleted",
     ):
-        assert words in told
-    assert kept(tmp_path) == left
+        assert words in output
+    assert stored_run_ids(tmp_path) == left
 
 
 def test_the_end_of_input_is_no_yes(tmp_path: Path) -> None:
     """Ctrl-D keeps the run."""
     keep_run(tmp_path)
-    status, told = delete(tmp_path, answer="\x04")
-    assert "Traceback" not in told
+    status, output = delete(tmp_path, answer="\x04")
+    assert "Traceback" not in output
     assert status == 0
-    assert kept(tmp_path) == [RUN_ID]
+    assert stored_run_ids(tmp_path) == [RUN_ID]
 
 
 @pytest.mark.parametrize(("options", "answer"), [(("--yes",), "n\n"), (("-y",), None)])
 def test_with_yes_there_is_no_question(tmp_path: Path, options: tuple[str, ...], answer: str | None) -> None:
     """A script has said what it wants."""
     keep_run(tmp_path)
-    status, told = delete(tmp_path, *options, answer=answer)
+    status, output = delete(tmp_path, *options, answer=answer)
     assert status == 0
-    assert "[y/N]" not in told
-    assert kept(tmp_path) == []
+    assert "[y/N]" not in output
+    assert stored_run_ids(tmp_path) == []
 
 
 def test_without_a_terminal_and_without_yes_nothing_is_deleted(tmp_path: Path) -> None:
@@ -105,18 +105,18 @@ def test_without_a_terminal_and_without_yes_nothing_is_deleted(tmp_path: Path) -
     assert status == 2
     assert text.startswith("linkgauge: runs delete asks first")
     assert "--yes" in text
-    assert kept(tmp_path) == [RUN_ID]
+    assert stored_run_ids(tmp_path) == [RUN_ID]
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y\n", []), ("n\n", [RUN_ID])])
 def test_prune_says_what_it_would_delete_and_asks(tmp_path: Path, answer: str, left: list[str]) -> None:
     """On a terminal; the size that the log has then is in the last line."""
     keep_run(tmp_path)
-    status, told = carry_out(tmp_path, "prune", "--max", "0", answer=answer)
+    status, output = carry_out(tmp_path, "prune", "--max", "0", answer=answer)
     assert status == 0
-    assert f"Delete 1 run ({RUN_ID}, under 1 MB)? [y/N]" in told.replace("\xa0", " ")
-    assert ("0 runs, under 1 MB in" in told.replace("\xa0", " ")) == (not left)
-    assert kept(tmp_path) == left
+    assert f"Delete 1 run ({RUN_ID}, under 1 MB)? [y/N]" in output.replace("\xa0", " ")
+    assert ("0 runs, under 1 MB in" in output.replace("\xa0", " ")) == (not left)
+    assert stored_run_ids(tmp_path) == left
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_prune_without_a_terminal_needs_yes(
     done = carry_out(tmp_path, "prune", *options)
     assert done[0] == status
     assert says in done[1].replace("\xa0", " ")
-    assert kept(tmp_path) == left
+    assert stored_run_ids(tmp_path) == left
 
 
 def keep_long_run(data_dir: Path, run_id: str, label: str | None = None) -> None:
@@ -158,19 +158,21 @@ def test_prune_thins_old_runs_after_a_yes(tmp_path: Path, answer: str, count: in
     keep_run(tmp_path)
     keep_long_run(tmp_path, "20261121-020000-long")
     keep_long_run(tmp_path, "20261121-030000-name", "cable")
-    status, told = carry_out(tmp_path, "prune", "--thin", "0h", answer=answer)
-    told = told.replace("\xa0", " ")
+    status, output = carry_out(tmp_path, "prune", "--thin", "0h", answer=answer)
+    output = output.replace("\xa0", " ")
     assert status == 0
-    assert "Thin 1 run (20261121-020000-long)? [y/N]" in told
+    assert "Thin 1 run (20261121-020000-long)? [y/N]" in output
     has_thinned = count == 126
-    assert ("1 run thinned, under 1 MB given back; saved: 3 runs" in told) == has_thinned
-    assert ("1 run with a label or a note not thinned; --all thins such runs too" in told) == has_thinned
-    assert ("no runs deleted or thinned" in told) != has_thinned
+    assert ("1 run thinned, under 1 MB given back; saved: 3 runs" in output) == has_thinned
+    assert ("1 run with a label or a note not thinned; --all thins such runs too" in output) == has_thinned
+    assert ("no runs deleted or thinned" in output) != has_thinned
     with RunLog.open(tmp_path, create=False) as log:
         assert len(list(log.events("20261121-020000-long"))) == count
         assert len(list(log.events("20261121-030000-name"))) == 498
-    status, told = carry_out(tmp_path, "prune", "--keep", "0h", "--thin", "0h", answer="n\n")
-    assert "Delete 2 runs (20261121-014629-7f3a to 20261121-020000-long, under 1 MB)?" in told.replace("\xa0", " ")
+    status, output = carry_out(tmp_path, "prune", "--keep", "0h", "--thin", "0h", answer="n\n")
+    assert "Delete 2 runs (20261121-014629-7f3a to 20261121-020000-long, under 1 MB)?" in output.replace(
+        "\xa0", " "
+    )
     assert carry_out(tmp_path, "prune", "--thin", "0h", "--all", "--yes")[0] == 0
     with RunLog.open(tmp_path, create=False) as log:
         assert len(list(log.events("20261121-030000-name"))) == 126

@@ -21,7 +21,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
 ) -> None:
     """Told before anything runs."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-    for arguments, said in (
+    for arguments, problem in (
         ([], "PEER"),
         (["loopback", "--window", "4M..1K"], "doubles"),
         (["loopback", "--figure", "aix-9"], "hp-1"),
@@ -32,7 +32,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
         (["loopback", "--preset", "lpar-1500", "--ipv6"], "does not come from a line rate"),
     ):
         assert run_command_line(["sweep", *arguments]) == 2
-        assert said in capsys.readouterr().err
+        assert problem in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -41,15 +41,15 @@ def test_a_figure_of_a_document_is_a_sweep(tmp_path: Path, monkeypatch: pytest.M
     from linkgauge.tui.cli import sweep_runner as sweep_run
 
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-    asked: list[sweep_run.SweepJob] = []
-    monkeypatch.setattr(sweep_run, "run_sweep", lambda one: asked.append(one) or 0)
+    jobs: list[sweep_run.SweepJob] = []
+    monkeypatch.setattr(sweep_run, "run_sweep", lambda job: jobs.append(job) or 0)
     assert run_command_line(["sweep", "db-02", "--figure", "hp-1", "--seconds", "2"]) == 0
-    (one,) = asked
-    assert one.preset is not None
-    assert one.preset.id == "hp-atm155-clip-9180"
-    assert one.sweep.windows == (32 * K, 56 * K)
-    assert one.sweep.messages[-1] == 10_240
-    assert len(one.sweep.points) == 24
+    (job,) = jobs
+    assert job.preset is not None
+    assert job.preset.id == "hp-atm155-clip-9180"
+    assert job.sweep.windows == (32 * K, 56 * K)
+    assert job.sweep.messages[-1] == 10_240
+    assert len(job.sweep.points) == 24
 
 
 @pytest.fixture

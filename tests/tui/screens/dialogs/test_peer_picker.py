@@ -16,7 +16,7 @@ def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> Run
     return RunRecord("id", "gbe-fd-1500", peer, None, f"{day}T10:00:00Z", None, None, verdict, None, False)
 
 
-class Kept:
+class StoredCredentials:
     """A history of these runs, which is all the picker asks for."""
 
     def __init__(self, *rows: RunRecord) -> None:
@@ -35,7 +35,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
     world: Any, text: str, peer: Peer
 ) -> None:
     """Its name goes into the line, so that enter takes what stands there."""
-    world.history = Kept(row(text))
+    world.history = StoredCredentials(row(text))
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         screen = cockpit.app.screen
@@ -54,7 +54,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
 
 async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> None:
     """It may be about to come back."""
-    world.history = Kept(row("db-02:5820"))
+    world.history = StoredCredentials(row("db-02:5820"))
     world.refusal = PeerUnreachable("db-02:5820 refused the connection")
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press("c")

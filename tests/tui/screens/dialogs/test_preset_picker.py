@@ -166,9 +166,9 @@ async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
     (tmp_path / "torn.toml").write_text("[source")
     world.catalog = load_catalog([tmp_path])
     async with world.cockpit(size, app=world.app()) as cockpit:
-        (told,) = cockpit.app._notifications
-        assert f"{tmp_path / 'bad.toml'}: office.link.framing" in told.message
-        assert "1 more" in told.message
+        (notification,) = cockpit.app._notifications
+        assert f"{tmp_path / 'bad.toml'}: office.link.framing" in notification.message
+        assert "1 more" in notification.message
         await cockpit.press("n")
         assert "▲ 2 problems in your own presets" in cockpit.text()
         assert not list(cockpit.app._notifications)

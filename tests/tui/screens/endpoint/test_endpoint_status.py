@@ -124,9 +124,9 @@ async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
         assert "More sessions" not in text_of(app)
         await pilot.press("escape", "s", "tab", "enter", "down", "enter", "escape")
         assert "MiB/s" in text_of(app).splitlines()[3]
-        for key, asked in (("q", 1), ("ctrl+c", 2), ("ctrl+q", 3)):
+        for key, questions in (("q", 1), ("ctrl+c", 2), ("ctrl+q", 3)):
             await pilot.press(key)
-            assert endpoint.leaving == asked
+            assert endpoint.leaving == questions
         await pilot.pause()
         assert "DRAINING 00:30 left" in text_of(app)
         assert "\x1b" not in text_of(app)

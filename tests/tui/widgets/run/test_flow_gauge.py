@@ -49,9 +49,9 @@ async def test_a_gauge_judges_with_a_mark_and_a_number(bit_s: float, mark: str) 
 async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None:
     """Each with its rate below it, and the scale stays when the one becomes the other."""
     app = Bench(FlowGauge(Direction.OUT))
-    one = ExpectedRate(7_200_000_000, "documented", "AIX table 1")
+    expected_rate = ExpectedRate(7_200_000_000, "documented", "AIX table 1")
     async with app.run_test(size=(80, 8)) as pilot:
-        app.instrument.show(FlowReading(Direction.OUT, 6e9, one, peak=EXPECTED))
+        app.instrument.show(FlowReading(Direction.OUT, 6e9, expected_rate, peak=EXPECTED))
         await pilot.pause()
         bar_line, scale = lines_of(app)[-2:]
         assert scale.index("expected 7 200 Mb/s ▲") + len("expected 7 200 Mb/s ▲") - 1 == bar_line.index("┃")

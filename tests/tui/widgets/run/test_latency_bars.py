@@ -40,17 +40,17 @@ def test_nothing_known_has_no_axis() -> None:
 def test_lines_fit_and_tell_every_percentile(width: int, height: int) -> None:
     """At each size: no line is too wide for its place, and a bar is as long as its value."""
     reading = LatencyReading("latency under load", LOADED, IDLE, 30_000)
-    axis = LogAxis.covering([ns for one in (LOADED, IDLE) for _, ns in percentiles(one)])
+    axis = LogAxis.covering([ns for readings in (LOADED, IDLE) for _, ns in percentiles(readings)])
     assert axis == LogAxis(5, 8)
     lines = [line.plain for line in bar_lines(reading, axis, width, height)]
     assert len(lines) <= height
-    told = [line for line in lines if (line[:1] in {"p", "m"} and line[:2] != "ma") or line.startswith("max")]
-    assert [line.split()[0] for line in told][:4] == ["p50", "p90", "p99", "p99.9"][: len(told)]
-    assert all(len(line) == width for line in told)
+    labels = [line for line in lines if (line[:1] in {"p", "m"} and line[:2] != "ma") or line.startswith("max")]
+    assert [line.split()[0] for line in labels][:4] == ["p50", "p90", "p99", "p99.9"][: len(labels)]
+    assert all(len(line) == width for line in labels)
     if width >= 32 and height >= 8:
-        filled = [line.count("█") for line in told]
+        filled = [line.count("█") for line in labels]
         assert filled == sorted(filled)
-        assert all("┃" in line for line in told)  # the idle one's tick, which needs no colour
+        assert all("┃" in line for line in labels)  # the idle one's tick, which needs no colour
         assert any("loaded 78x" in line for line in lines)
 
 

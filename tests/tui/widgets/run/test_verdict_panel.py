@@ -32,10 +32,10 @@ async def test_a_run_that_breaks_says_why_and_what_it_measured(world: Any, size:
         await cockpit.end()
         assert "INTERRUPTED" in cockpit.line(0)
         panel = cockpit.app.cockpit.query_one(VerdictPanel)
-        said = " ".join(str(panel.query_one(part).render()) for part in (".head", ".rest"))
-        assert "REMOTE LOST" in said
-        assert "db-02 has not been heard of for 5 s" in said
-        assert "GiB" in said
+        panel_text = " ".join(str(panel.query_one(part).render()) for part in (".head", ".rest"))
+        assert "REMOTE LOST" in panel_text
+        assert "db-02 has not been heard of for 5 s" in panel_text
+        assert "GiB" in panel_text
 
 
 async def test_warnings_and_notices_are_shown_as_they_are_written(world: Any) -> None:
