@@ -25,6 +25,7 @@ from ..text.summary import (
     ROW_NAMES,
     Headline,
     cpu_rows,
+    findings_period,
     headline,
     period_rows,
     plan_text,
@@ -147,7 +148,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         rates=_rate_cells(summary),
         periods=_period_cells(summary) if len(summary.periods) > 1 else (),
         findings=[_finding_view(finding) for finding in run.outcome.findings],
-        findings_title=_findings_title(first),
+        findings_title=_findings_title(first, summary),
         throughput_plot=plots.throughput(run) if is_drawn else "",
         latencies=list(_latency_cells(summary)),
         latency_plot=plots.latency(run) if is_drawn and traces.latency else "",
@@ -208,9 +209,11 @@ def _finding_view(finding: Finding) -> _FindingView:
     )
 
 
-def _findings_title(first: Headline) -> str:
+def _findings_title(first: Headline, summary: Summary) -> str:
     """Return the heading of the findings; only a run below its expected rate has to explain itself."""
-    return "Why it is not faster" if first.word in {"short", "fail"} else "What limits the rate"
+    title = "Why it is not faster" if first.word in {"short", "fail"} else "What limits the rate"
+    period = findings_period(summary)
+    return f"{title} ({period})" if period else title
 
 
 def _session_rows(traces: Traces) -> _Rows:

@@ -232,6 +232,11 @@ def progress_text(percent: float | None) -> str:
     return f"now {numbers.percent(percent)} of the expected rate"
 
 
+def findings_period(summary: Summary) -> str:
+    """Return which part of a run its findings are about: `last period` after a change of settings, else nothing."""
+    return "last period" if len(summary.periods) > 1 else ""
+
+
 def run_facts(summary: Summary) -> list[str]:
     """Return the amount of payload, the reason for the end, and the known values of TCP."""
     total = summary.measured.total

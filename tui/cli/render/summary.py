@@ -21,6 +21,7 @@ from ...text.summary import (
     ROW_NAMES,
     cpu_rows,
     end_words,
+    findings_period,
     headline,
     period_rows,
     plan_text,
@@ -76,7 +77,7 @@ def summary_parts(
     yield _notes(summary)
     yield Text()
     if findings:
-        yield findings_part(findings)
+        yield findings_part(findings, findings_period(summary))
         yield Text()
     first = headline(summary, verdict)
     yield Text.assemble((first.mark, _STYLES[first.word] if first.is_regular else "bold red"), "  ", first.text)
@@ -145,15 +146,20 @@ def _bare(margin: str) -> str:
     return margin.removeprefix("±")
 
 
-def findings_part(findings: tuple[Finding, ...]) -> Padding:
-    """Return the findings as a grid, in their order: cause, evidence and remedy."""
+def findings_part(findings: tuple[Finding, ...], period: str = "") -> Padding:
+    """Return the findings as a grid, in their order: cause, evidence and remedy.
+
+    `period` is the part of the run that they are about; empty for the whole.
+    """
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True, min_width=7)
     grid.add_column(no_wrap=True, justify="right")
     grid.add_column(overflow="fold")
+    if period:
+        grid.add_row("why", "", Text(f"{period}:", "dim"))
     for number, finding in enumerate(findings):
         grid.add_row(
-            "why" if number == 0 else "",
+            "why" if number == 0 and not period else "",
             numbers.share_of_gap(finding.share),
             Text(numbers.sanitize(finding.text), "bold"),
         )

@@ -13,7 +13,7 @@ from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 from ...text.plan import non_default_options_text
-from ...text.summary import headline, period_rows, progress_text, run_facts
+from ...text.summary import findings_period, headline, period_rows, progress_text, run_facts
 
 
 class FindingsPanel(Static):
@@ -25,16 +25,17 @@ class FindingsPanel(Static):
 
     def __init__(self) -> None:
         super().__init__(id="why", markup=False)
-        self._findings: tuple[Finding, ...] | None = None
+        self._content: tuple[tuple[Finding, ...], str] | None = None
         self.display = False
 
-    def show(self, findings: tuple[Finding, ...]) -> None:
-        """Show these findings."""
-        if findings == self._findings:
+    def show(self, findings: tuple[Finding, ...], period: str = "") -> None:
+        """Show these findings, and which period of a run they are about if not the whole."""
+        if (findings, period) == self._content:
             return
-        self._findings = findings
+        self._content = (findings, period)
         self.display = bool(findings)
-        self.update(Content("\n").join(finding_lines(findings)))
+        head = [Content.styled(f"{period}:", MUTED)] if period else []
+        self.update(Content("\n").join([*head, *finding_lines(findings)]))
 
 
 class VerdictPanel(VerticalScroll):
@@ -61,7 +62,9 @@ class VerdictPanel(VerticalScroll):
 
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""
-        self.query_one(FindingsPanel).show(view.findings)
+        self.query_one(FindingsPanel).show(
+            view.findings, findings_period(view.summary) if view.summary is not None else ""
+        )
         self.set_class(bool(view.findings), "-explained")
         lines = _lines(view)
         text = Content("\n").join(lines)

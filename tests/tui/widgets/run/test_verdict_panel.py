@@ -67,11 +67,11 @@ async def test_a_lost_probe_is_reported_while_the_stream_continues(world: Any) -
         assert "RUNNING 00:04" in cockpit.text()
 
 
-def text_of(*findings: Finding) -> str:
+def text_of(*findings: Finding, period: str = "") -> str:
     """Return what a terminal of 100 cells shows."""
     console = Console(width=100, record=True, file=None, quiet=False)
     with console.capture() as capture:
-        console.print(findings_part(findings))
+        console.print(findings_part(findings, period))
     return capture.get()
 
 
@@ -91,6 +91,29 @@ def test_a_link_that_lacks_nothing_has_nothing_to_be_done() -> None:
     """No share, no command."""
     assert [line.plain for line in finding_lines((FINE,))] == ["● Nothing limits.", "94 of 94 Mb/s"]
     assert "nothing to do" not in text_of(FINE)
+
+
+def test_findings_of_a_run_whose_settings_changed_say_that_they_are_about_its_last_period() -> None:
+    """Above a verdict for each period, "ran at the expected rate" would speak of all of them."""
+    assert [line.split()[:2] for line in text_of(FINE, period="last period").splitlines()[:2]] == [
+        ["why", "last"],
+        ["Nothing", "limits."],
+    ]
+    assert "period" not in text_of(FINE)
+
+
+async def test_the_panel_says_that_findings_are_about_the_last_period(world: Any) -> None:
+    """During the run they are about now."""
+    async with world.cockpit((120, 40), peer=FAR, preset="100mb-fd") as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 94e6 / 8 * 0.999)
+        await cockpit.press("+")
+        world.script.run_for(20, 94e6 / 8 * 0.999)
+        await cockpit.settle()
+        assert "last period" not in cockpit.text()
+        await cockpit.press("space")
+        await cockpit.settle()
+        assert "last period:" in cockpit.text()
 
 
 def test_the_command_line_shows_all_of_each_finding() -> None:
