@@ -82,6 +82,16 @@ _IPERF3_REMEDIES: Final = {
     ("--preset",): "give the preset before the host: linkgauge check PRESET HOST",
 }
 
+_RUN_IDS: Final = "linkgauge runs lists them"
+_PRESET_IDS: Final = "linkgauge presets lists them"
+# By the end of the command's path.
+_MISSING: Final = (
+    (" run", "give a host, or loopback for a test of this machine alone"),
+    *((f" runs {each}", _RUN_IDS) for each in ("show", "compare", "label", "delete", "export", "report")),
+    (" presets show", _PRESET_IDS),
+    (" lab", _PRESET_IDS),
+)
+
 
 def plan_error_text(error: PlanError) -> str:
     """Return the text of an error, which begins with the option of its field."""
@@ -103,7 +113,7 @@ def typer_error_text(error: TyperException) -> str:
 def _typer_text(error: Any) -> str:
     parameter: Any = getattr(error, "param", None)
     if hasattr(error, "param_type") and parameter is not None:
-        return f"{_name(parameter)} is missing"
+        return f"{_name(parameter)} is missing{_missing_hint(error)}"
     if parameter is not None:
         return f"{_name(parameter)} {_conversion_text(error)}"
     if hasattr(error, "possibilities"):
@@ -116,6 +126,12 @@ def _typer_text(error: Any) -> str:
     is_run = error.ctx is not None and error.ctx.command.name == "run"
     hint = "; with a preset: linkgauge check PRESET HOST" if is_run and " " not in extra[1] else ""
     return f"unexpected argument: {extra[1]}{hint}"
+
+
+def _missing_hint(error: Any) -> str:
+    """Return what to give for an argument that is missing; "" for a command without a word about it."""
+    path = "" if error.ctx is None else str(error.ctx.command_path)
+    return next((f"; {text}" for command, text in _MISSING if path.endswith(command)), "")
 
 
 def _option_hint(error: Any) -> str:
