@@ -137,14 +137,9 @@ def spelling(parameter: Any) -> str:
 def description(parameter: Any) -> str:
     """Return the help of an option or an argument, with its default."""
     default_text = parameter.show_default
-    default = (
-        default_text
-        if isinstance(default_text, str)
-        else ""
-        if parameter.default in {None, False}
-        else parameter.default
-    )
-    return f"{parameter.help} [default: {default}]" if default_text and default != "" else parameter.help
+    default = default_text if isinstance(default_text, str) else parameter.default
+    has_default = default_text and default not in {None, False, ""}
+    return f"{parameter.help} [default: {default}]" if has_default else parameter.help
 
 
 class HelpCommand(HelpPage, TyperCommand):

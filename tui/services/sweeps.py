@@ -7,7 +7,7 @@ small file next to the log. Together they give the results so far.
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from ...engine.model.events import Event, Reason
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
 from ...engine.results.meter import replay
-from ...engine.results.run_log import RunLog, new_run_id
+from ...engine.results.run_log import RunLog, RunRecord, new_run_id
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...presets.catalog import Catalog
 from ...presets.preset import DocumentSweep
@@ -135,8 +135,8 @@ def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
     """Return the results so far: for each point its newest run that ended regularly."""
     points = set(sweep.points)
     results: dict[SweepPoint, SweepResult] = {}
-    for row in log.list_runs():
-        if row.group != sweep.group or row.reason is None or not row.reason.is_regular:
+    for row, reason in _ended_runs(log, sweep):
+        if not reason.is_regular:
             continue
         summary = replay(log.events(row.run_id)).summary()
         point = SweepPoint.from_plan(summary.plan)
@@ -151,17 +151,19 @@ def load_failures(log: RunLog, sweep: Sweep) -> dict[SweepPoint, str]:
     A run that a person stopped has not failed.
     """
     failures: dict[SweepPoint, str] = {}
-    for row in log.list_runs():
-        if (
-            row.group != sweep.group
-            or row.reason is None
-            or row.reason.is_regular
-            or row.reason is Reason.INTERRUPTED
-        ):
+    for row, reason in _ended_runs(log, sweep):
+        if reason.is_regular or reason is Reason.INTERRUPTED:
             continue
         point = SweepPoint.from_plan(replay(log.events(row.run_id)).summary().plan)
-        failures.setdefault(point, row.detail or row.reason.value)
+        failures.setdefault(point, row.detail or reason.value)
     return failures
+
+
+def _ended_runs(log: RunLog, sweep: Sweep) -> Iterator[tuple[RunRecord, Reason]]:
+    """Yield the runs of a sweep that have ended, the newest one first, and why they ended."""
+    for row in log.list_runs():
+        if row.group == sweep.group and row.reason is not None:
+            yield row, row.reason
 
 
 class SweepObserver(Protocol[R_contra]):
