@@ -54,12 +54,14 @@ def make_printable(text: str) -> str:
 def explain_os_error(error: OSError) -> str:
     """Return the reason of an error of the system, without its number and arguments.
 
-    asyncio and the resolver write texts of their own, with addresses as Python values.
+    asyncio and the resolver write texts of their own, with addresses as Python values. An error of asyncio has no
+    text at all where a client closes its connection during the TLS handshake.
     """
     if error.errno is not None and error.errno in errno.errorcode:
         text = os.strerror(error.errno)
         return text[:1].lower() + text[1:]
-    return error.strerror or str(error)
+    unknown = "connection lost" if isinstance(error, ConnectionError) else "unknown error"
+    return error.strerror or str(error) or unknown
 
 
 def explain_resource_error(error: OSError | MemoryError) -> str:

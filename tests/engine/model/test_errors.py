@@ -74,6 +74,8 @@ def test_an_unknown_preset_comes_with_the_nearest_ones() -> None:
         (OSError(errno.ENODEV, "No such device"), "no such device"),
         (OSError("the name has no address"), "the name has no address"),
         (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        (ConnectionResetError(), "connection lost"),
+        (OSError(), "unknown error"),
     ],
 )
 def test_an_error_of_the_system_is_explained_without_its_number_and_arguments(error: OSError, text: str) -> None:
