@@ -65,9 +65,10 @@ class RunLine:
 
 SortKey = Callable[[RunLine], Any]
 
-# Each column's sort key. Unknown values come last in either order.
-SORT_KEYS: Final[dict[str, SortKey]] = {
-    "when": lambda line: line.run_id,
+# Each column's sort key. Unknown values come last in either order. None keeps the order in which runs were saved:
+# the clock may have been set back between them.
+SORT_KEYS: Final[dict[str, SortKey | None]] = {
+    "when": None,
     "preset": lambda line: line.preset or None,
     "peer": lambda line: line.peer,
     "test": lambda line: line.test,
@@ -79,8 +80,10 @@ SORT_KEYS: Final[dict[str, SortKey]] = {
 
 
 def sort_lines(lines: Sequence[RunLine], column: str, *, descending: bool) -> list[RunLine]:
-    """Return the lines in the order of a column. The order is stable, and unknown values come last."""
+    """Return lines, the newest first, in the order of a column. It is stable, and unknown values come last."""
     key = SORT_KEYS[column]
+    if key is None:
+        return list(lines) if descending else list(reversed(lines))
     known = [line for line in lines if key(line) is not None]
     unknown = [line for line in lines if key(line) is None]
     return [*sorted(known, key=key, reverse=descending), *unknown]

@@ -165,6 +165,15 @@ class RunLog:
         """Return all runs, the newest first. Raises RunLogError, as all reading methods do."""
         return self._rows("ORDER BY number DESC", ())
 
+    def start_times(self) -> list[tuple[str, str | None]]:
+        """Return the id of each run and its start in UTC, in the order in which the runs were saved."""
+        self._flush_for_reading()
+        if not has_tables(self.path):
+            return []
+        with open_connection(self.path) as connection:
+            rows = connection.execute("SELECT id, started_utc FROM runs ORDER BY number").fetchall()
+        return [(_text(run_id) or "", _text(started_utc)) for run_id, started_utc in rows]
+
     def find(self, text: str) -> RunRecord:
         """Return the run with an id, or with an unambiguous beginning of it."""
         matches = self._rows("WHERE id = ?", (text,)) if text else []

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import ssl
 from collections.abc import Awaitable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,6 +62,22 @@ async def test_a_run_works_over_tls_with_the_pinned_certificate(files: Certifica
     assert recorded.end.reason is Reason.COMPLETED
     assert recorded.started.far.hostname
     assert any(session.bytes for event in recorded.samples for session in event.sample.sessions)
+
+
+@pytest.mark.parametrize(
+    ("first_year", "last_year"), [(2001, 2002), (2091, 2092)], ids=["expired", "not yet valid"]
+)
+async def test_the_dates_of_a_pinned_certificate_do_not_matter(
+    first_year: int, last_year: int, tmp_path: Path
+) -> None:
+    """A clock that is wrong at either end locks nobody out, and another certificate is refused as ever."""
+    dates = (datetime(first_year, 1, 1, tzinfo=UTC), datetime(last_year, 1, 1, tzinfo=UTC))
+    files = CertificateFiles(tmp_path, trustme.CA(), *dates)
+    certificate = Certificate.load(files.cert, files.key)
+    async with Endpoint(listen("::1", 0), key=KEY, certificate=certificate) as endpoint:
+        assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint)))).hostname
+        with pytest.raises(PeerUntrusted, match="fingerprint is"):
+            await soon(query_host_info(peer_of(endpoint, bytes(32))))
 
 
 async def test_another_certificate_or_none_is_not_trusted(files: CertificateFiles, far_end: Peer) -> None:

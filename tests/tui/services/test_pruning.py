@@ -72,6 +72,72 @@ def test_no_more_runs_are_chosen_than_the_size_needs(tmp_path: Path) -> None:
         assert log.used_bytes() <= most
 
 
+SET_BACK = datetime(1970, 1, 1, 0, 5, tzinfo=UTC)
+YEARS = timedelta(days=10 * 365)
+
+
+def _save_runs(log: RunLog, starts: list[datetime]) -> list[str]:
+    run_ids = [f"{start:%Y%m%d-%H%M%S}-{place:04}" for place, start in enumerate(starts)]
+    for run_id in run_ids:
+        log.begin(run_id, "", "h:1")
+        log.add(run_id, ENDED)
+        log.finish(run_id, "none", {})
+    assert log.flush()
+    return run_ids
+
+
+@pytest.mark.parametrize(
+    ("starts", "now", "deleted", "uncertain"),
+    [
+        ([NOW - YEARS, NOW - timedelta(days=91), NOW], NOW, [0, 1], []),
+        ([NOW - timedelta(days=91), SET_BACK, NOW], NOW, [0], []),
+        ([NOW - timedelta(days=1), SET_BACK, SET_BACK, NOW], NOW, [], []),
+        ([SET_BACK, SET_BACK, NOW - timedelta(minutes=1)], NOW, [], []),
+        ([SET_BACK], NOW, [], []),
+        ([NOW - timedelta(days=91), NOW + YEARS, NOW - timedelta(days=1)], NOW, [0], []),
+        ([NOW + YEARS, NOW + timedelta(minutes=1)], NOW, [], []),
+        ([NOW - timedelta(days=60), NOW - timedelta(days=1)], NOW + YEARS, [], [0, 1]),
+        ([NOW - timedelta(days=60), NOW - timedelta(days=1), NOW + YEARS], NOW + YEARS, [], [0, 1]),
+        ([NOW - timedelta(days=91), NOW + YEARS], NOW + YEARS + timedelta(days=91), [0, 1], []),
+        ([NOW - timedelta(days=1), NOW], SET_BACK, [], []),
+    ],
+    ids=[
+        "a pause of years",
+        "set back for one run",
+        "set back for two runs",
+        "not set at first",
+        "never set",
+        "ahead for one run",
+        "ahead until now",
+        "ahead from now on",
+        "ahead since the last run",
+        "ahead for longer than runs stay",
+        "not set now",
+    ],
+)
+def test_a_clock_that_is_wrong_deletes_no_run_by_itself(
+    tmp_path: Path, starts: list[datetime], now: datetime, deleted: list[int], uncertain: list[int]
+) -> None:
+    """Runs older than 90 days go, by the order of runs too; those of an uncertain age only if a person agrees."""
+    with RunLog.open(tmp_path) as log:
+        run_ids = _save_runs(log, starts)
+        for with_uncertain in (False, True):
+            plan = plan_pruning(
+                log,
+                now,
+                keep=timedelta(days=90),
+                max_bytes=None,
+                with_named=False,
+                with_uncertain=with_uncertain,
+            )
+            chosen = sorted([*deleted, *uncertain]) if with_uncertain else deleted
+            assert [row.run_id for row in plan.rows] == [run_ids[place] for place in chosen]
+            assert plan.uncertain == (0 if with_uncertain else len(uncertain))
+            assert (plan.pause is not None) == bool(uncertain)
+        everything = plan_pruning(log, now, keep=timedelta(), max_bytes=None, with_named=False)
+        assert [row.run_id for row in everything.rows] == run_ids
+
+
 def _save_long_run(log: RunLog, age: timedelta, label: str | None = None) -> str:
     """Save a run of 62 s; return its id."""
     run_id = f"{NOW - age:%Y%m%d-%H%M%S}-long"
@@ -113,6 +179,20 @@ def test_old_runs_are_thinned_as_the_preference_says(
             break
         assert found[0] <= found[1]  # the oldest first
     assert found == counts
+
+
+@pytest.mark.parametrize("now", [NOW + YEARS, NOW], ids=["the clock is ahead", "the run has no date"])
+def test_a_clock_that_is_wrong_thins_no_new_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: datetime
+) -> None:
+    """Nobody is asked there, so the order of the runs decides."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "settings.toml").write_text('thin_after = "4w"')
+    with RunLog.open(tmp_path) as log:
+        run_id = _save_long_run(log, NOW - SET_BACK if now == NOW else timedelta(days=1))
+    thin_old_runs(lambda: now)
+    assert _counts(tmp_path, [run_id]) == [498]
 
 
 def test_nothing_is_thinned_while_a_run_measures_or_the_log_is_locked(

@@ -279,7 +279,8 @@ def prune_runs(
     """Delete old runs, the oldest first, or thin them, and give their space back.
 
     A thinned run has its results, and one sample a second. Runs with a label or a note stay as they are, unless
-    --all is given; so do runs that are still running. It asks first; without a terminal it needs --yes.
+    --all is given; so do runs that are still running. It asks first; without a terminal it needs --yes. With --yes,
+    runs before a pause of more than a year stay as well: a clock that is ahead makes every run seem old.
     """
     if keep is None and max_size is None and thin is None:
         raise UsageError(
@@ -297,10 +298,16 @@ def prune_runs(
     with open_run_list() as log:
         deleted, thinned = None, None
         if keep is not None or max_size is not None:
-            deleted = plan_pruning(log, now, keep=age, max_bytes=max_bytes, with_named=with_named)
+            deleted = plan_pruning(
+                log, now, keep=age, max_bytes=max_bytes, with_named=with_named, with_uncertain=not yes
+            )
         if thin_age is not None:
-            thinned = plan_thinning(log, now, thin_age, with_named=with_named, besides=deleted)
+            thinned = plan_thinning(
+                log, now, thin_age, with_named=with_named, with_uncertain=not yes, besides=deleted
+            )
         question = _pruning_question(deleted, thinned)
+        if not yes and (pause := _pause_text(deleted, thinned)) is not None:
+            print_stderr(f"{pause}: check that the clock of this host is right")
         if question is not None and not yes and not _confirm(question, "prune"):
             print_stderr("no runs deleted" if thin is None else "no runs deleted or thinned")
             return 0
@@ -321,6 +328,12 @@ def _pruning_question(deleted: "PrunePlan | None", thinned: "ThinPlan | None") -
         parts.append(f"thin {numbers.quantity(len(thinned.run_ids), 'run')} ({_span(thinned.run_ids)})")
     question = " and ".join(parts)
     return f"{question[0].upper()}{question[1:]}?" if parts else None
+
+
+def _pause_text(*plans: "PrunePlan | ThinPlan | None") -> str | None:
+    """Return from when to when no test was saved, if that makes the age of runs uncertain."""
+    pause = next((plan.pause for plan in plans if plan is not None and plan.pause is not None), None)
+    return None if pause is None else f"no test was saved between {pause[0]:%Y-%m-%d} and {pause[1]:%Y-%m-%d}"
 
 
 def _span(run_ids: "Sequence[str]") -> str:
@@ -353,6 +366,11 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None
         if plan is not None and plan.named:
             named = numbers.quantity(plan.named, "run")
             print_stderr(f"{named} with a label or a note not {past}; --all {verb}s such runs too")
+        if plan is not None and plan.uncertain:
+            uncertain = numbers.quantity(plan.uncertain, "run")
+            print_stderr(
+                f"{uncertain} not {past}: {_pause_text(plan)}, so the clock may be wrong; without --yes it asks"
+            )
 
 
 def _confirm_deletion(row: "RunRecord") -> bool:

@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,26 @@ def test_prune_without_a_terminal_needs_yes(
     assert done[0] == status
     assert says in done[1].replace("\xa0", " ")
     assert stored_run_ids(tmp_path) == left
+
+
+@pytest.mark.parametrize("option", ["--keep", "--thin"])
+def test_prune_asks_about_runs_before_a_long_pause_and_a_script_leaves_them(tmp_path: Path, option: str) -> None:
+    """The clock of this host may be years ahead: with --yes nothing goes in silence, and a person is told why."""
+    with RunLog.open(tmp_path) as log:
+        log.begin("20210101-020000-long", "", "db-02")
+        for event in (replace(STARTED, started_utc="2021-01-01T02:00:00.000+00:00"), *samples(496), ENDED):
+            log.add("20210101-020000-long", event)
+        log.finish("20210101-020000-long", "none", {})
+    past = "deleted" if option == "--keep" else "thinned"
+    status, output = carry_out(tmp_path, "prune", option, "90d", "--yes")
+    assert status == 0
+    assert f"1 run not {past}: no test was saved between 2021-01-01 and " in output.replace("\xa0", " ")
+    assert "so the clock may be wrong" in output
+    assert stored_run_ids(tmp_path) == ["20210101-020000-long"]
+    status, output = carry_out(tmp_path, "prune", option, "90d", answer="y\n")
+    assert status == 0
+    assert ": check that the clock of this host is right" in output
+    assert f"1 run {past}" in output.replace("\xa0", " ")
 
 
 def keep_long_run(data_dir: Path, run_id: str, label: str | None = None) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.screens.history.history_screen import RunSelection
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
@@ -89,6 +90,19 @@ def test_runs_are_newest_first_until_another_column_is_chosen(selection: RunSele
     assert (selection.column, selection.is_descending) == ("peer", False)
     selection.sort_by("no column")
     assert selection.column == "peer"
+
+
+def test_a_run_after_the_clock_was_set_back_is_the_newest(tmp_path: Path) -> None:
+    """As in `runs list`: the order in which runs were saved counts, and not a date of 1970."""
+    run_ids = ["20261121-014629-aaaa", "19700101-000012-bbbb", "20261121-014803-cccc", "19700101-000007-dddd"]
+    with RunLog.open(tmp_path) as log:
+        for run_id in run_ids:
+            log.begin(run_id, "", "h:1")
+        selection = RunSelection()
+        selection.update(log.list_runs())
+    assert order(selection) == run_ids[::-1]
+    selection.sort_by("when")
+    assert order(selection) == run_ids
 
 
 def test_the_next_column_starts_in_its_natural_order(selection: RunSelection) -> None:
