@@ -155,6 +155,11 @@ class ControlConnection(asyncio.Protocol):
         return self._transport is None or self._transport.is_closing()
 
     @property
+    def is_greeted(self) -> bool:
+        """Whether the other end has greeted as a linkgauge does."""
+        return self._machine.is_greeted
+
+    @property
     def transcript(self) -> bytes:
         """The bytes of both ends before the first proof."""
         return self._machine.transcript

@@ -25,6 +25,7 @@ from ..protocol.preamble import (
     PROTOCOL_VERSION,
     DataHello,
     decode_preamble,
+    describe_other_protocol,
     describe_version_mismatch,
     encode_preamble,
 )
@@ -68,7 +69,7 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
         opening = await read_exactly(sock, PREAMBLE_BYTES)
         preamble = decode_preamble(opening)
         if preamble is None:
-            raise RemoteProtocolError("not a linkgauge client")
+            raise RemoteProtocolError(f"not a linkgauge client: it sent {describe_other_protocol(opening)}")
         version, kind = preamble
         if version != PROTOCOL_VERSION:
             await _send_last(sock, encode_preamble(CONTROL_KIND))
@@ -77,7 +78,7 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
             return opening, None
         return opening, DataHello.unpack(await read_exactly(sock, DATA_HELLO_BYTES))
     except EOFError as error:
-        raise RemoteProtocolError("the client closed before it sent anything") from error
+        raise RemoteProtocolError("the client closed before its greeting was whole") from error
 
 
 M = TypeVar("M", bound=Message)

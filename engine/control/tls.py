@@ -99,8 +99,13 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
             lambda: ControlConnection(End.NEAR), sock=sock, ssl=context, server_hostname=""
         )
     except (ssl.SSLError, ConnectionError) as error:
+        what = (
+            "does not use TLS"
+            if isinstance(error, ssl.SSLError)
+            else "closed the connection instead of answering in TLS"
+        )
         raise PeerNotLinkgauge(
-            f"{peer} does not use TLS; start its endpoint with --tls-cert and --tls-key, or leave out "
+            f"{peer} {what}; start its endpoint with --tls-cert and --tls-key, or leave out "
             "--tls-fingerprint; an endpoint that does not serve this host's address answers so as well"
         ) from error
     certificate = link.certificate

@@ -39,6 +39,7 @@ CONNECT_DEADLINE_S: Final = 5.0
 FarEnd = Peer | SshFarEnd
 """A far end to connect to: the address of a peer, or a far end that ssh has started."""
 
+CHECK_RUNS: Final = "check that its endpoint still runs, and try again"
 _UNBOUND: Final = SocketOptions()
 _MAX_NAMED: Final = 4
 _SSH_PORT: Final = 22
@@ -108,16 +109,21 @@ async def _open_connection(
                 _log.debug("connected to %s", peer)
                 ends = await _shake_hands(control, peer)
         except TimeoutError as error:
-            if attempts is not None and control is None:
+            if attempts is not None and not attempts.is_connected:
                 raise attempts.unreachable_error() from error
-            raise _silence_error(peer) from error
+            raise _silence_error(peer, is_greeted=control is not None and control.is_greeted) from error
         yield control, ends
     finally:
         if control is not None:
             await control.aclose()
 
 
-def _silence_error(peer: FarEnd) -> PeerError:
+def _silence_error(peer: FarEnd, *, is_greeted: bool) -> PeerError:
+    if is_greeted:
+        return PeerUnreachable(
+            f"{peer} greeted and then sent nothing more for {CONNECT_DEADLINE_S:g} s; check that its host is not "
+            "overloaded, or restart its endpoint"
+        )
     if not isinstance(peer, Peer):
         return PeerUnreachable(f"{peer} did not answer over ssh within {CONNECT_DEADLINE_S:g} s")
     return PeerNotLinkgauge(
@@ -154,7 +160,7 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
             f"{peer} cannot be understood: {error}; install the same version on both hosts"
         ) from error
     except ConnectionClosed as error:
-        raise PeerUnreachable(f"{peer} did not answer the greeting: {error}") from error
+        raise PeerUnreachable(f"{peer} was lost during the handshake: {error}; {CHECK_RUNS}") from error
 
 
 class _Attempts:
@@ -164,6 +170,7 @@ class _Attempts:
         self._peer = peer
         self._addresses: list[Address] = []
         self._failures: dict[Address, OSError] = {}
+        self.is_connected = False
 
     async def connect(self, binding: SocketOptions) -> ControlConnection:
         """Connect to the address that answers first; raise PeerError if none does."""
@@ -173,6 +180,7 @@ class _Attempts:
         sock = await first_success(self._addresses, _connect_socket, socket.socket.close, self._failures)
         if sock is None:
             raise self.unreachable_error()
+        self.is_connected = True
         try:
             return await _open_control(sock, self._peer)
         except OSError as error:

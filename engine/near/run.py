@@ -47,7 +47,7 @@ from ..workers.ipc import ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from .binding import check_binding, check_options
 from .byte_limit import ByteLimit
-from .connect import FarEnd, HandshakeResult, connect
+from .connect import CHECK_RUNS, FarEnd, HandshakeResult, connect
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
 from .session_set import NearSessions, SessionFailure
 from .timeline import Timeline
@@ -212,7 +212,7 @@ class Run:
                 self._control.send(Start())
                 await self._await_message(Begun)
         except ConnectionClosed as error:
-            raise PeerError(f"{self._peer} closed the connection before the test began: {error}") from error
+            raise PeerError(f"{self._peer} was lost before the test began: {error}; {CHECK_RUNS}") from error
         except ConnectionTampered as error:
             raise ConnectionTampered(f"{self._peer} cannot be used: {error}") from error
         except RemoteProtocolError as error:
@@ -220,7 +220,10 @@ class Run:
                 f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
             ) from error
         except TimeoutError as error:
-            raise PeerError(f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s") from error
+            text = (
+                f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s; check that its host is not overloaded"
+            )
+            raise PeerError(text) from error
         self._sampler.start()
         self.pool.start_payload()
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -249,6 +252,8 @@ class Run:
         """Sample and watch the far end until something ends the run, then collect the last samples."""
         self._sampling = asyncio.create_task(self._sample())
         watching = asyncio.create_task(self._watch())
+        if self._failure:  # a session was lost since payload began to flow
+            self._stop_sampling()
         self._control.deliver_to(self._receive)
         try:
             end = await self._ending

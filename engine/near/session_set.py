@@ -16,13 +16,14 @@ from ..protocol.messages import Change
 from ..workers.ipc import OpenSession
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
-from ..workloads.session_handshake import ConnectTarget, SessionSpec
+from ..workloads.session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec
 
 _Key = tuple[Direction, int]
 _PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
 # What a session sees where the other end gave it up: only that end knows why.
 _ENDED_BY_PEER: Final = {
     CLOSED_BY_PEER,
+    NOT_ACCEPTED,
     *(explain_os_error(OSError(number, os.strerror(number))) for number in (errno.ECONNRESET, errno.EPIPE)),
 }
 _log = logging.getLogger(__name__)
@@ -103,12 +104,12 @@ class NearSessions:
         return self._generations.get((direction, session)) == generation
 
     def fail_opening(self, reason: str) -> bool:
-        """Make `open_first` raise PeerUnreachable if it is waiting; return whether it is."""
+        """Make `open_first` raise PeerUnreachable if it is waiting; return whether it does."""
         if self._all_open is None:
             return False
         if not self._all_open.done():
             self._all_open.set_exception(PeerUnreachable(reason))
-        return True
+        return not self._all_open.cancelled() and self._all_open.exception() is not None
 
     async def _open_missing(self) -> None:
         secret = self._secret

@@ -4,6 +4,7 @@ Pure. One TCP port therefore serves control and data, and an accepted socket can
 of payload read from it. Of the protocol, workers need only this module.
 """
 
+import re
 import struct
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,17 @@ PREAMBLE_BYTES: Final = _PREAMBLE.size
 _DATA_HELLO: Final = struct.Struct(f">{TOKEN_BYTES}s{TOKEN_BYTES}scBII")
 DATA_HELLO_BYTES: Final = _DATA_HELLO.size
 _FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
+_TLS_RECORDS: Final = range(0x14, 0x18)  # RFC 8446, section 5.1; a version of two bytes follows, the first one 3
+_TLS_MAJOR: Final = 3
+# What servers and clients of other protocols say first. FTP and SMTP share their codes.
+_FIRST_WORDS: Final = {
+    b"SSH-": "SSH",
+    **dict.fromkeys((b"HTTP/", b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS ", b"CONNECT ", b"PRI "), "HTTP"),
+    **dict.fromkeys((b"220 ", b"220-", b"421 ", b"554 "), "SMTP or FTP"),
+    **dict.fromkeys((b"EHLO ", b"HELO "), "SMTP"),
+}
+_MAX_QUOTED: Final = 40
+_MAX_UNKNOWN: Final = 16
 
 
 def encode_preamble(kind: bytes) -> bytes:
@@ -36,6 +48,17 @@ def decode_preamble(data: bytes) -> tuple[int, bytes] | None:
     if magic != MAGIC or end != b"\n" or kind not in {CONTROL_KIND, DATA_KIND}:
         return None
     return version, kind
+
+
+def describe_other_protocol(data: bytes) -> str:
+    """Return what the first bytes of another program look like: a protocol, and its first readable words."""
+    if len(data) > 1 and data[0] in _TLS_RECORDS and data[1] == _TLS_MAJOR:
+        return "TLS"
+    name = next((name for words, name in _FIRST_WORDS.items() if data.startswith(words)), "")
+    # Only ASCII that can be printed: whatever follows may be another language, or drive a terminal.
+    words = re.match(rb"[ -~]*", data[: _MAX_QUOTED if name else _MAX_UNKNOWN])
+    quoted = "" if words is None else words.group().decode("ascii").strip()
+    return (name or "something other than linkgauge") + (f" ('{quoted}')" if quoted else "")
 
 
 def describe_version_mismatch(version: int) -> str:

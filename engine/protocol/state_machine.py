@@ -23,7 +23,6 @@ from ..model.errors import (
 )
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
-from ..model.serialization import make_printable
 from .auth import FAR_ROLE, NEAR_ROLE, FrameCodes
 from .framing import PEER_NAMES, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
@@ -54,6 +53,7 @@ from .preamble import (
     PREAMBLE_BYTES,
     PROTOCOL_VERSION,
     decode_preamble,
+    describe_other_protocol,
     describe_version_mismatch,
     encode_preamble,
 )
@@ -204,6 +204,11 @@ class ControlStateMachine:
         return self._frames.codes is not None
 
     @property
+    def is_greeted(self) -> bool:
+        """Whether the other end's greeting has arrived."""
+        return self._greeted
+
+    @property
     def transcript(self) -> bytes:
         """The bytes of both ends, in order, up to the first proof."""
         return bytes(self._transcript)
@@ -275,28 +280,26 @@ class ControlStateMachine:
     def receive_eof(self) -> None:
         """Take in the end of the peer's bytes: an error where its preamble was not complete."""
         if self.error is None and not self._greeted:
-            answer = f"answered {_first_line(self._opening)} and closed"
-            if not self._opening:
-                answer = "closed the connection without a word"
-            self.error = PeerNotLinkgauge(f"it {answer}")
+            where = "in the middle of its greeting" if self._opening else "without a word"
+            self.error = PeerNotLinkgauge(f"it closed the connection {where}")
 
     def _receive_preamble(self, data: bytes) -> bytes:
         self._opening += data
         opening = bytes(self._opening)
         length = min(len(opening), len(MAGIC))
         if opening[:length] != MAGIC[:length]:
-            raise PeerNotLinkgauge(f"it answered {_first_line(opening)}")
+            raise PeerNotLinkgauge(f"it sent {describe_other_protocol(opening)}")
         if len(opening) < PREAMBLE_BYTES:
             return b""
         preamble = decode_preamble(opening[:PREAMBLE_BYTES])
         if preamble is None:
-            raise PeerNotLinkgauge("it answered with a broken greeting")
+            raise PeerNotLinkgauge("it sent a broken greeting")
         self._introduce()
         version, kind = preamble
         if version != PROTOCOL_VERSION:
             raise PeerVersionMismatch(describe_version_mismatch(version))
         if kind != CONTROL_KIND:
-            raise PeerNotLinkgauge("it answered with the greeting of a data connection")
+            raise PeerNotLinkgauge("it sent the greeting of a data connection")
         self._greeted = True
         self._opening.clear()
         return opening[PREAMBLE_BYTES:]
@@ -310,10 +313,3 @@ class ControlStateMachine:
         self._received.append(message)
         if self._shared_secret and isinstance(message, Welcome):
             self._require_codes()
-
-
-def _first_line(data: bytes | bytearray) -> str:
-    """Return the beginning of an answer for a person: its first words, where it has any."""
-    line = bytes(data[:40]).strip().partition(b"\n")[0].decode("latin-1")
-    words = make_printable(line.strip()).replace("\N{NO-BREAK SPACE}", " ")
-    return f"'{words}'" if words else "something else"

@@ -204,7 +204,7 @@ class Worker:
     def _report_failure(self, spec: SessionSpec, error: OSError | MemoryError | LinkgaugeError) -> None:
         why = str(error) if isinstance(error, LinkgaugeError) else explain_resource_error(error)
         if isinstance(error, TimeoutError):
-            why = "no answer in time"
+            why = "no answer in time; check that every firewall on the way allows further connections to its port"
         _log.debug("session %s %s failed to open: %r", spec.direction, spec.session, error)
         self._channel.send(ConnectionFailed(spec.direction, spec.session, spec.generation, why))
 

@@ -26,6 +26,10 @@ from .session import Session, SessionContext, WorkerResources
 CrrEndpoint = socket.socket | tuple[Any, ...] | None
 
 _ONE_SEGMENT_BYTES: Final = 500
+NOT_ACCEPTED: Final = (
+    "the remote host did not accept the data connection; its log may say why, and all connections of a test must "
+    "reach the same endpoint"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +125,13 @@ async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget,
         generation=spec.generation,
         window_bytes=spec.window_bytes,
     )
-    await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + hello.pack())
-    if await loop.sock_recv(sock, 1) != DATA_ACCEPTED:
-        raise OSError("the remote host did not accept the data connection")
+    try:
+        await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + hello.pack())
+        answer = await loop.sock_recv(sock, 1)
+    except ConnectionError as error:
+        raise OSError(NOT_ACCEPTED) from error
+    if answer != DATA_ACCEPTED:
+        raise OSError(NOT_ACCEPTED)
 
 
 async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: SessionSpec) -> CrrEndpoint:

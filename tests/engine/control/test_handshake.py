@@ -291,7 +291,8 @@ async def test_a_client_of_another_version_gets_ours_and_is_refused(
     [
         (b"", "closed before"),
         (encode_preamble(DATA_KIND) + HELLO.pack()[:-1], "closed before"),
-        (b"GET / HTTP/1.1\r\n", "not a linkgauge client"),
+        (b"GET / HTTP/1.1\r\n", r"not a linkgauge client: it sent HTTP \('GET / HTTP/1"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\xff", "not a linkgauge client: it sent TLS$"),
     ],
 )
 async def test_a_client_without_a_whole_header_is_an_error(

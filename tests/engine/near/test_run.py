@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable, PlanError
-from linkgauge.engine.model.events import Changed, Event, Opened, Reason, Sampled, Warned
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, format_size
 from linkgauge.engine.near import run as run_module
-from linkgauge.engine.near.connect import query_host_info
-from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.near.connect import connect, query_host_info
+from linkgauge.engine.near.run import Run, no_expectation, open_run
+from linkgauge.engine.protocol.messages import Open
+from linkgauge.engine.protocol.preamble import DataHello
+from linkgauge.engine.workers.fork_client import ForkServerLease
 
 from ..child_processes import workers_of
 from ..conftest import DEADLINE_S, RATE_BIT_S
@@ -241,6 +244,34 @@ async def test_a_cancelled_consumer_leaves_nothing_behind(far_end: Peer) -> None
         with pytest.raises(asyncio.CancelledError):
             await task
         await _until_no_workers()
+
+
+async def test_a_session_that_is_lost_as_the_payload_begins_ends_a_run_however_short(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss may arrive before the run samples; a run shorter than the wait for a cause is not completed."""
+    attach, connections = endpoint._attach_data, list[socket.socket]()
+
+    async def attach_and_copy(sock: socket.socket, hello: DataHello) -> None:
+        connections.append(sock.dup())
+        await attach(sock, hello)
+
+    monkeypatch.setattr(endpoint, "_attach_data", attach_and_copy)
+    plan, peer = plan_of(Direction.IN, seconds=0.5, probe=False), Peer(*endpoint.address)
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease(), connect(peer) as (control, ends):
+        run = Run(plan, peer, control, ends, no_expectation)
+        control.send(Open(plan))
+        async with run.pool:
+            await run.prepare()
+            connections[0].shutdown(socket.SHUT_RDWR)
+            connections[0].close()
+            while not run._failure:  # noqa: ASYNC110 - it is the worker that tells
+                await asyncio.sleep(0.01)
+            driving = asyncio.create_task(run.drive())
+            last = [event async for event in run][-1]
+            await driving
+    assert isinstance(last, Ended)
+    assert last.end.reason is Reason.SESSION_LOST
 
 
 async def _until_no_workers() -> None:

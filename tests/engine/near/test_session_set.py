@@ -13,6 +13,7 @@ from linkgauge.engine.protocol.auth import RunSecret
 from linkgauge.engine.workloads.session import CLOSED_BY_PEER
 
 TOKEN = "00" * 16
+OPENED = SocketInfo(End.NEAR, Direction.OUT, 1, None, None, None, None, None, None)
 
 
 class SessionRecorder:
@@ -81,6 +82,16 @@ async def test_a_session_that_cannot_be_opened_ends_the_wait_for_the_first_ones(
     with pytest.raises(PeerUnreachable, match="refused"):
         await task
     assert not recorder.sessions.fail_opening("later")
+
+
+async def test_a_loss_just_after_all_sessions_have_opened_is_the_business_of_the_run() -> None:
+    """Both may arrive in one turn of the loop, before the wait for the first sessions goes on."""
+    recorder = SessionRecorder(Settings(), is_silent=True)
+    task = asyncio.create_task(recorder.sessions.open_first(TOKEN))
+    await asyncio.sleep(0)
+    recorder.sessions.handle_opened(OPENED)
+    assert not recorder.sessions.fail_opening("lost")
+    await task
 
 
 def test_the_first_lost_session_is_reported_with_the_reason_of_the_end_that_knows_it() -> None:

@@ -13,6 +13,7 @@ from linkgauge.engine.protocol.preamble import (
     PROTOCOL_VERSION,
     DataHello,
     decode_preamble,
+    describe_other_protocol,
     encode_preamble,
 )
 
@@ -59,3 +60,32 @@ def test_a_data_connection_cannot_ask_for_a_window_that_a_plan_cannot(window: in
     """The limits of a plan hold for who comes without one."""
     with pytest.raises(RemoteProtocolError, match="impossible window"):
         DataHello.unpack(DataHello(bytes(16), bytes(16), Direction.OUT, 1, 0, window).pack())
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x40", "TLS"),
+        (b"\x15\x03", "TLS"),
+        (b"GET / HTTP/1.1\r\n", "HTTP ('GET / HTTP/1.1')"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "SSH ('SSH-2.0-OpenSSH_9.2')"),
+        (b"220 mail.example ESMTP\r\n", "SMTP or FTP ('220 mail.example ESMTP')"),
+        (b"EHLO x\r\n", "SMTP ('EHLO x')"),
+        (b"\xff\x00\xff@\x80", "something other than linkgauge"),
+        ("\ufffd\ufffd@".encode(), "something other than linkgauge"),
+        (b"ab\x1b[31m" + b"c" * 50, "something other than linkgauge ('ab')"),
+        (b"", "something other than linkgauge"),
+    ],
+)
+def test_what_another_program_sends_is_named_or_quoted(data: bytes, text: str) -> None:
+    """A person who has mistaken a port learns what listens there."""
+    assert describe_other_protocol(data) == text
+
+
+@given(st.binary(max_size=100))
+def test_a_description_of_other_bytes_is_short_and_printable(data: bytes) -> None:
+    """Whatever arrives, a terminal minds nothing of it."""
+    text = describe_other_protocol(data)
+    assert text.isascii()
+    assert text.isprintable()
+    assert len(text) < 80
