@@ -24,6 +24,8 @@ settings.register_profile(
 settings.register_profile("make test", settings.get_profile("any machine"), max_examples=30)
 
 _MARK = f"LINKGAUGE_TESTS={os.getpid()}"
+# The trial of the modes takes a tenth of a second of two cores, once: in a test's own folder, each would make one.
+os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / "build" / "cache")
 _PATIENCE_S = 10.0
 LARGER = {(120, 40), (200, 60)}
 TUI = Path(__file__).parent / "tui"

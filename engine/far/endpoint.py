@@ -26,6 +26,7 @@ from ..model.peer import DEFAULT_PORT, SharedKey
 from ..model.plan import End
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
+from ..workloads.mode_trial import ModeChooser
 from .admission import Admission
 from .event_log import EventLog
 from .listener import format_host, listen
@@ -58,6 +59,7 @@ class Endpoint:
         limits: Limits | None = None,
         certificate: Certificate | None = None,
         accepts_control: bool = True,
+        mode_chooser: ModeChooser | None = None,
     ) -> None:
         """Make an endpoint that does not accept yet.
 
@@ -68,8 +70,10 @@ class Endpoint:
             limits: the limits for clients and runs; None takes the defaults.
             certificate: the certificate for TLS; None serves without TLS.
             accepts_control: False accepts only data connections; control then comes by `serve_connection`.
+            mode_chooser: chooses how this host sends where a plan names no mode; None copies.
         """
         self.admission = Admission(limits)
+        self._mode_chooser = mode_chooser
         self.key = key
         self._listener = listener
         self.certificate = certificate
@@ -124,7 +128,10 @@ class Endpoint:
 
     def serve_connection(self, control: ControlConnection) -> None:
         """Serve a control connection from elsewhere than the listening socket. It needs no key."""
-        self._track(asyncio.create_task(serve_client(control, self._registry, self._log, admission=self.admission)))
+        serving = serve_client(
+            control, self._registry, self._log, admission=self.admission, mode_chooser=self._mode_chooser
+        )
+        self._track(asyncio.create_task(serving))
 
     def get_status(self) -> EndpointStatus:
         """Return the endpoint's clients, their runs and its limits at this moment."""
@@ -269,7 +276,9 @@ class Endpoint:
         def on_admitted() -> None:
             self._pending.discard(connection)
 
-        await serve_client(control, self._registry, self._log, lambda: self.key, self.admission, on_admitted)
+        await serve_client(
+            control, self._registry, self._log, lambda: self.key, self.admission, on_admitted, self._mode_chooser
+        )
 
     async def _identify(self, connection: PendingConnection, deadline_s: float) -> ControlConnection | None:
         """Return a control connection over the socket; None for any other connection, which is then dealt with."""
@@ -341,6 +350,6 @@ async def serve_endpoint(
     Raises:
         EndpointError: the address cannot be listened on.
     """
-    async with Endpoint(listen(bind, port), log, key=key, limits=limits) as endpoint:
+    async with Endpoint(listen(bind, port), log, key=key, limits=limits, mode_chooser=ModeChooser()) as endpoint:
         on_listening(endpoint.address)
         await stop.wait()

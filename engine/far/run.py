@@ -32,7 +32,7 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.limits import Limits
 from ..model.peer import SharedKey
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
 from ..protocol.messages import (
@@ -53,6 +53,7 @@ from ..protocol.messages import (
 from ..protocol.preamble import DataHello
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
+from ..workloads.mode_trial import ModeChooser
 from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient, ConnectBackLimit
 from .listener import format_host
@@ -79,6 +80,7 @@ async def serve_client(
     get_key: Callable[[], SharedKey | None] = lambda: None,
     admission: Admission | None = None,
     on_admitted: Callable[[], None] = lambda: None,
+    mode_chooser: ModeChooser | None = None,
 ) -> None:
     """Serve one near end from its handshake to the end of its run. Never raises because of what it sends.
 
@@ -89,6 +91,7 @@ async def serve_client(
         get_key: returns the key that the near end must prove at this moment; None serves everybody.
         admission: the endpoint's clients and limits; None admits this client by the default limits.
         on_admitted: called once the near end has proved the key and is admitted.
+        mode_chooser: chooses how this host sends where a plan names no mode; None copies.
     """
     admission = admission or Admission()
     limits = admission.limits
@@ -119,7 +122,8 @@ async def serve_client(
                 _check_same_key(key, get_key())
                 admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
                 admission.reserve(clients[0], message.plan, windows_of(message.plan.settings))
-                await _serve_run(control, message.plan, ends, admission, registry, log, clients[0])
+                mode = await _choose_mode(message.plan, mode_chooser, is_idle=not registry)
+                await _serve_run(control, message.plan, mode, ends, admission, registry, log, clients[0])
         except AddressRefused as error:
             control.try_send(Refuse(str(error), "limit"))
             log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
@@ -153,9 +157,16 @@ async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
         raise LimitReached(f"nothing received for {seconds} s", limit, seconds) from error
 
 
+async def _choose_mode(plan: Plan, chooser: ModeChooser | None, *, is_idle: bool) -> Mode | None:
+    if chooser is None or plan.mode is not None or plan.workload.is_transactional:
+        return plan.mode
+    return await chooser.choose(is_idle=is_idle)
+
+
 async def _serve_run(
     control: ControlConnection,
     plan: Plan,
+    mode: Mode | None,
     ends: HandshakeResult,
     admission: Admission,
     registry: RunRegistry,
@@ -165,7 +176,8 @@ async def _serve_run(
     run: FarRun | None = None
     address = client.address or None
     try:
-        run = FarRun(control, plan, ends, admission.limits, partial(admission.reserve, client, plan))
+        reserve = partial(admission.reserve, client, plan)
+        run = FarRun(control, plan, mode, ends, admission.limits, reserve)
         async with run.pool:
             registry[run.run_tag] = run
             client.get_run_status = run.get_status
@@ -212,6 +224,7 @@ class FarRun:
         self,
         control: ControlConnection,
         plan: Plan,
+        mode: Mode | None,
         ends: HandshakeResult,
         limits: Limits,
         reserve: Callable[[SessionWindows], None],
@@ -221,6 +234,7 @@ class FarRun:
         Args:
             control: the connection to the near end.
             plan: the plan, which the limits allow.
+            mode: how this end moves payload.
             ends: both ends, as they introduced themselves.
             limits: the endpoint's limits.
             reserve: reserves what further sessions and windows need; raises LimitReached where that is too much.
@@ -233,7 +247,9 @@ class FarRun:
         self._control = control
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
-        self.pool = WorkerPool(End.FAR, plan, self._handle_worker_event, self._handle_worker_loss, limits.workers)
+        self.pool = WorkerPool(
+            End.FAR, plan, self._handle_worker_event, self._handle_worker_loss, limits.workers, mode
+        )
         nic = ends.far.nic
         self._near_reads_waits = ends.near.reads_waits
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)

@@ -2,5 +2,5 @@
 
 Imports engine/model and engine/protocol; Linux's own interfaces, and None where a system has no such thing. `cpu`,
 `cpu_waits`, `nic` and `tcp_info` read one source each, and `description` combines them. The others are tools:
-`event_loop`, `happy_eyeballs`, `files`, `saved_files`, `process_identity`, `background_writer`, `debug_log`.
+`event_loop`, `happy_eyeballs`, `files`, `saved_files`, `identity`, `background_writer`, `debug_log`.
 """

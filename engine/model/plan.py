@@ -203,8 +203,8 @@ class Plan:
 
     With `duration_ns` None it lasts until it is stopped. The warm-up is the first part of the duration, displayed
     and logged but not measured; None is a fifth of the duration, at most a second. With `warmup_auto` it lasts
-    until the rates have settled (warmup.py), at most half of the duration. `mode` None is copy, unless a command
-    knows a faster mode from a ceiling. `workers` is the number of worker processes at each end, None as many as
+    until the rates have settled (warmup.py), at most half of the duration. `mode` None is copy or sendfile, the one
+    in which the sending host is faster. `workers` is the number of worker processes at each end, None as many as
     are useful; they are pinned to `near_cores` and `far_cores` in turn, if any. `request_bytes` and
     `response_bytes` None are the workload's defaults. `burst` is the number of requests in flight on each
     connection of `rr`. With `probe` the near end sends small requests during a stream, to measure latency under

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..far.loopback import embedded_endpoint
+from ..host.identity import identify_machine
 from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
-from ..results.ceiling import Ceiling, CeilingRate, identify_machine
+from ..results.ceiling import Ceiling, CeilingRate
 from ..results.meter import Meter
-from ..workloads.sockets import available_congestion_controls
+from ..workloads.sockets import unpaced_congestion
 from .run import open_run
 
 _INTERVAL_NS: Final = SECOND_NS // 10
 _MARGIN_S: Final = 60.0
-_UNPACED: Final = ("cubic", "reno")
 
 
 async def measure_ceiling(
@@ -60,12 +60,3 @@ async def _measure(
     estimate = total.estimate
     interval = (None, None) if estimate is None else (round(estimate.low), round(estimate.high))
     return CeilingRate(mode, sessions, round(total.bit_s), *interval)
-
-
-def unpaced_congestion() -> str | None:
-    """Return a congestion control without pacing, or None for the kernel's default if none is known.
-
-    bbr paces, which on loopback halves the rate that a machine can reach.
-    """
-    available = available_congestion_controls()
-    return next((name for name in _UNPACED if name in available), None)

@@ -23,7 +23,7 @@ from ..control.keepalive import (
     Liveness,
     LivenessProblem,
 )
-from ..host.cpu import assign_core_affinity, check_cores
+from ..host.cpu import are_same_host, assign_core_affinity, check_cores
 from ..metering.sampler import Sampler
 from ..model.errors import (
     ConnectionClosed,
@@ -35,7 +35,7 @@ from ..model.errors import (
 )
 from ..model.events import Ended, EndText, Event, Expectation, Opened, Reason, RunEnd, Started, Warned, WarningText
 from ..model.peer import Peer
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, Settings
 from ..model.samples import Sample
 from ..model.socket_info import SocketInfo
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
@@ -73,7 +73,11 @@ def no_expectation(_settings: Settings) -> Expectation:
 
 @asynccontextmanager
 async def open_run(
-    plan: Plan, peer: FarEnd, *, expectation_for: Callable[[Settings], Expectation] = no_expectation
+    plan: Plan,
+    peer: FarEnd,
+    *,
+    expectation_for: Callable[[Settings], Expectation] = no_expectation,
+    mode: Mode | None = None,
 ) -> AsyncGenerator["Run"]:
     """Start a run and yield it; on leaving the block, stop it and wait for its end.
 
@@ -81,6 +85,7 @@ async def open_run(
         plan: the run to carry out.
         peer: the far end, which `open_far_end` has brought up where necessary.
         expectation_for: returns the rates to expect under given settings. They become part of the run's events.
+        mode: how this host moves payload where the plan names no mode, and so the far end if it is this host, too.
 
     Raises:
         PlanError: this machine lacks a core, an interface, an address or a free port of the plan.
@@ -95,10 +100,12 @@ async def open_run(
             raise PeerError(f"{peer}: --via-ssh cannot carry --workload {plan.workload}; leave out one of them")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
-        run = Run(plan, peer, control, ends, expectation_for)
+        run = Run(plan, peer, control, ends, expectation_for, mode)
         # Sent before the near workers start, so that both ends start theirs at the same time. Where the connection
         # has ended already, `prepare` raises its error.
-        control.try_send(Open(replace(plan, client_port=None)))  # that one is the near end's
+        # The port is the near end's, and each host chooses its mode.
+        far_mode = plan.mode or (mode if are_same_host(ends.near, ends.far) else None)
+        control.try_send(Open(replace(plan, client_port=None, mode=far_mode)))
         async with run.pool:
             await run.prepare()
             drive_task = asyncio.create_task(run.drive())
@@ -126,6 +133,7 @@ class Run:
         control: ControlConnection,
         ends: HandshakeResult,
         expectation_for: Callable[[Settings], Expectation],
+        mode: Mode | None,
     ) -> None:
         """Make a run that has not begun.
 
@@ -135,6 +143,7 @@ class Run:
             control: the connection to it, after its handshake.
             ends: the result of that handshake.
             expectation_for: returns the rates to expect under given settings.
+            mode: how this end moves payload where the plan names no mode; None copies.
         """
         self.plan = plan
         self._peer = peer
@@ -159,7 +168,7 @@ class Run:
             expects_offloads_off=LAB_OFFLOADS_OFF_VARIABLE in os.environ,
         )
         self._validator = PeerValidator(plan)
-        self.pool = WorkerPool(End.NEAR, plan, self._handle_worker_event, self._handle_worker_loss)
+        self.pool = WorkerPool(End.NEAR, plan, self._handle_worker_event, self._handle_worker_loss, mode=mode)
         self._sessions = NearSessions(
             self.pool, control, plan.settings, has_probe=plan.probe, first_port=plan.client_port
         )

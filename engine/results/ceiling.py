@@ -6,13 +6,11 @@ ceiling suggests, but does not prove, that the host is the limit.
 """
 
 import json
-import os
-import platform
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ..host.identity import Machine, identify_machine
 from ..host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ..model.errors import DecodeError, RunLogError, explain_os_error
 from ..model.plan import Mode
@@ -30,20 +28,6 @@ class CeilingRate:
     bit_s: int
     low_bit_s: int | None = None
     high_bit_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The identity of a machine. A ceiling is valid while all fields are unchanged."""
-
-    hostname: str
-    system: str
-    cores: int
-
-    @property
-    def key(self) -> str:
-        """The key of the machine among those that share a directory."""
-        return f"{self.hostname} {self.system} {self.cores}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +50,6 @@ class Ceiling:
         if copy is None or pages is None:
             return None
         return max((copy, pages), key=lambda rate: rate.bit_s).mode
-
-
-def identify_machine() -> Machine:
-    """Return the identity of this machine."""
-    return Machine(socket.gethostname(), f"{platform.system()} {platform.release()}", os.cpu_count() or 1)
 
 
 def load_ceiling(directory: Path, machine: Machine | None = None) -> Ceiling | None:

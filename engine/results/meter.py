@@ -157,14 +157,15 @@ class Meter:
         total = measured.total
         payload_bytes = total.bytes if total else 0
         transactions = (total.transactions if total else None) or 0
+        plan = self.started.plan if self.started else Plan()
         return Summary(
-            plan=self.started.plan if self.started else Plan(),
+            plan=plan,
             measured=measured,
             expectation=common_expectation(self.periods),
             periods=tuple(part.period for part in self.periods),
             near_cpu=sum_end(self.periods, End.NEAR).summary(payload_bytes, transactions),
             far_cpu=sum_end(self.periods, End.FAR).summary(payload_bytes, transactions),
-            tcp=self.sockets.summarize(sum_senders(self.periods), self._workload),
+            tcp=self.sockets.summarize(sum_senders(self.periods), plan),
             warnings=self._warnings.texts,
             end=self._end or _CUT_OFF,
             probe=self._probe.summary,

@@ -33,6 +33,7 @@ from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
 from ..model.plan import SECOND_NS, End
 from ..model.serialization import decode, encode
+from ..workloads.mode_trial import ModeChooser
 from ..workloads.sockets import local_address
 from .bundle import BOOTSTRAP_MARK
 
@@ -127,7 +128,9 @@ def _with_scope(address: AddressPort | None) -> tuple[Any, ...]:
 async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_through: bool) -> None:
     stop = asyncio.Event()
     peer, own = _came_over()
-    async with Endpoint(listener, accepts_control=False, limits=Limits.widest()) as endpoint:
+    async with Endpoint(
+        listener, accepts_control=False, limits=Limits.widest(), mode_chooser=ModeChooser()
+    ) as endpoint:
 
         def accept(_channel: MuxChannel) -> asyncio.Protocol:
             link = ControlConnection(End.FAR)

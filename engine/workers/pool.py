@@ -13,7 +13,7 @@ from ..host.cpu import shares_cores, usable_cores
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
-from ..model.plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Plan
+from ..model.plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Mode, Plan
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.latency_probe import PROBE_BYTES, PROBE_PACE_NS
@@ -51,10 +51,7 @@ class _Member:
 
 
 class WorkerPool:
-    """Starts workers when sessions need them; use it in an `async with` block, which ends them.
-
-    `on_event(event)` is called with the events of sessions; `on_lost(why)` when a worker ends unexpectedly.
-    """
+    """Starts workers when sessions need them; use it in an `async with` block, which ends them."""
 
     def __init__(
         self,
@@ -63,12 +60,24 @@ class WorkerPool:
         on_event: Callable[[SessionEvent], None],
         on_lost: Callable[[str], None],
         max_workers: int = MAX_WORKERS,
+        mode: Mode | None = None,
     ) -> None:
+        """Make a pool without workers.
+
+        Args:
+            end: The end of the run that it serves.
+            plan: The run.
+            on_event: Called with the events of sessions.
+            on_lost: Called with the reason when a worker ends unexpectedly.
+            max_workers: The most workers that it starts.
+            mode: How this end moves payload where the plan names no mode; None copies.
+        """
         self._end = end
         self._plan = plan
         self._on_event = on_event
         self._on_lost = on_lost
         self._members: dict[int, _Member] = {}
+        self._mode = plan.mode or mode
         self._size = choose_worker_count(plan, max_workers)
         self._closing = False
         self._is_payload_started = False
@@ -206,7 +215,7 @@ class WorkerPool:
             end=self._end,
             interval_ns=min(plan.interval_ns, _LIMITED_INTERVAL_NS) if is_limited else plan.interval_ns,
             block_bytes=plan.block_bytes,
-            mode=plan.mode,
+            mode=self._mode,
             socket=plan.socket,
             workload=plan.workload,
             request_bytes=request_bytes,

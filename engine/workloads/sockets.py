@@ -21,6 +21,7 @@ from ..model.socket_info import SocketInfo
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1
 _CONGESTION_CONTROLS: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_UNPACED: Final = ("cubic", "reno")
 _SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has no name for it
 LINK_PAUSE_S: Final = 0.02  # between two tries to connect while the link is away
 # Longer than the control connection may be silent (control/keepalive.py): a lost host is the better reason.
@@ -166,6 +167,15 @@ def available_congestion_controls() -> list[str]:
         return []
 
 
+def unpaced_congestion() -> str | None:
+    """Return a congestion control without pacing, or None for the kernel's default if none is known.
+
+    bbr paces, which on loopback halves the rate that a machine can reach.
+    """
+    available = available_congestion_controls()
+    return next((name for name in _UNPACED if name in available), None)
+
+
 def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
     """Return the granted send or receive buffer, in the unit of the requested size."""
     option = socket.SO_SNDBUF if is_sender else socket.SO_RCVBUF
@@ -173,12 +183,7 @@ def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
 
 
 def supported_mode(requested: Mode | None) -> Mode:
-    """Return the requested mode if this system supports it, else copy.
-
-    The faster of the two depends on the machine. On loopback, rounds in turn, one two-core machine carried 101 Gb/s
-    by copy and 57 by sendfile, another 101 and 128 (`linkgauge run loopback --congestion cubic --mode MODE`).
-    `linkgauge ceiling` measures it; without that the mode of an ordinary application is used.
-    """
+    """Return the requested mode if this system supports it, else copy."""
     if requested is not None and sys.platform == "linux":
         return requested
     return Mode.COPY

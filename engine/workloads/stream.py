@@ -27,7 +27,7 @@ _LOW_WATER_BYTES: Final = 512 * 1024
 _LOW_WATER_BYTES_S: Final = 2_500_000_000  # 20 Gb/s: 0.2 ms at most
 # The file that sendfile sends shares a core's own cache with the receive buffer: 70 Gb/s where 512 KiB are read
 # at once and 62 where 1 MiB are, twelve rounds in turn; where payload is copied, 48 and 55.
-_SENDFILE_READ_BYTES: Final = 512 * 1024
+SENDFILE_READ_BYTES: Final = 512 * 1024
 _NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 
 
@@ -109,7 +109,7 @@ class StreamReceiver(ReceivingSession):
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         super().__init__(sock, context)
         self._buffer = resources.buffer
-        self._thread_buffer = resources.buffer[: _SENDFILE_READ_BYTES if resources.mode is Mode.SENDFILE else None]
+        self._thread_buffer = resources.buffer[: SENDFILE_READ_BYTES if resources.mode is Mode.SENDFILE else None]
         piece = resources.buffer[:PIECE_BYTES]
         self._pieces = [piece] * (len(resources.buffer) // PIECE_BYTES)
         self._flags = socket.MSG_TRUNC if resources.mode is Mode.DISCARD else 0

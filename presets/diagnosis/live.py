@@ -121,7 +121,7 @@ class EvidenceCollector:
             link=self._link,
             ceiling_bit_s=self._ceiling(settings),
             beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
-            mode=plan.mode or Mode.COPY,
+            mode=plan.mode or self.meter.sockets.mode(plan.workload) or Mode.COPY,
             response_bytes=plan.transaction_sizes[1],
             burst=plan.burst,
             rate_bit_s=plan.rate_bit_s,

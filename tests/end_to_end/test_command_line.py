@@ -164,7 +164,10 @@ def test_the_json_document_has_every_field_of_the_contract(linkgauge: Any, far_e
         assert cpu.pop("msec_per_transaction") is None
         assert all(number(value) for value in cpu.values())
     tcp = document["tcp"]
-    assert list(tcp) == ["retransmits", "rtt_us", "mss_bytes", "congestion", "mode", "window_granted_bytes"]
+    assert list(tcp) == [
+        "retransmits", "rtt_us", "mss_bytes", "congestion", "mode", "mode_choice", "window_granted_bytes",
+    ]  # fmt: skip
+    assert tcp["mode_choice"] == "automatic"
     assert tcp["mode"] in {"copy", "sendfile"}
     assert isinstance(tcp["congestion"], str)
     assert all(number(tcp[name]) for name in ("retransmits", "rtt_us", "mss_bytes"))

@@ -12,9 +12,10 @@ from ...engine.control.tls import format_fingerprint
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.status import EndpointStatus, LogEntry, LogSink
 from ...engine.host.event_loop import run
+from ...engine.workloads.mode_trial import ModeChooser
 from ..app import EndpointApp
 from ..services.preferences import read_preferences, save_preferences
-from ..services.storage import config_dir
+from ..services.storage import cache_dir, config_dir
 from ..state.endpoint import EndpointInfo, EndpointLog
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
 from .termination import handle_signals
@@ -119,7 +120,12 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
 
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
     async with Endpoint(
-        setup.listener, log.add, key=setup.key, limits=setup.limits, certificate=setup.certificate
+        setup.listener,
+        log.add,
+        key=setup.key,
+        limits=setup.limits,
+        certificate=setup.certificate,
+        mode_chooser=ModeChooser(cache_dir()),
     ) as endpoint:
         shutdown = _Shutdown(endpoint, log.add)
         backend = EndpointBackend(config, setup, endpoint, log, shutdown.begin)

@@ -37,8 +37,9 @@ from ...engine.model.errors import (
 from ...engine.model.limits import Limits, limit_rules
 from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
 from ...engine.model.shell_commands import shell_command
+from ...engine.workloads.mode_trial import ModeChooser
 from ..services.credentials import key_from_environment, read_key_file
-from ..services.storage import open_data_dir
+from ..services.storage import cache_dir, open_data_dir
 from ..text import numbers
 from ..text.endpoint import log_text
 from .output import (
@@ -270,7 +271,12 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> 
 async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogSink, key_file: Path | None) -> None:
     manager = os.environ.pop("NOTIFY_SOCKET", None)
     async with Endpoint(
-        setup.listener, log, key=setup.key, limits=setup.limits, certificate=setup.certificate
+        setup.listener,
+        log,
+        key=setup.key,
+        limits=setup.limits,
+        certificate=setup.certificate,
+        mode_chooser=ModeChooser(cache_dir()),
     ) as endpoint:
 
         def reload_files() -> None:

@@ -8,7 +8,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from ...engine.results.json_stream import end_line, event_lines
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.summary import Summary
+from ...engine.workloads.mode_trial import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.finding import Finding, findings_json
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
@@ -36,7 +37,7 @@ from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from .credentials import with_access
-from .storage import data_dir
+from .storage import cache_dir, data_dir
 
 _log = logging.getLogger(__name__)
 _RANDOM: Final = random.SystemRandom()
@@ -111,14 +112,14 @@ async def open_run_session(
     async with AsyncExitStack() as stack:
         writer = None if options.csv is None else stack.enter_context(CsvWriter.append(options.csv))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
-        plan = _with_fastest_mode(plan, ceiling)
+        mode = await _choose_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(peer)))
         find_expected = (
             no_expectation
             if preset is None or not plan.has_documented_transactions
             else partial(find_expectation, preset, workload=plan.workload, variant=options.variant)
         )
-        run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=find_expected))
+        run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=find_expected, mode=mode))
         session = RunSession(
             run,
             preset,
@@ -130,7 +131,7 @@ async def open_run_session(
                 Meter(),
                 None if preset is None else link_evidence(preset, options.variant),
                 pass_percent=options.pass_percent,
-                ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(plan, ceiling),
+                ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
                 without_target=options.diagnose_without_target,
             ),
         )
@@ -141,23 +142,25 @@ async def open_run_session(
             session.abandon()
 
 
-def _with_fastest_mode(plan: Plan, ceiling: Ceiling | None) -> Plan:
-    """Return the plan with the mode in which this machine sends fastest, if that is known and the plan has none.
+async def _choose_mode(plan: Plan, ceiling: Ceiling | None) -> Mode | None:
+    """Return how this host moves payload: as the plan says, or in the mode in which it sends fastest.
 
-    A far end that sends may be another kind of machine: there, the default stays.
+    A ceiling knows that of one and of many sessions; without one, a short trial tells. A far end on another host
+    chooses for itself.
     """
-    if ceiling is None or plan.mode is not None or plan.settings.direction is not Direction.OUT:
-        return plan
-    return replace(plan, mode=ceiling.fastest_mode(plan.settings.sessions))
+    if plan.mode is not None or plan.workload.is_transactional:
+        return plan.mode
+    fastest = None if ceiling is None else ceiling.fastest_mode(plan.settings.sessions)
+    return fastest or await ModeChooser(cache_dir()).choose()
 
 
-def _ceiling_lookup(plan: Plan, ceiling: Ceiling | None) -> CeilingLookup:
+def _ceiling_lookup(mode: Mode, ceiling: Ceiling | None) -> CeilingLookup:
     """Return a lookup of this machine's loopback rate, which bounds a single direction."""
     if ceiling is None:
         return no_ceiling
 
     def bit_s(settings: Settings) -> int | None:
-        rate = ceiling.rate(plan.mode or Mode.COPY, settings.sessions)
+        rate = ceiling.rate(mode, settings.sessions)
         return None if rate is None or settings.direction is Direction.DUPLEX else rate.bit_s
 
     return bit_s

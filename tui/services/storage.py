@@ -1,4 +1,4 @@
-"""The directories of linkgauge's data and configuration, and access to the run log.
+"""The directories of linkgauge's data, configuration and cache, and access to the run log.
 
 The log itself is imported late, so that the command line starts fast.
 """
@@ -55,6 +55,13 @@ def config_dir() -> Path:
     from platformdirs import user_config_path
 
     return user_config_path("linkgauge", appauthor=False)
+
+
+def cache_dir() -> Path:
+    """Return the directory of what can be measured again at any time: the platform's usual one."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("linkgauge", appauthor=False)
 
 
 def presets_dir() -> Path:

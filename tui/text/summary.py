@@ -9,7 +9,7 @@ from typing import Final
 
 from ...engine.model.events import EndText, ExpectedRate, RunEnd
 from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import SECOND_NS, Direction, End, Plan
+from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Plan
 from ...engine.results.confidence import Estimate
 from ...engine.results.summary import (
     CpuSummary,
@@ -252,7 +252,15 @@ def tcp_text(tcp: TcpSummary) -> str:
     near, far = (numbers.UNKNOWN if value is None else numbers.window(value) for value in granted)
     windows = "" if granted == (None, None) else f"window granted {near} local, {far} remote"
     congestion = "" if tcp.congestion is None else f"congestion control {numbers.sanitize(tcp.congestion)}"
-    return ", ".join(filter(None, (*_tcp_words(tcp), congestion, tcp.mode, windows)))
+    return ", ".join(filter(None, (*_tcp_words(tcp), congestion, mode_text(tcp), windows)))
+
+
+def mode_text(tcp: TcpSummary) -> str:
+    """Return how payload moved, and why so where nobody asked for it; empty where that is unknown."""
+    if tcp.mode is None or not tcp.is_mode_automatic:
+        return tcp.mode or ""
+    reason = ": faster than copy in a trial" if tcp.mode is Mode.SENDFILE else ""
+    return f"{tcp.mode} (automatic{reason})"
 
 
 def _tcp_words(tcp: TcpSummary) -> list[str]:

@@ -102,6 +102,7 @@ def test_the_document_has_every_promised_key() -> None:
             "mss_bytes": 1448,
             "congestion": "cubic",
             "mode": "copy",
+            "mode_choice": "automatic",
             "window_granted_bytes": {"near": 60_000, "far": None},
         },
         "warnings": ["the window is smaller than asked for"],

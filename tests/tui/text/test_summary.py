@@ -1,7 +1,9 @@
 """Rows of a summary: cells that every printer shows alike."""
 
+from dataclasses import replace
+
 from linkgauge.engine.model.events import EndText, Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, Mode, PerDirection, Plan, Settings
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import (
     CpuSummary,
@@ -76,6 +78,14 @@ def test_a_state_that_was_not_probed_has_only_unknown_cells() -> None:
     idle, loaded = rows.probe_rows(ProbeSummary(None, ProbeResult(20, 2 * SECOND_NS, None, 210)))
     assert (idle.is_measured, idle.count, set(idle.latency)) == (False, UNKNOWN, {UNKNOWN})
     assert (plain(loaded.count), loaded.per_second, plain(loaded.rtt)) == ("20 in 2.0 s", "10.00", "210 µs")
+
+
+def test_a_mode_that_nobody_asked_for_is_given_with_its_reason() -> None:
+    """One that somebody asked for needs none."""
+    assert rows.mode_text(replace(TCP, mode=Mode.SENDFILE)) == "sendfile"
+    assert rows.mode_text(replace(TCP, mode=Mode.COPY, is_mode_automatic=True)) == "copy (automatic)"
+    chosen = replace(TCP, mode=Mode.SENDFILE, is_mode_automatic=True)
+    assert rows.tcp_text(chosen) == "retransmits unknown, sendfile (automatic: faster than copy in a trial)"
 
 
 def test_unknown_values_of_tcp_are_left_out() -> None:
