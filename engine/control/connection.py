@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -20,6 +21,12 @@ from ..protocol.state_machine import ControlStateMachine
 _log = logging.getLogger(__name__)
 
 _LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
+# linux/tcp.h. Where the flood has filled a queue on the way, most packets of this connection may be lost, too. TCP
+# doubles its wait after each loss, which would leave five attempts in half a minute.
+_TCP_THIN_LINEAR_TIMEOUTS: Final = 16
+_TCP_RTO_MAX_MS: Final = 44  # Linux 6.15
+_MAX_RETRY_MS: Final = 1_000
+_GIVE_UP_MS: Final = 60_000  # 15 retries by default, of a second each: longer than any silence that ends a run
 _IPV4_PARTS: Final = 2
 
 
@@ -49,9 +56,7 @@ class ControlConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
         sock: socket.socket | None = transport.get_extra_info("socket")
         if sock is not None:  # None where ssh carries the connection
-            with contextlib.suppress(OSError):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _LOW_DELAY)
+            _prefer(sock)
         self._flush()
 
     def data_received(self, data: bytes) -> None:
@@ -241,3 +246,20 @@ class ControlConnection(asyncio.Protocol):
         if data and not self._transport.is_closing():
             self.sent_bytes += len(data)
             self._transport.write(data)
+
+
+def _prefer(sock: socket.socket) -> None:
+    """Have packets sent at once, before those of the test, and lost ones soon again."""
+    options = [
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+        (socket.IPPROTO_IP, socket.IP_TOS, _LOW_DELAY),  # an IPv6 socket may carry IPv4
+    ]
+    if sock.family == socket.AF_INET6:
+        options.append((socket.IPPROTO_IPV6, socket.IPV6_TCLASS, _LOW_DELAY))
+    if sys.platform == "linux":
+        options.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _GIVE_UP_MS))
+        options.append((socket.IPPROTO_TCP, _TCP_THIN_LINEAR_TIMEOUTS, 1))
+        options.append((socket.IPPROTO_TCP, _TCP_RTO_MAX_MS, _MAX_RETRY_MS))
+    for level, name, value in options:
+        with contextlib.suppress(OSError):
+            sock.setsockopt(level, name, value)

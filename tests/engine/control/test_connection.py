@@ -1,13 +1,18 @@
 """The control connection on real sockets: what is said arrives, what ends it is told, nothing piles up."""
 
 import asyncio
+import os
+import shutil
 import socket
 import struct
+import sys
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any, TypeVar, cast
 
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.control.keepalive import MAX_SILENCE_NS
+from linkgauge.engine.lab.namespaces import NetworkNamespace
 from linkgauge.engine.model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -36,6 +41,8 @@ from linkgauge.engine.protocol.messages import (
 )
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from linkgauge.engine.protocol.state_machine import ControlState
+
+from ...end_to_end.veth_link import VethLink
 
 T = TypeVar("T")
 STOP = Stop(RunEnd(Reason.STOPPED, "enough"))
@@ -68,6 +75,11 @@ async def link_on(sock: socket.socket, end: End, opening: bytes = b"") -> Contro
     loop = asyncio.get_running_loop()
     _transport, link = await loop.create_connection(lambda: ControlConnection(end, opening), sock=sock)
     return link
+
+
+def _retransmits(sock: socket.socket) -> int:
+    """Return how many segments the kernel has sent again, at any time (tcpi_total_retrans)."""
+    return int.from_bytes(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[100:], sys.byteorder)
 
 
 class Raw:
@@ -139,6 +151,52 @@ async def test_control_bytes_do_not_wait_for_each_other(ends: tuple[ControlConne
         sock: socket.socket = link._transport.get_extra_info("socket")
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) == 0x10
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nsenter", "unshare"))), reason="makes namespaces as root"
+)
+@pytest.mark.parametrize(
+    ("family", "subnet", "mark"),
+    [
+        (socket.AF_INET, "198.18.7.{}/30", (socket.IPPROTO_IP, socket.IP_TOS)),
+        (socket.AF_INET6, "fd00:7::{}/64", (socket.IPPROTO_IPV6, socket.IPV6_TCLASS)),
+    ],
+    ids=["IPv4", "IPv6"],
+)
+async def test_control_packets_that_are_lost_are_tried_again_soon(
+    family: socket.AddressFamily, subnet: str, mark: tuple[int, int]
+) -> None:
+    """A full queue on the way loses most of them: with doubled waits a healthy link was silent for half a minute.
+
+    Nine retries take TCP 100 s by default.
+    """
+    link = VethLink()
+    descriptors = [os.open(f"/proc/{end[2]}/ns/net", os.O_RDONLY) for end in (link.near, link.far)]
+    namespaces = [NetworkNamespace(descriptor) for descriptor in descriptors]
+    near_address, far_address = (subnet.format(number).partition("/")[0] for number in (1, 2))
+    try:
+        link.run(link.near, "ip", "address", "add", subnet.format(1), "dev", "near0", "nodad")
+        link.run(link.far, "ip", "address", "add", subnet.format(2), "dev", "far0", "nodad")
+        with namespaces[1].enter():
+            listener = socket.create_server((far_address, 0), family=family)
+        with listener, namespaces[0].enter():
+            near = socket.create_connection(listener.getsockname()[:2], timeout=10)
+            near.setblocking(False)
+            control = await link_on(near, End.NEAR)
+            assert near.getsockopt(*mark) == 0x10
+            assert near.getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY) == 6  # TC_PRIO_INTERACTIVE
+            assert near.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) > MAX_SILENCE_NS // 1_000_000
+            link.run(link.far, "ip", "route", "add", "blackhole", near_address)
+            control.send(Hello(""))
+            async with asyncio.timeout(20):
+                while _retransmits(near) < 9:  # noqa: ASYNC110 - the kernel counts them
+                    await asyncio.sleep(0.02)
+            control.abort()
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        link.close()
 
 
 async def test_pings_are_answered_and_are_nobodys_business(raw_and_link: tuple[Raw, ControlConnection]) -> None:

@@ -1,5 +1,6 @@
 """The devices of a link: their queues, and tools that fail."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,8 +28,17 @@ def test_a_link_refused_by_the_kernel_is_reported_with_the_command_and_its_outpu
 def test_a_queue_for_single_packets_gets_the_overhead_of_each() -> None:
     """Overhead and cells are counted by tbf itself."""
     arguments = " ".join(qdisc_arguments(ETHERNET))
-    assert arguments == "tbf rate 100000000bit burst 16384b limit 400000b overhead 24 mpu 84 linklayer ethernet"
+    assert arguments == "tbf rate 100000000bit burst 16384b limit 401967b overhead 24 mpu 84 linklayer ethernet"
     assert " ".join(qdisc_arguments(ATM)).endswith("overhead 2 mpu 0 linklayer atm")
+
+
+@pytest.mark.parametrize("buffer_bytes", [1, 15_139, 15_140, 15_141, 40_992])
+def test_a_full_queue_has_room_for_small_packets(buffer_bytes: int) -> None:
+    """Full-sized frames leave half a frame, for acknowledgements and the control connection."""
+    words = qdisc_arguments(replace(ETHERNET, buffer_bytes=buffer_bytes))
+    limit = int(words[words.index("limit") + 1].removesuffix("b"))
+    assert limit % 1514 == 757
+    assert buffer_bytes < limit < buffer_bytes + 2 * 1514
 
 
 def test_a_queue_for_segment_trains_gets_their_share_of_the_line() -> None:
