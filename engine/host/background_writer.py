@@ -22,6 +22,7 @@ MAX_RESULT_BYTES: Final = 1 << 28
 _RETRY_S: Final = 0.5
 _PASSING_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOBUFS, errno.ENOMEM}
 _POLL_S: Final = 0.1  # for signals that the kernel delivers while the main thread waits
+_STALLED_AFTER_S: Final = 0.3
 
 LossText = Callable[[int], str]
 """Returns the line that reports how many lines were dropped."""
@@ -46,17 +47,19 @@ class BackgroundWriter:
 
     OWN_FD: Final = -1
 
-    def __init__(self, name: str, opener: Callable[[], int] | None = None) -> None:
+    def __init__(self, name: str, opener: Callable[[], int] | None = None, *, is_log: bool = False) -> None:
         """Make a writer; the thread starts with the first text.
 
         Args:
             name: the name of the file for a person.
             opener: opens the file in the thread, where that may block; its descriptor is then `OWN_FD`.
+            is_log: The file is for lines of a log only, and no end of a command waits for them.
         """
         self.name = name
         self.error: OSError | None = None
         self.is_reported = False
         self.had_results = False
+        self.is_log = is_log
         self._opener = opener
         self._own_fd: int | None = None
         self.restart()
@@ -71,6 +74,14 @@ class BackgroundWriter:
         self._lost = 0
         self._loss: tuple[int, LossText] | None = None
         self._thread: threading.Thread | None = None
+        self._chunk_began: float | None = None  # when the thread began with the first chunk of the queue
+        self.passing_error: OSError | None = None  # of that chunk, which is tried again
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether nobody reads, or there is no room, so that it makes no sense to wait."""
+        began = self._chunk_began
+        return began is not None and time.monotonic() - began > _STALLED_AFTER_S
 
     @property
     def is_idle(self) -> bool:
@@ -142,10 +153,12 @@ class BackgroundWriter:
                 while not self._chunks:
                     self._changed.wait()
                 chunk = self._chunks[0]
+                self._chunk_began = self._chunk_began or time.monotonic()
             try:
                 self._carry_out(chunk)
             except OSError as error:
                 if error.errno in _PASSING_ERRORS and not chunk.is_result and not self.has_results:
+                    self.passing_error = error
                     time.sleep(_RETRY_S)
                     continue
                 self._close_own()
@@ -153,6 +166,7 @@ class BackgroundWriter:
                     self._fail(error)
                 return
             with self._changed:
+                self._chunk_began = self.passing_error = None
                 # It stays in the queue until it is written: `flush` waits for an empty one.
                 if self.error is None:
                     self._waiting_bytes -= len(chunk.data or b"")
@@ -233,8 +247,8 @@ def stream_writer(stream: Any) -> tuple[int, BackgroundWriter] | None:
 
 
 def all_writers() -> tuple[BackgroundWriter, ...]:
-    """Return every writer of this process."""
-    return tuple(_writers)
+    """Return every writer of this process to its stdout and stderr, and to files that were opened for results."""
+    return tuple(writer for writer in _writers if not writer.is_log)
 
 
 def _after_fork() -> None:

@@ -1,7 +1,8 @@
 """The debug log: the `linkgauge` logger written to stderr or to a file, as LINKGAUGE_LOG says. Off by default.
 
 Every process of a test sets it up for itself: the variable reaches processes that are started from here. Where the
-log goes to a pipe or a terminal, a thread writes it, so that a reader that has stopped holds nothing up.
+log goes to a pipe or a terminal, a thread writes it, so that a reader that has stopped holds nothing up. Lines that
+cannot be written are lost: `lost_lines_problem` says so at the end of a command.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from ..model.errors import explain_os_error, make_printable
 
 LOG_VARIABLE: Final = "LINKGAUGE_LOG"
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
-_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 _FLUSH_S: Final = 0.5
 _FORMAT: Final = "%(asctime)s.%(msecs)03d [%(process)d] %(name)s: %(message)s"
 
@@ -66,6 +67,15 @@ def flush_debug_log() -> None:
         handler.flush()
 
 
+def lost_lines_problem() -> str | None:
+    """Return why the file that LINKGAUGE_LOG names lacks lines of this process; None if all are there."""
+    flush_debug_log()
+    for handler in _logger().handlers:
+        if isinstance(handler, _FileHandler | _BackgroundHandler) and (reason := handler.loss()) is not None:
+            return f"the log in {make_printable(handler.path or '')} lacks lines: {reason}"
+    return None
+
+
 def debug_log_problem(environment: MutableMapping[str, str] = os.environ) -> str | None:
     """Return why the file that LINKGAUGE_LOG names cannot be written; None if it can, or if there is none."""
     target = environment.get(LOG_VARIABLE)
@@ -74,6 +84,9 @@ def debug_log_problem(environment: MutableMapping[str, str] = os.environ) -> str
     try:
         _check_writable(target)
     except OSError as error:
+        for handler in _logger().handlers:
+            if isinstance(handler, _FileHandler):
+                handler.is_reported = True
         return f"no log: cannot write to {make_printable(target)}: {explain_os_error(error)}"
     return None
 
@@ -81,7 +94,7 @@ def debug_log_problem(environment: MutableMapping[str, str] = os.environ) -> str
 def _check_writable(path: str) -> None:
     """Raise OSError for a file that cannot be written. A missing one is not made: there may never be a message."""
     try:
-        os.close(os.open(path, _APPEND & ~os.O_CREAT))
+        os.close(_open_file(path, 0))
     except FileNotFoundError:
         folder = Path(os.path.realpath(path)).parent
         folder.stat()
@@ -89,16 +102,55 @@ def _check_writable(path: str) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
 
-class _QuietFileHandler(logging.FileHandler):
-    """A log in a file. A file that cannot be opened, or a full disk, loses lines and causes no others."""
+def _open_file(path: str, more_flags: int = os.O_CREAT) -> int:
+    """Open a regular file and return its descriptor; wait for nobody where a named pipe has taken its name."""
+    from .saved_files import follow_links
+
+    fd = os.open(follow_links(Path(path)), _APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | more_flags, 0o666)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError("it is no file any more")
+    return fd
+
+
+class _FileHandler(logging.Handler):
+    """A log in a file, which the first line opens. What cannot be written is lost, and causes no other lines."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+        self._fd: int | None = None
+        self._is_cut = False  # within a line
+        self._error: OSError | None = None
+        self.is_reported = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
-        with contextlib.suppress(OSError):  # the base class opens the file here, and lets this error through
-            super().emit(record)
+        """Write a line in one piece: other processes append to the same file."""
+        try:
+            data = ("\n" * self._is_cut + self.format(record) + "\n").encode("utf-8", "backslashreplace")
+            if self._fd is None:
+                self._fd = _open_file(self.path)
+            self._is_cut = os.write(self._fd, data) < len(data)
+            if self._is_cut:
+                self._error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            self._error = error
+        except Exception:  # noqa: BLE001 - a log must not break what it describes
+            return
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Ignore a line that cannot be written."""
+    def loss(self) -> str | None:
+        """Return why lines are missing; None if none are, or if a person knows already."""
+        if self._error is None or self.is_reported:
+            return None
+        return explain_os_error(self._error)
+
+    def close(self) -> None:
+        """Close the file."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+        super().close()
 
 
 class _BackgroundHandler(logging.Handler):
@@ -109,8 +161,9 @@ class _BackgroundHandler(logging.Handler):
         # Where the log is off, as in most workers, this is not needed.
         from .background_writer import BackgroundWriter, stream_writer
 
+        self.path = path
         self._find_writer = stream_writer
-        own = None if path is None else BackgroundWriter(path, partial(os.open, path, _APPEND))
+        own = None if path is None else BackgroundWriter(path, partial(os.open, path, _APPEND), is_log=True)
         self._own = None if own is None else (own.OWN_FD, own)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -126,16 +179,24 @@ class _BackgroundHandler(logging.Handler):
             return
 
     def flush(self) -> None:
-        """Wait for a moment until the lines are written."""
+        """Wait for a moment until the lines are written, unless their reader has stopped already."""
         target = self._own or self._find_writer(sys.stderr)
-        if target is not None:
+        if target is not None and not target[1].is_stalled:
             target[1].flush(_FLUSH_S)
+
+    def loss(self) -> str | None:
+        """Return why lines are missing from a pipe or a device; None if none are, and for stderr."""
+        writer = None if self._own is None else self._own[1]
+        if writer is None or (writer.is_idle and writer.error is None):
+            return None
+        error = writer.error or writer.passing_error
+        return "nobody reads it" if error is None else explain_os_error(error)
 
 
 def _file_handler(path: str) -> logging.Handler:
     """Return the handler of a file: opening a named pipe waits for its reader."""
     if _is_file(path):
-        return _QuietFileHandler(path, encoding="utf-8", delay=True)
+        return _FileHandler(path)
     return _BackgroundHandler(path=path)
 
 

@@ -35,7 +35,7 @@ def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
     that a crash leaves no empty file. The file gets `mode`, reduced by the umask. Raises OSError, and leaves no
     draft, where the file cannot be written or another user's link leads to it.
     """
-    target = _follow_links(path)
+    target = follow_links(path)
     draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:
         with open(draft, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
@@ -47,6 +47,25 @@ def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def follow_links(path: Path) -> Path:
+    """Return the file that a path leads to; raise OSError for a link of another user in everybody's directory."""
+    for _ in range(_MOST_LINKS):
+        try:
+            link = path.lstat()
+        except FileNotFoundError:
+            return path
+        if not stat.S_ISLNK(link.st_mode):
+            return path
+        folder = path.parent.stat()
+        is_shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+        if is_shared and link.st_uid not in {os.geteuid(), folder.st_uid}:
+            raise PermissionError(
+                "another user's symbolic link has its name"
+            )  # without a number: no text of errno's
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
 
 def create_private_directory(path: Path) -> None:
@@ -88,22 +107,3 @@ def explain_exposure(path: Path, mode: int) -> str | None:
     return (
         f"{path} can be read by others than its owner (mode {mode:03o}): {shell_command('chmod', 600, str(path))}"
     )
-
-
-def _follow_links(path: Path) -> Path:
-    """Return the file that a path leads to; raise OSError for a link of another user in everybody's directory."""
-    for _ in range(_MOST_LINKS):
-        try:
-            link = path.lstat()
-        except FileNotFoundError:
-            return path
-        if not stat.S_ISLNK(link.st_mode):
-            return path
-        folder = path.parent.stat()
-        is_shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
-        if is_shared and link.st_uid not in {os.geteuid(), folder.st_uid}:
-            raise PermissionError(
-                "another user's symbolic link has its name"
-            )  # without a number: no text of errno's
-        path = path.parent / path.readlink()
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

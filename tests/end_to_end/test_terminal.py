@@ -396,6 +396,18 @@ def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
+def test_the_app_says_once_that_its_debug_log_lacks_lines(terminal: Open, tmp_path: Path) -> None:
+    """Nobody reads the pipe: the app ends as ever, and says so below its screen."""
+    os.mkfifo(tmp_path / "pipe")
+    screen = terminal("loopback", *RATE_LIMIT, LINKGAUGE_LOG=str(tmp_path / "pipe"))
+    start_and_measure(screen)
+    screen.process.send_signal(signal.SIGTERM)
+    assert screen.finish() == 128 + signal.SIGTERM, screen.text
+    assert screen.drawn.count(b"lacks lines: nobody reads it") == 1
+    assert b"Traceback" not in screen.drawn
+
+
 @pytest.mark.parametrize(
     "continues", [True, pytest.param(False, marks=pytest.mark.every)], ids=["until it continues", "until SIGTERM"]
 )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
+from ...engine.host.debug_log import lost_lines_problem
 from ...engine.model.errors import OutputError, PlanError, UsageError, explain_os_error
 
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ def finish_output(status: int, *, must_deliver: bool = True) -> int:
         status: the exit status of the command.
         must_deliver: False for a command without results, whose status stays what it is.
     """
+    problem = lost_lines_problem()
+    if problem is not None:
+        print_stderr(problem)
     try:
         return _finish(status, must_deliver=must_deliver) if _background.is_on else status
     finally:

@@ -2,16 +2,19 @@
 
 import logging
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.host.background_writer import all_writers
 from linkgauge.engine.host.debug_log import (
     LOG_VARIABLE,
     configure_debug_log,
     debug_log_problem,
     disable_stderr_log,
     flush_debug_log,
+    lost_lines_problem,
 )
 
 LOGGER = logging.getLogger("linkgauge.somewhere")
@@ -87,6 +90,54 @@ def test_a_full_disk_loses_lines_and_causes_no_others(capsys: pytest.CaptureFixt
         LOGGER.debug("a transition")
         flush_debug_log()
     assert capsys.readouterr().err == ""
+    assert lost_lines_problem() == "the log in /dev/full lacks lines: no space left on device"
+
+
+def test_the_end_of_a_process_does_not_wait_for_a_log_that_nobody_reads(tmp_path: Path) -> None:
+    """A command and its workers wait once each: it took a test of a second 13 s to end."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    configure_debug_log({LOG_VARIABLE: str(path)})
+    assert lost_lines_problem() is None
+    LOGGER.debug("a transition")
+    assert lost_lines_problem() == f"the log in {path} lacks lines: nobody reads it"
+    began = time.monotonic()
+    for _ in range(40):
+        flush_debug_log()
+    assert time.monotonic() - began < 10
+    assert str(path) not in [writer.name for writer in all_writers()]
+    with path.open(encoding="utf-8") as pipe:
+        assert "a transition" in pipe.readline()
+
+
+def test_a_file_whose_name_a_pipe_has_taken_holds_nothing_up(tmp_path: Path) -> None:
+    """The first message opens it, and waits for no reader."""
+    path = tmp_path / "log"
+    configure_debug_log({LOG_VARIABLE: str(path)})
+    os.mkfifo(path)
+    LOGGER.debug("a transition")
+    problem = lost_lines_problem()
+    assert problem is not None
+    assert problem.startswith(f"the log in {path} lacks lines: ")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's link")
+@pytest.mark.parametrize("owner", [0, 12_345], ids=["own", "another user's"])
+def test_a_log_follows_no_link_of_another_user_in_everybodys_directory(tmp_path: Path, owner: int) -> None:
+    """Whether or not the kernel has that rule. Its own one is followed."""
+    shared, victim, link = tmp_path / "shared", tmp_path / "victim", tmp_path / "shared" / "log"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    victim.write_text("")
+    link.symlink_to(victim)
+    os.lchown(link, owner, owner)
+    configure_debug_log({LOG_VARIABLE: str(link)})
+    problem = debug_log_problem({LOG_VARIABLE: str(link)})
+    LOGGER.debug("a transition")
+    if owner:
+        assert problem == f"no log: cannot write to {link}: another user's symbolic link has its name"
+    assert (problem is None) == ("a transition" in victim.read_text()) == (owner == 0)
+    assert lost_lines_problem() is None  # a person knows already
 
 
 def test_a_file_that_cannot_be_opened_breaks_no_caller_and_has_a_reason(
