@@ -259,7 +259,7 @@ async def test_a_session_that_is_lost_as_the_payload_begins_ends_a_run_however_s
     monkeypatch.setattr(endpoint, "_attach_data", attach_and_copy)
     plan, peer = plan_of(Direction.IN, seconds=0.5, probe=False), Peer(*endpoint.address)
     async with asyncio.timeout(DEADLINE_S), ForkServerLease(), connect(peer) as (control, ends):
-        run = Run(plan, peer, control, ends, no_expectation)
+        run = Run(plan, peer, control, ends, no_expectation, None)
         control.send(Open(plan))
         async with run.pool:
             await run.prepare()
