@@ -1,13 +1,16 @@
 """CPU and memory of a process tree, read from /proc: the same measure for every tool."""
 
 import os
+import select
 import signal
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
+_PATIENCE_S = 5.0
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -68,25 +71,60 @@ def resident_mib(root: int) -> float:
     return total / 1024
 
 
+def _end(process: "subprocess.Popen[str]") -> None:
+    """End a process that has a group of its own, with all that descends from it, and take its output."""
+    descendants = [(pid, _stat(pid)[19:20]) for pid in process_tree(process.pid)[1:]]
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.communicate(timeout=_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    for pid, started in descendants:
+        if started and _stat(pid)[19:20] == started:
+            _wait_and_kill(pid)
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=_PATIENCE_S)
+
+
+def _wait_and_kill(pid: int) -> None:
+    """Give a process a moment to follow its parent, then kill it."""
+    with suppress(ProcessLookupError):
+        ended = os.pidfd_open(pid)
+        try:
+            if not select.select([ended], [], [], _PATIENCE_S)[0]:
+                signal.pidfd_send_signal(ended, signal.SIGKILL)
+        finally:
+            os.close(ended)
+
+
 @contextmanager
-def running(command: list[str], *, settle_s: float = 0.0) -> Generator[subprocess.Popen[str]]:
-    """Start a process and yield it; end its process group with the `with` block."""
+def running(
+    command: list[str],
+    *,
+    settle_s: float = 0.0,
+    environment: Mapping[str, str] | None = None,
+    log: "IO[str] | None" = None,
+    folder: Path | None = None,
+) -> Generator["subprocess.Popen[str]"]:
+    """Start a process and yield it; end it and all its descendants with the `with` block.
+
+    Its output goes to pipes, or to the file `log`, which never makes it wait. It runs in `folder`.
+    """
     process = subprocess.Popen(
         command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=log or subprocess.PIPE,
+        stderr=subprocess.STDOUT if log else subprocess.PIPE,
         stdin=subprocess.DEVNULL,
+        env=environment,
+        cwd=folder,
         text=True,
+        errors="replace",
         start_new_session=True,
     )
     try:
         time.sleep(settle_s)
         yield process
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.communicate(timeout=5)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+        _end(process)

@@ -4,11 +4,12 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import sys
 import termios
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -41,12 +42,15 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def until(self, is_there: Callable[[str], bool], within_s: float = _DEADLINE_S) -> float:
-        """Follow the screen until `is_there` accepts it; return when that frame came, on the monotonic clock."""
+        """Follow the screen until `is_there` accepts it; return when that frame came, on the monotonic clock.
+
+        Raises TimeoutError if it does not come, and OSError if the app has ended.
+        """
         came = time.monotonic()
         deadline = came + within_s
         while not is_there(self.text):
             if not self._waiting and not self._read(max(deadline - time.monotonic(), 0)):
-                raise SystemExit(f"waited in vain on\n{self.text}")
+                raise TimeoutError(f"waited in vain on\n{self.text}")
             came = self._show_all()
         return came
 
@@ -86,17 +90,23 @@ class Terminal:
 
 @contextmanager
 def open_app(
-    *arguments: str, size: tuple[int, int] = (120, 40), program: Sequence[str] = ("-m", "linkgauge")
+    *arguments: str,
+    size: tuple[int, int] = (120, 40),
+    program: Sequence[str] = ("-m", "linkgauge"),
+    environment: Mapping[str, str] | None = None,
 ) -> Generator[Terminal]:
     """Yield the app in a terminal; quit it by its keys, and wait for its end.
 
     `program` is what Python runs: another app than linkgauge, to compare with.
     """
+    variables = {
+        "LANG": "C.UTF-8",
+        **(os.environ if environment is None else environment),
+        "TERM": "xterm-256color",
+    }
     pid, master = pty.fork()
     if pid == 0:
-        os.environ["TERM"] = "xterm-256color"
-        os.environ.setdefault("LANG", "C.UTF-8")
-        os.execv(sys.executable, [sys.executable, *program, *arguments])
+        os.execve(sys.executable, [sys.executable, *program, *arguments], variables)
     try:
         fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         terminal = Terminal(pid, master, size)
@@ -108,6 +118,17 @@ def open_app(
             terminal.follow(2.0)
     finally:
         os.close(master)
+        _wait(pid)
+
+
+def _wait(pid: int) -> None:
+    """Wait until the app has ended: closing its terminal ends it. Kill it if that does not."""
+    ended = os.pidfd_open(pid)
+    try:
+        if not select.select([ended], [], [], _DEADLINE_S)[0]:
+            signal.pidfd_send_signal(ended, signal.SIGKILL)
+    finally:
+        os.close(ended)
         os.waitpid(pid, 0)
 
 

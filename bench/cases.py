@@ -1,0 +1,165 @@
+"""The cases of the benchmark: our entry, those that it is compared with, and the targets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drawing import app_in_terminal, command_in_turn
+from tools import (
+    MOST_PORTS,
+    TRANSACTIONS,
+    Entry,
+    ethr,
+    floor,
+    iperf,
+    iperf3,
+    linkgauge,
+    neper,
+    netperf,
+    netperf_sendfile,
+    nuttcp,
+    qperf,
+    second_run,
+    xfr,
+)
+
+_COPIED = 1.15  # against a peer that copies the payload on receipt, as we do by default
+_EQUAL = 1.0
+_OF_ONE_SESSION = 0.9
+_DRAWN = 0.98  # drawing may cost 2 %
+_NEPER_CPU = 1.1  # for each transaction: neper is written in C
+_RR_SIZES = ("-Q", "200", "-R", "1000")
+_CRR_SIZES = ("-Q", "64", "-R", "8192")
+
+
+@dataclass(frozen=True)
+class Against:
+    """An entry that ours is compared with, and the targets: the least ratio of rates, the largest of CPU."""
+
+    entry: Entry
+    at_least: float | None = None
+    cpu_at_most: float | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A comparison of our entry with others; the fastest floor is the limit of this machine."""
+
+    name: str
+    title: str
+    ours: Entry
+    others: tuple[Against, ...]
+    floors: tuple[Entry, ...] = ()
+
+    @property
+    def entries(self) -> Iterator[Entry]:
+        """All entries, ours first and the floors last."""
+        yield self.ours
+        yield from (other.entry for other in self.others)
+        yield from self.floors
+
+
+def _streams(at_least: float | None, *entries: Entry) -> tuple[Against, ...]:
+    """Compare with streams; the CPU of iperf3's has a target."""
+    return tuple(Against(entry, at_least, _EQUAL if entry.tool.name == "iperf3" else None) for entry in entries)
+
+
+def _transactions(*entries: Entry) -> tuple[Against, ...]:
+    """Compare with transactions; the CPU of neper's has a target."""
+    return tuple(Against(entry, _EQUAL, _NEPER_CPU if entry.tool.name == "neper" else None) for entry in entries)
+
+
+def _ours(*options: str) -> Entry:
+    return linkgauge(*options, unit=TRANSACTIONS)
+
+
+CASES = (
+    Case(
+        "as-it-comes",
+        "one stream, every tool as it comes",
+        linkgauge(),
+        _streams(
+            _COPIED,
+            *(iperf3(), iperf(), nuttcp(), qperf("tcp_bw"), netperf("TCP_STREAM")),
+            *(neper("tcp_stream"), xfr(), ethr()),
+        ),
+        (floor("copy"), floor("sendfile")),
+    ),
+    Case(
+        "best",
+        "one stream, the best options of each tool, linkgauge as it comes",
+        linkgauge(),
+        (
+            *_streams(_EQUAL, iperf3("-Z", "-l", "1M")),
+            *_streams(_COPIED, iperf3("-l", "1M"), iperf("-l", "1M"), nuttcp("-l1m"), qperf("tcp_bw", "-m", "1M")),
+            *_streams(_COPIED, netperf_sendfile(), neper("tcp_stream", "-B", "1048576"), ethr("-l", "1MB")),
+            Against(second_run(linkgauge())),
+            Against(linkgauge("--mode", "sendfile")),
+        ),
+        (floor("copy"), floor("sendfile")),
+    ),
+    Case(
+        "sessions-8",
+        "8 sessions",
+        linkgauge("--sessions", "8"),
+        (
+            *_streams(_COPIED, iperf3("-P", "8"), iperf3("-Z", "-l", "1M", "-P", "8")),
+            *_streams(_COPIED, iperf("-P", "8"), neper("tcp_stream", "-F", "8"), xfr("-P", "8")),
+        ),
+        (floor("sendfile", MOST_PORTS, on_each_core=True),),
+    ),
+    Case(
+        "sessions-128",
+        "128 sessions against one session",
+        linkgauge("--sessions", "128"),
+        (Against(linkgauge(), _OF_ONE_SESSION), *_streams(None, iperf3("-P", "128"))),
+        (floor("sendfile", MOST_PORTS, on_each_core=True),),
+    ),
+    Case(
+        "discard",
+        "discard on receipt",
+        linkgauge("--mode", "discard"),
+        (
+            *_streams(_EQUAL, iperf3("--skip-rx-copy"), iperf3("-Z", "-l", "1M", "--skip-rx-copy")),
+            *_streams(_EQUAL, neper("tcp_stream", "-B", "1048576", "--skip-rx-copy")),
+        ),
+        (floor("discard"),),
+    ),
+    Case(
+        "rr-1",
+        "requests of 200 and responses of 1000 bytes, one pair",
+        _ours("--workload", "rr"),
+        _transactions(
+            netperf("TCP_RR", "-r", "200,1000"),
+            netperf("TCP_RR", "-r", "200,1000", before=("-T", "0,0")),
+            neper("tcp_rr", *_RR_SIZES),
+            qperf("tcp_lat", "-m", "200"),
+        ),
+        (floor("rr"),),
+    ),
+    Case(
+        "rr-10",
+        "requests of 200 and responses of 1000 bytes, 10 pairs",
+        _ours("--workload", "rr", "--sessions", "10"),
+        _transactions(neper("tcp_rr", "-F", "10", *_RR_SIZES)),
+        (floor("rr", 10, on_each_core=True),),
+    ),
+    Case(
+        "crr-1",
+        "a connection for each request of 64 and response of 8192 bytes, one pair",
+        _ours("--workload", "crr"),
+        _transactions(
+            netperf("TCP_CRR", "-r", "64,8192"),
+            netperf("TCP_CRR", "-r", "64,8192", before=("-T", "0,0")),
+            neper("tcp_crr", *_CRR_SIZES),
+        ),
+        (floor("crr"),),
+    ),
+    Case(
+        "crr-10",
+        "a connection for each request of 64 and response of 8192 bytes, 10 pairs",
+        _ours("--workload", "crr", "--sessions", "10"),
+        _transactions(neper("tcp_crr", "-F", "10", *_CRR_SIZES)),
+        (floor("crr", 10, on_each_core=True),),
+    ),
+    Case("drawing", "the app in a terminal", app_in_terminal(), (Against(command_in_turn(), _DRAWN),)),
+)
