@@ -1,0 +1,100 @@
+"""The report: what a reader sees first, and that every row says what it must."""
+
+import csv
+from pathlib import Path
+
+from report import draw, report_text, summary_text, write_csv
+
+from .example_results import case, entry, results
+
+STREAM = case(
+    "best",
+    entry("linkgauge run", "ours", [40e9, 42e9, 41e9]),
+    entry("iperf3 -Z -l 1M", "peer", [50e9, 50e9, 50e9], at_least=1.0, cpu_at_most=1.0),
+    entry("iperf -l 1M", "peer", [20e9, 20e9, 20e9], at_least=1.15),
+    entry("linkgauge run, second run", "ours", [41e9, 41e9, 41e9]),
+    entry("floor.py copy", "floor", [50e9, 50e9, 50e9]),
+)
+PAIRS = case(
+    "rr-10",
+    entry("linkgauge run --workload rr", "ours", [100_000.0], unit="transactions/s"),
+    entry("neper tcp_rr -F 10", "peer", [95_000.0], at_least=1.0, cpu_at_most=1.1, unit="transactions/s"),
+)
+BEHIND, SHORT = "### Where linkgauge is behind a peer", "### Where linkgauge is short of a target"
+
+
+def test_the_report_begins_with_what_is_behind() -> None:
+    """After the facts about the run; each row has all columns."""
+    text = report_text(results(STREAM, PAIRS))
+    about, _, tables = text.partition(BEHIND)
+    assert "Measured on 2026-01-02 on A CPU, 2 virtual cores, Linux 6.1, cubic, in 24 minutes" in about
+    assert "medians of 3 rounds of 2 s" in about
+    assert "linkgauge 0.1.0, iperf3 3.21, neper 1.1.0. Not installed, and left out: ethr." in about
+    assert "stolen: 4; disturbed and counted nevertheless: 1" in about
+    assert "One core copies 9.3 GiB/s in memory, 80 Gb/s." in about
+    assert tables.splitlines()[3] == (
+        "| best | `linkgauge run` | `iperf3 -Z -l 1M` | 41.0 · 50.0 Gb/s | 0.82 (0.80–0.84) | 1 missed | 1.00 | 1 "
+        "| 0.82 · 1.00 |"
+    )
+    assert (
+        "| rr-10 | `linkgauge run --workload rr` | `neper tcp_rr -F 10` | 100,000 · 95,000 /s | 1.05 (1.05–1.05) "
+        "| 1 | 1.00 | 1.1 |  |"
+    ) in tables
+    assert text.index(BEHIND) < text.index(SHORT) < text.index("as fast or faster") < text.index("other states")
+
+
+def test_a_heading_without_rows_says_so() -> None:
+    """Behind nobody is a result, too."""
+    text = report_text(results(PAIRS))
+    assert f"{BEHIND}\nNothing.\n" in text
+
+
+def test_a_missed_target_within_the_interval_may_be_chance() -> None:
+    """A ratio of 1.0 with an interval from 0.8 to 1.25 says little about a target of 1.15."""
+    noisy = case(
+        "best",
+        entry("linkgauge run", "ours", [80, 100, 125]),
+        entry("iperf3", "peer", [100, 100, 100], at_least=1.15),
+        entry("xfr", "peer", [100, 100, 100], at_least=1.5),
+    )
+    text = report_text(results(noisy))
+    assert "1.15 missed, may be chance |" in text
+    assert "1.5 missed |" in text
+
+
+def test_failures_and_a_broken_off_run_are_named_before_the_tables() -> None:
+    """In the tool's words, which cannot end a cell or begin a tag."""
+    broken = case("best", entry("linkgauge run", "ours", [1e9]), entry("iperf3 --skip-rx-copy", "peer", []))
+    broken.entries[1].failure = "<script>|no such option"
+    found = results(broken)
+    found.is_interrupted = True
+    text = report_text(found)
+    assert text.startswith("**This benchmark was broken off")
+    assert "- best, `iperf3 --skip-rx-copy`: ‹script›\\|no such option" in text
+    assert text.index("What failed") < text.index(BEHIND)
+
+
+def test_the_short_table_has_the_strongest_peer_of_each_case() -> None:
+    """The one against which linkgauge looks worst, and never linkgauge itself."""
+    rows = [line for line in summary_text(results(STREAM, PAIRS)).splitlines() if line.startswith("| the case")]
+    best, pairs = rows
+    assert best == (
+        "| the case best | `linkgauge run` | `iperf3 -Z -l 1M` | 41.0 · 50.0 Gb/s | 0.82 (0.80–0.84) | 1.00 |"
+    )
+    assert pairs.startswith("| the case rr-10 | `linkgauge run --workload rr` | `neper tcp_rr -F 10` |")
+
+
+def test_rows_and_picture_are_written_as_files(tmp_path: Path) -> None:
+    """Every comparison is a row of the CSV; without one there is no picture."""
+    write_csv(results(STREAM, PAIRS), tmp_path / "bench.csv")
+    with (tmp_path / "bench.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["other"] for row in rows] == [
+        *("iperf3 -Z -l 1M", "iperf -l 1M", "neper tcp_rr -F 10", "linkgauge run, second run"),
+    ]
+    assert float(rows[0]["ratio"]) == 0.82
+    draw(results(STREAM, PAIRS), tmp_path / "bench.png")
+    assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
+    draw(results(), tmp_path / "none.png")
+    assert not (tmp_path / "none.png").exists()
+    assert "Nothing." in report_text(results())
