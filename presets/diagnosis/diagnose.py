@@ -11,7 +11,7 @@ from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .rules.link import find_link_limits
 from .rules.loss import find_loss_limits
-from .rules.path import find_path_limits
+from .rules.path import find_host_pacing, find_path_limits
 from .rules.processor import (
     OTHER_PROCESSES,
     describe_core_load,
@@ -39,7 +39,12 @@ _RULES: Final = (
     find_path_limits,
 )
 # Loopback has neither link nor path.
-_HOST_RULES: Final = (find_window_limits, find_processor_limits, find_remaining_window_limits)
+_HOST_RULES: Final = (
+    find_window_limits,
+    find_processor_limits,
+    find_remaining_window_limits,
+    find_host_pacing,
+)
 
 
 def diagnose(evidence: Evidence) -> tuple[Finding, ...]:

@@ -192,6 +192,16 @@ def show_pacing(end: EndEvidence) -> str:
     )
 
 
+def avoid_pacing(end: EndEvidence, flow: FlowEvidence) -> str:
+    """Return the option for a congestion control that does not pace, and the command that makes it the default."""
+    option = f"linkgauge … {other_congestion_control(flow)}"
+    if not is_linux(end):
+        return option
+    return (
+        f"{option}; for every program, {_at(end, set_sysctl_command('net.ipv4.tcp_congestion_control', 'cubic'))}"
+    )
+
+
 def _at(end: EndEvidence, command: str) -> str:
     return f"at the {end.end.label} end: {command}"
 

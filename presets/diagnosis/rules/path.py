@@ -7,7 +7,8 @@ and the smoothed and the shortest round trip (tcpi_rtt, tcpi_min_rtt): their dif
 Meaning: if the sender had data and no window stopped it, only its pace, congestion control or the path can be the
 limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more,
 and a path that is slower than that makes a queue. BBR is an exception: it paces at what it
-measured on the path, and keeps no queue, so that the path is the better guess. A congestion window below bandwidth
+measured on the path, and keeps no queue, so that the path is the better guess. Between two ends of one host there
+is no path: there, what BBR paces at is its own doing. A congestion window below bandwidth
 x delay (RFC 5681) limits only a flow whose payload in flight fills it. Everything else is the path's, if a queue is
 on it or the flow fills its congestion window; if not, neither end tells what the flow waited for.
 
@@ -25,6 +26,7 @@ from ..evidence import MIN_SHARE, FlowView
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 
 _PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
+_PACED_BY_BBR: Final = 1.3  # it paces at up to 1.25 times the rate that it believes in, and mostly at that rate
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
 _SMALL_QUEUE_US: Final = 1_000
@@ -40,6 +42,32 @@ def find_path_limits(view: FlowView) -> Iterator[Finding]:
     yield from _pacing(view)
     yield from _congestion_window(view)
     yield from _slow_path(view)
+
+
+def find_host_pacing(view: FlowView) -> Iterator[Finding]:
+    """Yield a finding if BBR paces a flow within one host: no other limit of the host has explained its rate."""
+    flow, evidence = view.flow, view.evidence
+    pacing_bit_s = None if flow.pacing_bit_s is None else flow.pacing_bit_s * evidence.sessions
+    if pacing_bit_s is None or not _is_bbr(view) or pacing_bit_s > _PACED_BY_BBR * flow.bit_s:
+        return
+    if view.budget.remaining("network") < MIN_SHARE:
+        return
+    signs = [
+        f"it {evidence.tense('paces', 'paced')} at {format_rate(pacing_bit_s)}",
+        f"{format_rate(flow.bit_s)} {evidence.tense('arrives', 'arrived')}",
+    ]
+    if flow.delivery_bit_s is not None:
+        delivery = format_rate(flow.delivery_bit_s * evidence.sessions)
+        signs.append(f"{delivery} {evidence.tense('is', 'was')} delivered while data was sent")
+    yield Finding(
+        "pacing",
+        view.budget.take("network"),
+        0.8,
+        f"The congestion control, {flow.congestion}, {evidence.tense('paces', 'paced')} the sender.",
+        "; ".join(signs),
+        remedies.avoid_pacing(view.sender, flow),
+        view.sender.end,
+    )
 
 
 def _pacing(view: FlowView) -> Iterator[Finding]:

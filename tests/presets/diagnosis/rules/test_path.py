@@ -1,11 +1,14 @@
 """A slow path: its queue, and its other direction. A sender that paces itself on any path."""
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import End
+from linkgauge.presets.diagnosis.evidence import Evidence
 
-from ..evidence_cases import first, run
+from ..evidence_cases import FULL, NIC, first, run
 
 # Recorded while SO_MAX_PACING_RATE limited every socket: on a link without a delay the round trip varies without a
 # queue, by the sender's own timers. Mb/s, round trip and the shortest one in microseconds, cwnd, sessions.
@@ -57,3 +60,51 @@ def test_a_full_queue_is_no_pace(mbit_s: float, filled: float) -> None:
     in_flight = mbit_s * 1e6 / 8 * 0.03
     slow = run(mbit_s, rtt_us=30_000, cwnd_bytes=round(in_flight / filled), pacing_bit_s=round(mbit_s * 1.05e6))
     assert first(slow).code == "path-slow"
+
+
+LO = {"nic": replace(NIC, name="lo", sort="loopback", line_rate_bit_s=None, mtu_bytes=65_536)}
+
+
+def within_one_host(mbit_s: float, ends: dict[str, Any] = LO, **more: Any) -> Evidence:
+    """Return a run over loopback, whose round trip is short."""
+    values = {"expected_bit_s": None, "rtt_us": 60, "min_rtt_us": 20, "congestion": "bbr"} | more
+    return run(mbit_s, near=ends, far=ends, link=None, **values)
+
+
+@pytest.mark.parametrize("sessions", [1, 8])
+@pytest.mark.parametrize("ratio", [0.75, 1.0, 1.25])
+@pytest.mark.parametrize("mbit_s", [1_200.0, 21_000.0])
+@pytest.mark.parametrize("expected_bit_s", [None, 60e9])
+def test_bbr_that_paces_within_one_host_is_named_with_its_rates(
+    expected_bit_s: float | None, mbit_s: float, ratio: float, sessions: int
+) -> None:
+    """No path can be slow there, so its pacing is not what it has measured on one."""
+    finding = first(
+        within_one_host(
+            mbit_s,
+            expected_bit_s=expected_bit_s,
+            sessions=sessions,
+            pacing_bit_s=round(mbit_s * ratio * 1e6 / sessions),
+            delivery_bit_s=round(mbit_s * 1e6 / sessions),
+        )
+    )
+    assert (finding.code, finding.end) == ("pacing", End.NEAR)
+    assert "delivered" in finding.evidence
+    assert "--congestion cubic" in finding.remedy
+    assert "sysctl -w net.ipv4.tcp_congestion_control=cubic" in finding.remedy
+
+
+@pytest.mark.parametrize(("congestion", "ratio"), [("bbr", 1.6), ("bbr", 4.0), ("cubic", 1.0), ("bbr", None)])
+def test_a_sender_within_one_host_that_is_slower_than_its_pace_waits_for_something_else(
+    congestion: str, ratio: float | None
+) -> None:
+    """Nor is a rate that the kernel does not report a reason."""
+    pacing_bit_s = None if ratio is None else round(21e9 * ratio)
+    evidence = within_one_host(21_000, congestion=congestion, pacing_bit_s=pacing_bit_s)
+    assert first(evidence).code == "unexplained"
+
+
+def test_a_full_core_comes_before_the_pace_of_bbr() -> None:
+    """BBR paces at what the core could do."""
+    ends = LO | {"cores": FULL, "busiest_worker": 0.97}
+    assert first(within_one_host(21_000, ends, pacing_bit_s=21_000_000_000)).code == "core-saturated"
