@@ -45,6 +45,7 @@ class ControlConnection(asyncio.Protocol):
         self._inbox: asyncio.Queue[Message | LinkgaugeError] = asyncio.Queue()
         self._deliver: Callable[[Message | LinkgaugeError], None] = self._inbox.put_nowait
         self._closed = asyncio.get_running_loop().create_future()
+        self._addresses: dict[str, tuple[str | int, ...]] = {}
         self._is_choked = False
         self._shared_secret = b""
         self._arrival_ns = time.monotonic_ns()  # of the latest bytes, whoever sent them
@@ -54,6 +55,8 @@ class ControlConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send the machine's first bytes."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
+        # Now: uvloop raises ValueError for the addresses of a connection that the other end has reset.
+        self._addresses = {name: _address_of(transport, name) for name in ("peername", "sockname", "data_address")}
         sock: socket.socket | None = transport.get_extra_info("socket")
         if sock is not None:  # None where ssh carries the connection
             _prefer(sock)
@@ -183,17 +186,17 @@ class ControlConnection(asyncio.Protocol):
     @property
     def peer_address(self) -> tuple[str | int, ...]:
         """The other end's socket address."""
-        return self._extra("peername")
+        return self._addresses.get("peername", ())
 
     @property
     def local_address(self) -> tuple[str | int, ...]:
         """This end's socket address."""
-        return self._extra("sockname")
+        return self._addresses.get("sockname", ())
 
     @property
     def data_address(self) -> tuple[str | int, ...]:
         """The address of the run's data connections: the same, unless ssh carries the control connection."""
-        return self._extra("data_address") or self.peer_address
+        return self._addresses.get("data_address") or self.peer_address
 
     @property
     def family(self) -> int:
@@ -204,9 +207,6 @@ class ControlConnection(asyncio.Protocol):
     def ip_version(self) -> int:
         """The version of the packets, 4 or 6, whatever the family of the socket."""
         return 6 if self.data_address and ":" in unmap_ip_address(str(self.data_address[0])) else 4
-
-    def _extra(self, name: str) -> tuple[str | int, ...]:
-        return () if self._transport is None else self._transport.get_extra_info(name) or ()
 
     def close(self) -> None:
         """Close once the queue is sent."""
@@ -263,3 +263,10 @@ def _prefer(sock: socket.socket) -> None:
     for level, name, value in options:
         with contextlib.suppress(OSError):
             sock.setsockopt(level, name, value)
+
+
+def _address_of(transport: asyncio.BaseTransport, name: str) -> tuple[str | int, ...]:
+    """Return a socket address that a transport has by this name; () where it has none, or none any more."""
+    with contextlib.suppress(OSError, ValueError):
+        return transport.get_extra_info(name) or ()
+    return ()

@@ -64,7 +64,7 @@ class EndpointUnderTest:
         self._has_reader = has_reader
         files: list[str | Path] = ["--key-file", self.key_file, "--limits", self.limits_file]
         if has_tls:
-            cert, secret = _certificate(folder)
+            cert, secret = make_certificate(folder)
             files += ["--tls-cert", cert, "--tls-key", secret]
         self._options = [*map(str, files), "--log-json", "--json", *more_options]
         if link is not None:
@@ -159,7 +159,8 @@ class EndpointUnderTest:
         return [json.loads(line)["event"] for line in lines]
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """Make a certificate and its private key in a folder; return their files."""
     cert, key = folder / "cert.pem", folder / "key.pem"
     request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     files = ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", "/CN=soak"]

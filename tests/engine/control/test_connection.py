@@ -269,6 +269,22 @@ async def test_a_connection_that_is_reset_says_so(raw_and_link: tuple[Raw, Contr
         await soon(link.receive())
 
 
+async def test_a_connection_that_was_reset_still_has_its_addresses(
+    raw_and_link: tuple[Raw, ControlConnection],
+) -> None:
+    """A client may reset its connection before the endpoint asks for its address."""
+    raw, link = raw_and_link
+    ends = raw.sock.getsockname(), raw.sock.getpeername()
+    raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    raw.sock.close()
+    with pytest.raises(ConnectionClosed):
+        await soon(link.receive())
+    for _ in range(3):  # until uvloop has closed the descriptor
+        await asyncio.sleep(0)
+    assert (link.peer_address, link.local_address) == ends
+    assert link.data_address == link.peer_address
+
+
 async def test_a_peer_that_never_greets_is_foreign() -> None:
     """A connection that closes before its preamble was no linkgauge's."""
     raw, sock = tcp_pair()

@@ -1,8 +1,11 @@
 """TLS on the control connection: the certificate that was meant, and nothing else."""
 
 import asyncio
+import contextlib
 import gc
+import socket
 import ssl
+import struct
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +24,7 @@ from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run
+from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ..certificates import CertificateFiles
 from ..conftest import RATE_BIT_S
@@ -213,6 +217,54 @@ async def test_the_connections_of_a_run_need_no_search_for_garbage(
             await no_connections()
         finally:
             gc.enable()
+
+
+def break_client(address: tuple[str, int], number: int, kept: list[socket.socket]) -> None:
+    """Connect, come as far as this number says, and reset, half-close or leave the connection."""
+    sock = socket.create_connection(address, timeout=10)
+    how, state = divmod(number, 4)
+    with contextlib.suppress(OSError):
+        if state == 1:
+            sock.sendall(b"\x16\x03\x01\x02\x00")  # the head of a record
+        elif state > 1:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            sock = context.wrap_socket(sock)
+            if state > 2:
+                sock.sendall(encode_preamble(CONTROL_KIND))
+        if how % 3 == 1:
+            socket.socket.shutdown(sock, socket.SHUT_WR)
+            kept.append(sock)
+            return
+        if how % 3 == 2:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+async def test_clients_that_break_a_tls_handshake_leave_no_descriptor(files: CertificateFiles) -> None:
+    """All descriptors that they took are back, while those that half-closed still hold their ends open.
+
+    A process of uvloop has one more after its first client than before: libuv opens /dev/null with the first stream
+    of a loop, once, as its reserve for a process that is out of descriptors (`emfile_fd` of uv__stream_init).
+    """
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    kept: list[socket.socket] = []
+    limits = Limits(handshake_s=1)
+    certificate = Certificate.load(files.cert, files.key)
+    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate, limits=limits) as endpoint:
+        assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint)))).hostname
+        level = descriptors()
+        for number in range(24):
+            await soon(asyncio.to_thread(break_client, endpoint.address, number, kept))
+        async with asyncio.timeout(20):
+            while endpoint._tasks or descriptors() - len(kept) > level:  # noqa: ASYNC110 - no event tells
+                await asyncio.sleep(0.02)
+        assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint)))).hostname
+    for sock in kept:
+        sock.close()
 
 
 async def no_connections() -> None:

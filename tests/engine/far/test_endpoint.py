@@ -1,6 +1,7 @@
 """The far end as a daemon: many clients, bad clients, and none that keeps it busy."""
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble
 
-from ..conftest import RATE_BIT_S
+from ..conftest import DEADLINE_S, RATE_BIT_S
 
 _CLIENT = """
 import asyncio, sys
@@ -181,6 +182,25 @@ async def test_connections_that_say_nothing_do_not_keep_others_from_being_served
     finally:
         for sock in silent:
             sock.close()
+
+
+async def test_clients_that_reset_at_any_moment_after_their_greeting_leave_no_traceback() -> None:
+    """Uvloop raises ValueError for the address of a connection that is closed by then: the task ended with it."""
+    unexpected: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unexpected.append(context["message"]))
+    async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        for turns in range(60):
+            with socket.create_connection(endpoint.address) as client:
+                client.sendall(encode_preamble(CONTROL_KIND))
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                for _ in range(turns % 9):
+                    await asyncio.sleep(0)
+        async with asyncio.timeout(DEADLINE_S):
+            while endpoint._tasks:  # noqa: ASYNC110 - nothing tells when the last one has gone
+                await asyncio.sleep(0.01)
+        assert (await query_host_info(Peer(*endpoint.address))).hostname
+    gc.collect()  # an error that nobody has fetched is reported once its task is freed
+    assert not unexpected
 
 
 def test_a_port_that_is_taken_is_an_error_with_what_to_do() -> None:
