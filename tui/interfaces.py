@@ -13,7 +13,7 @@ from ..engine.model.events import Event, Reason
 from ..engine.model.host_info import HostInfo
 from ..engine.model.peer import Peer
 from ..engine.model.plan import Plan, Settings
-from ..engine.results.run_log import RunRecord
+from ..engine.results.run_log import RunEntry, RunNumbers, RunQuery, RunRecord
 from ..engine.results.summary import Summary
 from ..engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ..presets.auto_select import PresetSelection
@@ -105,8 +105,28 @@ class ExportRuns(Protocol):
 class History(Protocol):
     """The run log. Every method is called in a thread and may raise RunLogError; labels and notes, PlanError."""
 
-    def list_runs(self) -> Sequence[RunRecord]:
-        """Return all runs, the newest first."""
+    def count_runs(self) -> int:
+        """Return the number of stored runs."""
+        ...
+
+    def find_runs(self, query: RunQuery) -> RunNumbers:
+        """Return the runs that match a query, in its order."""
+        ...
+
+    def read_entries(self, numbers: RunNumbers) -> Sequence[RunEntry]:
+        """Return the entries of runs, in the order of their numbers. Runs that are gone are left out."""
+        ...
+
+    def newest_of_peers(self, limit: int) -> Sequence[RunEntry]:
+        """Return the newest run with each peer, the newest first."""
+        ...
+
+    def add_digests(self) -> bool:
+        """Prepare the runs of an older linkgauge for lists; return whether there were any."""
+        ...
+
+    def find(self, text: str) -> RunRecord:
+        """Return the run with an id, or with an unambiguous beginning of it."""
         ...
 
     def size_bytes(self) -> int:

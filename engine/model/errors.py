@@ -27,7 +27,8 @@ LinkgaugeError
 ├── EndpointError            the endpoint cannot listen there
 ├── LabError                 a lab could not be built
 │   └── LabUnavailable       this machine or user cannot have labs at all
-├── RunLogError              the run log cannot be used, or has no such run
+├── RunLogError              the run log cannot be used
+│   └── UnknownRun           no run has this id, or several have this beginning of one
 ├── OutputError              a result could not be written
 └── PreferencesNotSaved      the settings could not be written
 
@@ -225,7 +226,11 @@ class LabUnavailable(LabError):
 
 
 class RunLogError(LinkgaugeError):
-    """The run log cannot be read or written, or has no such run."""
+    """The run log cannot be read or written."""
+
+
+class UnknownRun(RunLogError):
+    """No run of the log has this id, or several have this beginning of one."""
 
 
 class PreferencesNotSaved(LinkgaugeError):

@@ -41,7 +41,7 @@ from linkgauge.engine.protocol.preamble import (
     decode_preamble,
     encode_preamble,
 )
-from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_log import SORT_COLUMNS, RunLog, RunQuery
 from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
 from linkgauge.engine.ssh.session import _Login
 from linkgauge.engine.workers.ipc import (
@@ -320,6 +320,9 @@ def _run_log(data: bytes) -> str:
         for record in log.list_runs():
             lines += bool(run_line(record))
             load_stored_run(log, record)
+        for column in SORT_COLUMNS:
+            found = log.find_runs(RunQuery((("", "db"),), column=column))
+            lines += sum(bool(run_line(entry)) for entry in log.entries(found))
     return f"{lines} runs"
 
 

@@ -69,8 +69,10 @@ class AppDriver:
 
 
 async def wait_for_debounce(pilot: Pilot[None]) -> None:
-    """Wait until no debounced call of the screen is pending."""
-    while any(isinstance(value, Debounce) and value.is_pending for value in vars(pilot.app.screen).values()):
+    """Wait until no debounced call of the screen is pending, and it has read what it shows."""
+    while getattr(pilot.app.screen, "is_reading", False) or any(
+        isinstance(value, Debounce) and value.is_pending for value in vars(pilot.app.screen).values()
+    ):
         await pilot.pause(0.01)
 
 

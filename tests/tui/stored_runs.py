@@ -32,8 +32,14 @@ async def open_history(cockpit: Any, *keys: str) -> None:
 
 
 def run_ids(cockpit: Any) -> list[str]:
-    """Return the ids in the table, top down."""
-    return [line.run_id for line in cockpit.app.screen.query_one(RunTable)._list.lines]
+    """Return the ids in the table, top down, as far as they were read."""
+    return [line.run_id for line in cockpit.app.screen.query_one(RunTable)._list.lines if line is not None]
+
+
+def run_at_cursor(cockpit: Any) -> str:
+    """Return the id of the run at the cursor."""
+    table = cockpit.app.screen.query_one(RunTable)
+    return table._list.lines[table.highlighted].run_id
 
 
 def notifications(cockpit: Any) -> list[str]:

@@ -6,6 +6,7 @@ The scripts that a package installs for bash, zsh and fish run the program with 
 from typing import Any, Final
 
 COMPLETION_VARIABLE: Final = "_LINKGAUGE_COMPLETE"
+_MAX_RUNS: Final = 200  # the newest that a shell shows
 
 
 def complete(command: Any, program: str) -> int:
@@ -42,11 +43,7 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
 
     try:
         with open_run_list() as log:
-            rows = log.list_runs()
+            rows = [log.find(run_id) for run_id in log.find_ids(incomplete, _MAX_RUNS)]
     except LinkgaugeError:
         return []
-    return [
-        (row.run_id, f"{row.preset or 'no preset'}, {row.peer}")
-        for row in rows
-        if row.run_id.startswith(incomplete)
-    ]
+    return [(row.run_id, f"{row.preset or 'no preset'}, {row.peer}") for row in rows]

@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
@@ -29,6 +30,7 @@ _MESSAGE_WAIT_S: Final = 2.0  # for a reader of stderr that is no terminal
 _SIGNAL_WAIT_S: Final = 1.0  # for any reader, since the first signal
 _LAST_WAIT_S: Final = 0.3  # for any reader, if ending the test took longer than that
 _FLUSH_S: Final = 0.2
+_LINES: Final = 500
 _INCOMPLETE: Final = 3
 
 
@@ -235,6 +237,23 @@ def emit_line(text: str) -> None:
 def emit_json(document: Any) -> None:
     """Write one JSON document to stdout."""
     emit_line(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def emit_json_list(items: Iterable[Any]) -> None:
+    """Write a list as one JSON document to stdout, item by item: it may be larger than the memory."""
+    before, end = "[\n", "[]"
+    for item in items:
+        text = json.dumps(item, indent=2, ensure_ascii=False, allow_nan=False)
+        emit(before + "  " + text.replace("\n", "\n  "))
+        before, end = ",\n", "\n]"
+    emit_line(end)
+
+
+def emit_lines(lines: Iterable[str]) -> None:
+    """Write lines of data to stdout, many at a time."""
+    remaining = iter(lines)
+    while batch := list(islice(remaining, _LINES)):
+        emit("".join(f"{line.rstrip(' ')}\n" for line in batch))
 
 
 def emit_json_line(document: Any) -> None:

@@ -14,7 +14,8 @@ from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..interfaces import History
-from ..services.stored_run import LETTERS, StoredRun, compare_stored_runs, load_stored_run
+from ..services.stored_run import StoredRun, compare_stored_runs, load_stored_run
+from ..state.run_selection import LETTERS
 from ..state.traces import Traces
 from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ...engine.model.errors import RunLogError
-from ...engine.results.run_log import RunLog, RunRecord
+from ...engine.results.run_log import RunEntry, RunLog, RunQuery
 from ..text.parsing import NEVER, age
 from .preferences import read_preferences
 from .storage import config_dir, open_run_list
@@ -71,7 +71,7 @@ class PrunePlan:
     was saved.
     """
 
-    rows: tuple[RunRecord, ...]
+    rows: tuple[RunEntry, ...]
     size_bytes: int
     named: int
     uncertain: int = 0
@@ -111,10 +111,11 @@ def plan_pruning(
         RunLogError: The log cannot be read.
     """
     sizes = {size.run_id: size.size_bytes for size in log.run_sizes()}
-    oldest_first = [row for row in reversed(log.list_runs()) if not row.is_running]
+    newest_first = log.find_runs(RunQuery())
+    oldest_first = (row for row in log.entries(newest_first[::-1]) if not row.is_running)
     used_bytes = log.used_bytes()
     ages = RunAges(log.start_times(), now)
-    rows: list[RunRecord] = []
+    rows: list[RunEntry] = []
     named = uncertain = doubted = 0
     for row in oldest_first:
         is_old = keep is not None and ages.is_older(row.run_id, keep)

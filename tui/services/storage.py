@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.errors import RunLogError, UsageError, explain_os_error
+from ...engine.model.errors import RunLogError, UnknownRun, UsageError, explain_os_error
 
 if TYPE_CHECKING:
     from ...engine.results.run_log import RunLog, RunRecord
@@ -99,10 +99,9 @@ def open_run_list() -> "Generator[RunLog]":
 def find_run(log: "RunLog", text: str) -> "RunRecord":
     """Return the run of an id or of the beginning of one. Raises UsageError.
 
-    The log is read first, outside the conversion of errors: a damaged log is no mistake of the user.
+    That a log is damaged is no mistake of the user: it stays a RunLogError.
     """
-    log.list_runs()
     try:
         return log.find(text)
-    except RunLogError as error:
+    except UnknownRun as error:
         raise UsageError(str(error)) from error

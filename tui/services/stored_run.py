@@ -37,7 +37,6 @@ from ..text.comparison import ComparisonRow, figure_rows, plan_rows
 from ..text.run_list import RunLine, run_line
 from .run_session import DIAGNOSABLE_REASONS, Outcome, run_document
 
-LETTERS: Final = "ABCDEFGH"  # the names of compared runs; also the limit of their number
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
 _log = logging.getLogger(__name__)
 _REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
@@ -75,6 +74,11 @@ class StoredRun:
         preset = _find_preset(catalog, self.row.preset)
         settings = plan.settings.with_changes(sessions=MAX_SESSIONS)
         return Expectation() if preset is None else find_expectation(preset, settings, plan.workload)
+
+
+def read_stored_run(history: History, run_id: str) -> StoredRun:
+    """Return the run of an id. Raises RunLogError if it is gone or damaged."""
+    return load_stored_run(history, history.find(run_id))
 
 
 def load_stored_run(history: History, row: RunRecord) -> StoredRun:

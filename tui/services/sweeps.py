@@ -161,8 +161,8 @@ def load_failures(log: RunLog, sweep: Sweep) -> dict[SweepPoint, str]:
 
 def _ended_runs(log: RunLog, sweep: Sweep) -> Iterator[tuple[RunRecord, Reason]]:
     """Yield the runs of a sweep that have ended, the newest one first, and why they ended."""
-    for row in log.list_runs():
-        if row.group == sweep.group and row.reason is not None:
+    for row in log.runs_of_group(sweep.group):
+        if row.reason is not None:
             yield row, row.reason
 
 

@@ -1,6 +1,6 @@
 """The list of runs: the cells of each run, the order of the list, and its filters. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from os.path import commonprefix
@@ -10,12 +10,11 @@ from typing import Any, Final, cast
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, Settings
-from ...engine.results.run_log import RunRecord
+from ...engine.results.run_log import SEARCH_FIELDS, RunEntry, RunQuery, RunRecord
 from . import numbers
 
 _ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
-_SEARCH_FIELDS: Final = ("preset", "peer", "verdict", "label", "note", "group")
-_VERDICT_ORDER: Final = {"fail": 0, "short": 1, "none": 2, "pass": 3}
+_VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,38 +59,12 @@ class RunLine:
     @property
     def verdict_words(self) -> str:
         """The verdict with its mark; for a run without one, the reason of its end."""
-        return numbers.verdict(self.verdict) if self.verdict in _VERDICT_ORDER else self.end_words
+        return numbers.verdict(self.verdict) if self.verdict in _VERDICTS else self.end_words
 
 
-SortKey = Callable[[RunLine], Any]
-
-# Each column's sort key. Unknown values come last in either order. None keeps the order in which runs were saved:
-# the clock may have been set back between them.
-SORT_KEYS: Final[dict[str, SortKey | None]] = {
-    "when": None,
-    "preset": lambda line: line.preset or None,
-    "peer": lambda line: line.peer,
-    "test": lambda line: line.test,
-    "rate": lambda line: line.bit_s if line.transactions_s is None else line.transactions_s,
-    "%": lambda line: line.percent,
-    "verdict": lambda line: _VERDICT_ORDER.get(line.verdict or ""),
-    "label": lambda line: line.label.casefold() or None,
-}
-
-
-def sort_lines(lines: Sequence[RunLine], column: str, *, descending: bool) -> list[RunLine]:
-    """Return lines, the newest first, in the order of a column. It is stable, and unknown values come last."""
-    key = SORT_KEYS[column]
-    if key is None:
-        return list(lines) if descending else list(reversed(lines))
-    known = [line for line in lines if key(line) is not None]
-    unknown = [line for line in lines if key(line) is None]
-    return [*sorted(known, key=key, reverse=descending), *unknown]
-
-
-def run_line(row: RunRecord) -> RunLine:
+def run_line(row: RunRecord | RunEntry) -> RunLine:
     """Return the line of a run. Values that are missing in its document, or of a wrong type, are unknown."""
-    document: Any = row.document
+    document: Any = row.figures
     mbit_s = number_in(document, "measured", "total", "mbit_s")
     return RunLine(
         run_id=row.run_id,
@@ -126,7 +99,7 @@ def log_text(total: int, size_bytes: int, path: Path | None = None, matches: int
     return f"{of_total}{numbers.quantity(total, 'run')}, {numbers.disk_size(size_bytes)}{where}"
 
 
-def run_end_text(row: RunRecord) -> str:
+def run_end_text(row: RunRecord | RunEntry) -> str:
     """Return why a run ended. A run without an end is still running, or its process died."""
     if row.reason is not None:
         return numbers.reason(row.reason)
@@ -227,39 +200,20 @@ class RunFilter:
     verdict: str | None = None
     label: str | None = None
 
-    def apply(self, rows: Iterable[RunRecord]) -> list[RunRecord]:
-        """Return the rows that match every filter, in their order."""
-        return [row for row in rows if self._matches(row)]
-
-    def _matches(self, row: RunRecord) -> bool:
-        return (
-            _is_part(self.preset, row.preset)
-            and _is_part(self.peer, row.peer)
-            and _is_part(self.label, row.label)
-            and self.verdict in {None, row.verdict}
-        )
+    def query(self) -> RunQuery:
+        """Return the query of the run log, the newest run first."""
+        named = {"preset": self.preset, "peer": self.peer, "label": self.label}
+        parts = tuple((name, text) for name, text in named.items() if text is not None)
+        return RunQuery(parts, self.verdict)
 
 
-class SearchableRun:
-    """A run with its line and its texts in lower case, for a search at each key that is pressed."""
+def filter_parts(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the parts of a query for a filter that a person types: a run has every word of it.
 
-    __slots__ = ("_all_text", "_texts", "line", "row")
-
-    def __init__(self, row: RunRecord) -> None:
-        self.row = row
-        self.line = run_line(row)
-        self._texts = {name: (getattr(row, name) or "").casefold() for name in _SEARCH_FIELDS}
-        self._all_text = " ".join((*self._texts.values(), row.run_id, row.started_utc or ""))
-
-    def matches(self, text: str) -> bool:
-        """Return whether the run has every word of a text. `peer:db` looks for `db` in the peer alone."""
-        for word in text.casefold().split():
-            name, colon, part = word.partition(":")
-            is_field = colon and name in self._texts
-            if part not in self._texts[name] if is_field else word not in self._all_text:
-                return False
-        return True
-
-
-def _is_part(part: str | None, text: str | None) -> bool:
-    return part is None or part.casefold() in (text or "").casefold()
+    `peer:db` looks for `db` in the peer alone.
+    """
+    parts: list[tuple[str, str]] = []
+    for word in text.casefold().split():
+        name, colon, part = word.partition(":")
+        parts.append((name, part) if colon and name in SEARCH_FIELDS else ("", word))
+    return tuple(parts)

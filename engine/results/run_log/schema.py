@@ -36,10 +36,7 @@ _RUNS: Final = """CREATE TABLE runs (
         reason TEXT,
         detail TEXT,
         verdict TEXT,
-        document TEXT,
-        note TEXT,
-        grp TEXT,
-        thinned INTEGER
+        document TEXT
     )"""
 _EVENTS: Final = """CREATE TABLE events (
         run_id TEXT NOT NULL,
@@ -60,8 +57,30 @@ _REMOVALS: Final = "CREATE TABLE removals (run_id TEXT NOT NULL UNIQUE)"
 
 # Columns that a file of an older linkgauge may lack; they are added when it is next written. `thinned` is the
 # number of a run's first event whose samples are not merged yet (thinning.py), and COMPLETE when there is none.
-_ADDED_COLUMNS: Final = {"note": "TEXT", "grp": "TEXT", "thinned": "INTEGER"}
+# The last four are what a list of runs shows of `document` (digest.py): to read that of each run takes too long.
+_ADDED_COLUMNS: Final = {
+    "note": "TEXT",
+    "grp": "TEXT",
+    "thinned": "INTEGER",
+    "brief": "TEXT",
+    "mbit_s": "REAL",
+    "transactions_s": "REAL",
+    "percent": "REAL",
+}
 COMPLETE: Final = -1
+
+# Indexes that a file of an older linkgauge may lack. It keeps them right without knowing them. `runs_list` has all
+# that a list is filtered and sorted by, so that no document is read; the others have few runs.
+LIST_INDEX: Final = "runs_list"
+_INDEXES: Final = (
+    (
+        f"{LIST_INDEX} ON runs (id, preset, peer, label, started_utc, reason, verdict, note, grp, brief, mbit_s, "
+        "transactions_s, percent)"
+    ),
+    "runs_of_group ON runs (grp) WHERE grp IS NOT NULL",
+    "runs_without_end ON runs (owner) WHERE reason IS NULL",
+    "runs_without_brief ON runs (id) WHERE brief IS NULL AND document IS NOT NULL",
+)
 
 _REMEDIES: Final = {
     sqlite3.SQLITE_NOTADB: "it is not a run log; move it away, or choose another data directory",
@@ -173,12 +192,13 @@ def _create_tables(path: Path, connection: sqlite3.Connection) -> None:
         for statement in (_RUNS, _EVENTS, _BLOCKS, _REMOVALS):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    else:
-        for name in missing_columns(connection):
-            connection.execute(f"ALTER TABLE runs ADD COLUMN {name} {_ADDED_COLUMNS[name]}")
-        if not has_blocks(connection):
-            connection.execute(_BLOCKS)
-            connection.execute(_REMOVALS)
+    elif not has_blocks(connection):
+        connection.execute(_BLOCKS)
+        connection.execute(_REMOVALS)
+    for name in missing_columns(connection):
+        connection.execute(f"ALTER TABLE runs ADD COLUMN {name} {_ADDED_COLUMNS[name]}")
+    for index in _INDEXES:
+        connection.execute(f"CREATE INDEX IF NOT EXISTS {index}")
     if read_pragma(connection, "user_version") != SCHEMA_VERSION:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -202,6 +222,15 @@ def missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Return the columns of `runs` that a file of an older linkgauge lacks; their values are unknown."""
     existing = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
     return tuple(name for name in _ADDED_COLUMNS if name not in existing)
+
+
+def has_list_index(connection: sqlite3.Connection) -> bool:
+    """Return whether a list of runs can be read from its index alone, as no run lacks its part of it."""
+    sql = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?"
+    if missing_columns(connection) or connection.execute(sql, (LIST_INDEX,)).fetchone() is None:
+        return False
+    sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE brief IS NULL AND document IS NOT NULL)"
+    return connection.execute(sql).fetchone() == (0,)
 
 
 def has_blocks(connection: sqlite3.Connection) -> bool:

@@ -8,18 +8,32 @@ import difflib
 import json
 import math
 import random
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from ...host.identity import is_process_alive, saved_process_identity
-from ...model.errors import RunLogError
+from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, Reason, RunEnd, Sampled, Started, Warned
 from ...model.labels import truncate_label, validate_label, validate_note
 from ...model.serialization import make_printable
+from .digest import DIGEST_COLUMNS, add_digests, digest_row, load_document
 from .event_pages import decode_event, encode_event, read_page, thinned_until
+from .listing import (
+    RunEntry,
+    RunNumbers,
+    RunQuery,
+    cell_text,
+    count_runs,
+    find_numbers,
+    newest_of_peers,
+    read_entries,
+    read_reason,
+    read_start_times,
+)
 from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
 from .schema import RUN_LOG_FILE_NAME, has_tables, missing_columns, open_connection, prepare_database
 from .writer import CLOSE_S, MAX_WAITING_BYTES, EventEntry, LogWriter, SqlParameters, SqlStatement
@@ -30,6 +44,11 @@ if TYPE_CHECKING:
 _MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _FLUSH_S: Final = 10.0
+_RECORDS: Final = 100  # documents in memory at a time
+_ENTRIES: Final = 2_000
+_COMPARED_IDS: Final = 1_000  # for the hint at a similar id
+_ACTIVE_OWNERS: Final = "SELECT owner FROM runs WHERE reason IS NULL"
+T = TypeVar("T")
 _COLUMNS: Final = (
     *("id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
     *("note", "grp"),
@@ -61,6 +80,11 @@ class RunRecord:
     is_running: bool
     note: str | None = None
     group: str | None = None
+
+    @property
+    def figures(self) -> dict[str, Any] | None:
+        """The document, of which a list shows some figures: as RunEntry has them."""
+        return self.document
 
 
 class RunLog:
@@ -140,9 +164,13 @@ class RunLog:
     def finish(self, run_id: str, verdict: str, document: dict[str, Any]) -> None:
         """Store a run's verdict and document. Later events of the run are ignored."""
         if self._next.pop(run_id, None) is not None:
-            sql = "UPDATE runs SET verdict = ?, document = ? WHERE id = ?"
-            row = (verdict, document, run_id)
-            self._writer.put(SqlStatement(run_id, sql, lambda: (row[0], json.dumps(row[1]), row[2]), is_last=True))
+            assignments = ", ".join(f"{name} = ?" for name in ("verdict", "document", *DIGEST_COLUMNS))
+            sql = f"UPDATE runs SET {assignments} WHERE id = ?"  # noqa: S608 (names of ours)
+
+            def parameters() -> SqlParameters:
+                return (verdict, json.dumps(document), *digest_row(document), run_id)
+
+            self._writer.put(SqlStatement(run_id, sql, parameters, is_last=True))
 
     def flush(self, timeout_s: float = _FLUSH_S) -> bool:
         """Wait until the queue is written or given up; return whether that took less than the timeout."""
@@ -162,32 +190,71 @@ class RunLog:
         return run_sizes(self.path) if has_tables(self.path) else []
 
     def list_runs(self) -> list[RunRecord]:
-        """Return all runs, the newest first. Raises RunLogError, as all reading methods do."""
+        """Return all runs with their documents, the newest first. Raises RunLogError, as all reading methods do.
+
+        That takes as much memory as all documents: `find_runs` and `read_entries` are for lists.
+        """
         return self._rows("ORDER BY number DESC", ())
 
     def start_times(self) -> list[tuple[str, str | None]]:
         """Return the id of each run and its start in UTC, in the order in which the runs were saved."""
-        self._flush_for_reading()
-        if not has_tables(self.path):
-            return []
-        with open_connection(self.path) as connection:
-            rows = connection.execute("SELECT id, started_utc FROM runs ORDER BY number").fetchall()
-        return [(_text(run_id) or "", _text(started_utc)) for run_id, started_utc in rows]
+        return self._read(read_start_times, [])
+
+    def records(self, numbers: RunNumbers) -> Iterator[RunRecord]:
+        """Iterate over runs with their documents, in the order of their numbers, some in memory at a time."""
+        for first in range(0, len(numbers), _RECORDS):
+            yield from self._rows("WHERE number = ?", *((number,) for number in numbers[first : first + _RECORDS]))
+
+    def count_runs(self) -> int:
+        """Return the number of stored runs."""
+        return self._read(count_runs, 0)
+
+    def find_runs(self, query: RunQuery) -> RunNumbers:
+        """Return the runs that match a query, in its order, for `read_entries`."""
+        return self._read(lambda connection: find_numbers(connection, query), ())
+
+    def read_entries(self, numbers: RunNumbers) -> list[RunEntry]:
+        """Return the entries of runs, in the order of their numbers. Runs that are gone are left out."""
+        return self._read(lambda connection: read_entries(connection, numbers), [])
+
+    def entries(self, numbers: RunNumbers) -> Iterator[RunEntry]:
+        """Iterate over the entries of runs, some in memory at a time."""
+        for first in range(0, len(numbers), _ENTRIES):
+            yield from self.read_entries(numbers[first : first + _ENTRIES])
+
+    def newest_of_peers(self, limit: int) -> list[RunEntry]:
+        """Return the newest run with each peer, the newest first."""
+        return self._read(lambda connection: read_entries(connection, newest_of_peers(connection, limit)), [])
+
+    def runs_of_group(self, group: str) -> list[RunRecord]:
+        """Return the runs of a series, the newest first."""
+        return self._rows("WHERE grp = ? ORDER BY number DESC", (group,))
+
+    def add_digests(self) -> bool:
+        """Prepare the runs of an older linkgauge for lists, in pieces; return whether there were any."""
+        return add_digests(self.path) if has_tables(self.path) else False
 
     def find(self, text: str) -> RunRecord:
         """Return the run with an id, or with an unambiguous beginning of it."""
         matches = self._rows("WHERE id = ?", (text,)) if text else []
-        if not matches and text:
-            matches = self._rows("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY number DESC", (text,))
-        if len(matches) == 1:
-            return matches[0]
-        printable = make_printable(text[:60])
         if matches:
-            ids = ", ".join(row.run_id for row in matches[:5])
-            raise RunLogError(f"{len(matches)} runs begin with {printable}: {ids}{', …' if matches[5:] else ''}")
-        near = difflib.get_close_matches(text, [row.run_id for row in self.list_runs()], n=3)
+            return matches[0]
+        ids = self.find_ids(text) if text else []
+        if len(ids) == 1:
+            return self._exact(ids[0])
+        printable = make_printable(text[:60])
+        if ids:
+            some = ", ".join(map(make_printable, ids[:5]))
+            raise UnknownRun(f"{len(ids)} runs begin with {printable}: {some}{', …' if ids[5:] else ''}")
+        newest = self._read(lambda connection: _ids(connection, "ORDER BY id DESC LIMIT ?", (_COMPARED_IDS,)), [])
+        near = difflib.get_close_matches(text[:60], newest, n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise RunLogError(f"there is no run {printable!r}; {hint}`linkgauge runs list` shows them")
+        raise UnknownRun(f"there is no run {printable!r}; {hint}`linkgauge runs list` shows them")
+
+    def find_ids(self, beginning: str, limit: int = -1) -> list[str]:
+        """Return the ids that begin so, the newest first; at most `limit`."""
+        how = "WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY +number DESC LIMIT ?2"
+        return self._read(lambda connection: _ids(connection, how, (beginning, limit)), [])
 
     def events(self, run_id: str) -> Iterator[Event]:
         """Iterate over the events of a run, in order; those of a crashed run end early."""
@@ -220,11 +287,11 @@ class RunLog:
         The file becomes smaller. With `rewrite` also one of an older linkgauge that is large: for that, other
         processes that want to write have to wait.
         """
-        active = {row.run_id: row.is_running for row in self.list_runs()}
-        for run_id in run_ids:
-            if run_id not in active:
+        absent = [(run_id, None, None) for run_id in run_ids]
+        for run_id, owner, reason in self._read(lambda connection: _owners(connection, run_ids), absent):
+            if owner is None:
                 raise self._absence(run_id)
-            if active[run_id]:
+            if reason is None and is_process_alive(owner):
                 raise RunLogError(f"run {run_id} is still running; stop it first")
         remove_runs(self.path, run_ids, rewrite=rewrite)
 
@@ -256,12 +323,8 @@ class RunLog:
 
     def is_any_running(self) -> bool:
         """Return whether a run is active, in this process or in another."""
-        self._flush_for_reading()
-        if not has_tables(self.path):
-            return False
-        with open_connection(self.path) as connection:
-            rows = connection.execute("SELECT owner FROM runs WHERE reason IS NULL").fetchall()
-        return any(is_process_alive(_text(owner) or "") for (owner,) in rows)
+        rows = self._read(lambda connection: connection.execute(_ACTIVE_OWNERS).fetchall(), [])
+        return any(is_process_alive(cell_text(owner) or "") for (owner,) in rows)
 
     def close(self, on_wait: Callable[[str], None] | None = None, timeout_s: float = CLOSE_S) -> None:
         """Write the queue and end the thread. A second call has no effect.
@@ -277,15 +340,24 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _rows(self, how: str, parameters: SqlParameters) -> list[RunRecord]:
+    def _read(self, read: Callable[[sqlite3.Connection], T], nothing: T) -> T:
+        """Return what a function reads; `nothing` if there is no log yet."""
         self._flush_for_reading()
         if not has_tables(self.path):
-            return []
+            return nothing
         with open_connection(self.path) as connection:
+            return read(connection)
+
+    def _rows(self, how: str, *parameters: SqlParameters) -> list[RunRecord]:
+        """Return the runs of a condition, with each of these parameters in turn."""
+
+        def read(connection: sqlite3.Connection) -> list[RunRecord]:
             missing = missing_columns(connection)  # reading changes no file, and a read-only one can be read
             columns = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
             sql = f"SELECT {columns} FROM runs {how}"  # noqa: S608 (names and conditions of ours)
-            return [_row(row) for row in connection.execute(sql, parameters)]
+            return [_row(row) for each in parameters for row in connection.execute(sql, each)]
+
+        return self._read(read, [])
 
     def _exact(self, run_id: str) -> RunRecord:
         rows = self._rows("WHERE id = ?", (run_id,))
@@ -335,24 +407,32 @@ def _event_text(event: Event) -> str:
     return encode_event(event)
 
 
-def _text(value: object) -> str | None:
-    """Return a cell as text: a file that is damaged, or another's, may have any type and any text in any column."""
-    return None if value is None else make_printable(value if isinstance(value, str) else repr(value)[:_MAX_TEXT])
+def _ids(connection: sqlite3.Connection, how: str, parameters: SqlParameters) -> list[str]:
+    sql = f"SELECT id FROM runs {how}"  # noqa: S608 (conditions of ours)
+    return [run_id for (run_id,) in connection.execute(sql, parameters) if isinstance(run_id, str)]
+
+
+def _owners(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[tuple[str, str | None, str | None]]:
+    """Return the runs with their owners and the reasons of their ends; without an owner, a run is not stored."""
+    found: list[tuple[str, str | None, str | None]] = []
+    for run_id in run_ids:
+        row = connection.execute("SELECT owner, reason FROM runs WHERE id = ?", (run_id,)).fetchone()
+        found.append((run_id, None, None) if row is None else (run_id, cell_text(row[0]) or "", cell_text(row[1])))
+    return found
 
 
 def _row(row: tuple[Any, ...]) -> RunRecord:
     cells = dict(zip(_COLUMNS, row, strict=True))
     document = _document(cells.pop("document"))
-    texts = map(_text, cells.values())
+    texts = map(cell_text, cells.values())
     run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, note, group = texts
-    known = {member.value: member for member in Reason}
     return RunRecord(
         run_id=run_id or "",
         preset=preset or "",
         peer=peer or "",
         label=label,
         started_utc=started_utc,
-        reason=None if reason is None else known.get(reason, Reason.FAILED),
+        reason=read_reason(reason),
         detail=detail,
         verdict=verdict,
         document=document,
@@ -365,9 +445,9 @@ def _row(row: tuple[Any, ...]) -> RunRecord:
 def _document(text: object) -> dict[str, Any] | None:
     """Return a run's document; None if it is missing or damaged, as it can be rebuilt from the events."""
     try:
-        value = json.loads(text) if isinstance(text, str) else None
-        return _printable(value) if isinstance(value, dict) else None
-    except (ValueError, RecursionError):
+        value = load_document(text)
+        return None if value is None else _printable(value)
+    except RecursionError:
         return None
 
 

@@ -42,7 +42,7 @@ CLOSE_S: Final = 75.0
 _POLL_S: Final = 0.05
 _log = logging.getLogger(__name__)
 
-SqlParameters = tuple[str | int | None, ...]
+SqlParameters = tuple[str | int | float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Styles that go with data of other modules."""
 
 from linkgauge.tui.rendering.styles import SERIES_STYLES
-from linkgauge.tui.services.stored_run import LETTERS
+from linkgauge.tui.state.run_selection import LETTERS
 
 
 def test_every_letter_of_a_run_has_a_style() -> None:

@@ -15,7 +15,9 @@ from ..output import (
     check_output_file,
     discard_stdout,
     emit_json,
+    emit_json_list,
     emit_line,
+    emit_lines,
     emit_rich,
     print_stderr,
     terminal_width,
@@ -23,9 +25,9 @@ from ..output import (
 from ..typer_extension import DefaultGroup, add_command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ....engine.results.run_log import RunLog, RunRecord
+    from ....engine.results.run_log import RunEntry, RunLog, RunQuery, RunRecord
     from ...services.pruning import PrunePlan, ThinPlan
 
 app = typer.Typer(
@@ -74,23 +76,23 @@ def list_runs(
     """List the saved runs, the newest first (the default command)."""
     from ...text.run_list import RunFilter, log_text
 
-    run_filter = RunFilter(preset, peer, verdict, label)
     with open_run_list() as log:
-        all_runs, size_bytes, path = log.list_runs(), log.size_bytes(), log.path
-    rows = run_filter.apply(all_runs)
-    if as_json:
-        from ..render.runs import row_json
+        found = log.find_runs(RunFilter(preset, peer, verdict, label).query())
+        if as_json:
+            from ..render.runs import row_json
 
-        emit_json([row_json(row) for row in rows])
-    elif rows:
-        from ..render.runs import run_list
+            emit_json_list(map(row_json, log.records(found)))
+            return 0
+        total = log.count_runs()
+        if found:
+            from ..render.runs import run_list
 
-        emit_rich(run_list(rows, terminal_width()), is_wide=True)
-        print_stderr(log_text(len(all_runs), size_bytes, path, matches=len(rows)))
-    else:
-        print_stderr(
-            "no saved runs yet" if not all_runs else f"none of the {len(all_runs)} saved runs matches these filters"
-        )
+            heading, lines = run_list(log.entries(found), terminal_width())
+            emit_rich(heading, is_wide=True)
+            emit_lines(lines)
+            print_stderr(log_text(total, log.size_bytes(), log.path, matches=len(found)))
+        else:
+            print_stderr(f"none of the {total} saved runs matches these filters" if total else "no saved runs yet")
     return 0
 
 
@@ -198,13 +200,16 @@ def export_runs(
         raise UsageError("--csv and --json exclude each other; give one of them")
     check_output_file("CSV file", csv, force=force)
     with open_run_list() as log:
-        rows = sorted(log.list_runs(), key=lambda row: row.run_id) if run == "all" else [find_run(log, run)]
         if as_json:
             from ...services.stored_run import load_stored_run
 
-            documents = [load_stored_run(log, row).outcome.document for row in rows]
-            emit_json(documents if run == "all" else documents[0])
+            if run == "all":
+                numbers = log.find_runs(_oldest_first())
+                emit_json_list(load_stored_run(log, row).outcome.document for row in log.records(numbers))
+            else:
+                emit_json(load_stored_run(log, find_run(log, run)).outcome.document)
         else:
+            rows = log.entries(log.find_runs(_oldest_first())) if run == "all" else [find_run(log, run)]
             _export_rows(log, rows, csv)
     return 0
 
@@ -360,7 +365,7 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None
         results.append(f"{numbers.quantity(runs, 'run')} thinned, {numbers.disk_size(freed_bytes)} given back")
     for problem in problems:
         print_stderr(numbers.sanitize(problem))
-    saved = log_text(len(log.list_runs()), log.size_bytes(), log.path)
+    saved = log_text(log.count_runs(), log.size_bytes(), log.path)
     print_stderr(f"{'; '.join(results)}; saved: {saved}")
     for plan, verb, past in ((deleted, "delete", "deleted"), (thinned, "thin", "thinned")):
         if plan is not None and plan.named:
@@ -371,6 +376,12 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None
             print_stderr(
                 f"{uncertain} not {past}: {_pause_text(plan)}, so the clock may be wrong; without --yes it asks"
             )
+
+
+def _oldest_first() -> "RunQuery":
+    from ....engine.results.run_log import RunQuery
+
+    return RunQuery(is_descending=False)
 
 
 def _confirm_deletion(row: "RunRecord") -> bool:
@@ -394,13 +405,15 @@ def _confirm(question: str, command: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _export_rows(log: "RunLog", rows: "list[RunRecord]", path: Path | None) -> None:
+def _export_rows(log: "RunLog", rows: "Iterable[RunEntry | RunRecord]", path: Path | None) -> None:
     from ....engine.model.errors import RunLogError
     from ....engine.results.csv_export import CsvWriter
 
     try:
         writer = CsvWriter(sys.stdout, "stdout") if path is None else CsvWriter.create(path)
+        count = 0
         for row in rows:
+            count += 1
             writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
     except RunLogError as error:
         if path is not None or not isinstance(error.__cause__, BrokenPipeError):
@@ -411,7 +424,7 @@ def _export_rows(log: "RunLog", rows: "list[RunRecord]", path: Path | None) -> N
         from ...text import numbers
 
         writer.close()
-        print_stderr(f"{numbers.quantity(len(rows), 'run')} written to {path}")
+        print_stderr(f"{numbers.quantity(count, 'run')} written to {path}")
 
 
 for _name, _command in {

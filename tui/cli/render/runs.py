@@ -1,10 +1,10 @@
 """Runs of the run log: the list and the comparison, in a terminal and as JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -12,13 +12,15 @@ from rich.text import Text
 from ....engine.results.comparison import Comparison, compare
 from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.meter import replay
-from ....engine.results.run_log import RunLog, RunRecord
+from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...text.run_list import run_end_text, run_line, settings_count, short_peers
+from ...text.run_list import number_in, run_end_text, settings_count, short_peers
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}
+_HEADINGS: Final[tuple[str, ...]] = ("run", "preset", "peer", "Mb/s", "verdict", "ended", "label", "group")
+_PEER: Final = _HEADINGS.index("peer")
 
 
 def row_json(row: RunRecord) -> dict[str, Any]:
@@ -38,59 +40,79 @@ def row_json(row: RunRecord) -> dict[str, Any]:
     }
 
 
-def run_list(rows: Sequence[RunRecord], width: int | None = None) -> Table:
-    """Return the table of `runs list`, a line for each run, in so many cells.
+def run_list(rows: Iterable[RunEntry | RunRecord], width: int | None = None) -> tuple[Text, Iterator[str]]:
+    """Return the heading of `runs list`, and a line for each run, in so many cells.
 
     Ids, rates and verdicts are never cut; names are, the longest first, and peers that differ still look different.
     Labels and groups have a column where a run has one. Without a width nothing is cut, and the columns are always
     the same.
     """
-    more = [name for name in ("label", "group") if width is None or any(getattr(row, name) for row in rows)]
-    columns = _run_columns(rows, more)
-    if width is not None and _total_width(columns) > width:
-        columns.pop("group", None)  # `runs show` and JSON have it
-    widths = {heading: max(map(cell_len, cells)) for heading, cells in columns.items()}
-    while width is not None and sum(widths.values()) + 2 * (len(widths) - 1) > width:
-        longest = max(sorted(_NAMES & widths.keys()), key=widths.__getitem__)
-        if widths[longest] <= _MIN_NAME:
-            break
-        widths[longest] -= 1
+    cells = list(_run_cells(rows))
+    needs = [max(map(cell_len, dict.fromkeys(column))) for column in zip(_HEADINGS, *cells, strict=True)]
+    widths: dict[str, int] = dict(zip(_HEADINGS, needs, strict=True))
     if width is not None:
-        heading, *peers = columns["peer"]
-        short = short_peers(tuple(peers), widths["peer"])
-        columns["peer"] = [heading, *(short[peer] for peer in peers)]
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading, cell_width in widths.items():
-        justify = "right" if heading == "Mb/s" else "left"
-        table.add_column(heading, width=cell_width, justify=justify, no_wrap=True, overflow="ellipsis")
-    for cells in list(zip(*columns.values(), strict=True))[1:]:
-        table.add_row(*cells)
-    return table
+        for name in ("label", "group"):
+            if not any(row[_HEADINGS.index(name)] for row in cells):
+                del widths[name]
+        if _total_width(widths) > width:
+            widths.pop("group", None)  # `runs show` and JSON have it
+        while _total_width(widths) > width:
+            longest = max(sorted(_NAMES & widths.keys()), key=widths.__getitem__)
+            if widths[longest] <= _MIN_NAME:
+                break
+            widths[longest] -= 1
+    short: Mapping[str, str] = {}
+    if width is not None:
+        short = short_peers(tuple(dict.fromkeys(row[_PEER] for row in cells)), widths["peer"])
+    heading = Text(_line(_HEADINGS, widths, {}), "bold")
+    return heading, (_line(row, widths, short) for row in cells)
 
 
-def _run_columns(rows: Sequence[RunRecord], more: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns by their headings, which are also their first cells."""
-    columns = {
-        "run": [row.run_id for row in rows],
-        "preset": [row.preset or numbers.UNKNOWN for row in rows],
-        "peer": [numbers.sanitize(row.peer) for row in rows],
-        "Mb/s": [numbers.mbit(run_line(row).bit_s) for row in rows],
-        "verdict": [_verdict_cell(row) for row in rows],
-        "ended": [run_end_text(row) for row in rows],
-        **{name: [numbers.sanitize(getattr(row, name) or "") for row in rows] for name in more},
-    }
-    return {heading: [heading, *cells] for heading, cells in columns.items()}
+def _run_cells(rows: Iterable[RunEntry | RunRecord]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of each run. Equal ones are the same object: there may be many runs."""
+    same: dict[str, str] = {}
+    for row in rows:
+        rest = (
+            row.preset or numbers.UNKNOWN,
+            numbers.sanitize(row.peer),
+            _rate_cell(row),
+            _verdict_cell(row),
+            run_end_text(row),
+            numbers.sanitize(row.label or ""),
+            numbers.sanitize(row.group or ""),
+        )
+        yield row.run_id, *(same.setdefault(text, text) for text in rest)
 
 
-def _verdict_cell(row: RunRecord) -> str:
+def _line(cells: Sequence[str], widths: Mapping[str, int], short: Mapping[str, str]) -> str:
+    """Return a line of the list with some of the columns."""
+    parts: list[str] = []
+    for heading, text in zip(_HEADINGS, cells, strict=True):
+        width = widths.get(heading)
+        if width is None:
+            continue
+        cut = short.get(text, text) if heading == "peer" else text
+        if cell_len(cut) > width:
+            cut = set_cell_size(cut, width - 1) + "…"
+        room = " " * (width - cell_len(cut))
+        parts.append(room + cut if heading == "Mb/s" else cut + room)
+    return "  ".join(parts)
+
+
+def _rate_cell(row: RunEntry | RunRecord) -> str:
+    mbit_s = number_in(row.figures, "measured", "total", "mbit_s")
+    return numbers.mbit(None if mbit_s is None else mbit_s * 1e6)
+
+
+def _verdict_cell(row: RunEntry | RunRecord) -> str:
     """Return a run's verdict. A run of several settings has none as a whole, and their number instead."""
-    if row.verdict == "none" and (count := settings_count(row.document)) > 1:
+    if row.verdict == "none" and (count := settings_count(row.figures)) > 1:
         return f"• {numbers.quantity(count, 'setting')}"
     return numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict)
 
 
-def _total_width(columns: dict[str, list[str]]) -> int:
-    return sum(max(map(cell_len, cells)) for cells in columns.values()) + 2 * (len(columns) - 1)
+def _total_width(widths: Mapping[str, int]) -> int:
+    return sum(widths.values()) + 2 * (len(widths) - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.model.errors import InvalidKeyError, LinkgaugeError, PlanError
 from ....engine.model.peer import Peer, SharedKey
-from ....engine.results.run_log import RunRecord
+from ....engine.results.run_log import RunEntry
 from ...interfaces import AppServices
 from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.credentials import parse_pasted_peer
@@ -26,6 +26,7 @@ from ...widgets.common.typed_input import TextField
 from .prompts import TextPrompt
 
 _QUERY_TIMEOUT_S: Final = 3.0
+_MAX_PEERS: Final = 1_000  # of the run log; some are this machine, or of a lab that is gone
 # A key that `linkgauge endpoint` or `openssl rand -hex` has made: no host has such a name.
 _NEW_KEY: Final = re.compile(r"k(?=[^A-Z]*[A-Z])[A-Za-z0-9_-]{32}|[0-9a-f]{32,}")
 _HINT: Final = (
@@ -130,7 +131,7 @@ class PeerPicker(TextPrompt):
 
 def _load_known_peers(services: AppServices) -> list[KnownPeer]:
     try:
-        rows: Sequence[RunRecord] = () if services.history is None else services.history.list_runs()
+        rows: Sequence[RunEntry] = () if services.history is None else services.history.newest_of_peers(_MAX_PEERS)
     except LinkgaugeError:
         rows = ()
     return known_peers(rows, read_ssh_config(Path.home()))

@@ -14,18 +14,17 @@ from textual.message import Message
 from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunRecord
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
 from ...rendering.styles import KEY, MUTED, SERIES_STYLES
 from ...services.stored_run import (
-    LETTERS,
     ComparisonTable,
     StoredRun,
     compare_stored_runs,
-    load_stored_run,
     rate_points,
+    read_stored_run,
 )
+from ...state.run_selection import LETTERS
 from ...text import numbers
 from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
 from ...text.run_list import RunLine, run_line
@@ -79,9 +78,9 @@ class CompareScreen(ActionScreen):
 
         text: str
 
-    def __init__(self, rows: Sequence[RunRecord], history: History, export: ExportRuns) -> None:
+    def __init__(self, run_ids: Sequence[str], history: History, export: ExportRuns) -> None:
         super().__init__()
-        self._rows = rows
+        self._run_ids = run_ids
         self._history = history
         self._export = export
 
@@ -104,7 +103,7 @@ class CompareScreen(ActionScreen):
     def on_mount(self) -> None:
         """Read the runs."""
         title = Content.assemble(
-            ("linkgauge ", KEY), (" compare  ", "bold"), numbers.quantity(len(self._rows), "run")
+            ("linkgauge ", KEY), (" compare  ", "bold"), numbers.quantity(len(self._run_ids), "run")
         )
         self.query_one("#head", Static).update(title)
         self.query_one("#legend", Static).update(Content.styled("loading …", MUTED))
@@ -113,7 +112,7 @@ class CompareScreen(ActionScreen):
 
     async def _load(self) -> None:
         def load() -> tuple[list[StoredRun], list[ComparisonTable]]:
-            runs = [load_stored_run(self._history, row) for row in self._rows]
+            runs = [read_stored_run(self._history, run_id) for run_id in self._run_ids]
             return runs, compare_stored_runs(runs)
 
         try:
@@ -144,7 +143,7 @@ class CompareScreen(ActionScreen):
 
     def action_export(self) -> None:
         """Export the runs."""
-        prompt_export(self, [row.run_id for row in self._rows], self._export)
+        prompt_export(self, self._run_ids, self._export)
 
     def action_back(self) -> None:
         """Return to the history."""

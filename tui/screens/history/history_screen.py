@@ -1,11 +1,13 @@
 """The history: the stored runs as a table, to search, sort, label, open, compare, export and delete.
 
-The log is read and changed in threads, which only post messages; the handlers own all state.
+The log is read and changed in threads, which change no state of the screen. The order of the list is read as a
+whole, its lines by the page. An action waits for the filter that was typed before it.
 """
 
 import logging
-from asyncio import to_thread
-from collections.abc import Callable, Iterable, Sequence
+from asyncio import timeout, to_thread
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -17,16 +19,17 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunRecord
+from ....engine.results.run_log import RunEntry
 from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History, Sweeps
 from ...rendering.styled_lines import first_fit
 from ...rendering.styles import KEY
-from ...services.stored_run import LETTERS
+from ...services.run_pages import RunPage, RunPlace, page_around, read_first_page
 from ...services.sweeps import GROUP_PREFIX
+from ...state.run_selection import LETTERS, RunLines, RunSelection, describe_run
 from ...text import numbers
-from ...text.run_list import SORT_KEYS, RunLine, SearchableRun, sort_lines
+from ...text.run_list import run_line
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.common.typed_input import Debounce, TextField
 from ...widgets.history.run_detail import RunDetail
@@ -44,77 +47,7 @@ _log = logging.getLogger(__name__)
 _FILTER_AFTER_S: Final = 0.04
 _DETAIL_AFTER_S: Final = 0.1
 _LISTED_DELETIONS: Final = 6
-_DESCENDING_FIRST: Final = frozenset({"when", "rate", "%"})
-
-
-class RunSelection:
-    """All stored runs, the order of the list, and the marked ones."""
-
-    def __init__(self) -> None:
-        self.marked: set[str] = set()
-        self.column = "when"
-        self.is_descending = True
-        self._runs: dict[str, SearchableRun] = {}
-
-    def __len__(self) -> int:
-        """Return the number of stored runs."""
-        return len(self._runs)
-
-    def update(self, rows: Iterable[RunRecord]) -> None:
-        """Replace the runs; the marks of deleted ones go."""
-        self._runs = {row.run_id: SearchableRun(row) for row in rows}
-        self.marked &= self._runs.keys()
-
-    def get(self, run_id: str | None) -> SearchableRun | None:
-        """Return a run, or None if it is not stored."""
-        return None if run_id is None else self._runs.get(run_id)
-
-    def visible_lines(self, filter_text: str) -> list[RunLine]:
-        """Return the lines of the runs that match a filter, in the order of the list."""
-        matches = [run.line for run in self._runs.values() if run.matches(filter_text)]
-        return sort_lines(matches, self.column, descending=self.is_descending)
-
-    def toggle_mark(self, run_id: str) -> None:
-        """Mark a run, or remove its mark."""
-        self.marked ^= {run_id}
-
-    def sort_by(self, column: str) -> None:
-        """Sort by a column; the current one reverses its order. An unknown column changes nothing."""
-        if column == self.column:
-            self.reverse()
-        elif column in SORT_KEYS:
-            self.column, self.is_descending = column, column in _DESCENDING_FIRST
-
-    def sort_by_next(self) -> None:
-        """Sort by the next column."""
-        columns = list(SORT_KEYS)
-        self.sort_by(columns[(columns.index(self.column) + 1) % len(columns)])
-
-    def reverse(self) -> None:
-        """Reverse the order."""
-        self.is_descending = not self.is_descending
-
-    def targets(self, cursor_id: str | None) -> list[str]:
-        """Return the marked runs, oldest first; without marks, the run at the cursor."""
-        if self.marked:
-            return sorted(self.marked)
-        return [] if cursor_id is None else [cursor_id]
-
-    def comparison(self, cursor_id: str | None) -> Sequence[RunRecord] | None:
-        """Return the runs to compare, oldest first; None if there are too few or too many.
-
-        A single marked run is compared with the one at the cursor.
-        """
-        extra = {cursor_id} if len(self.marked) == 1 and cursor_id is not None else set[str]()
-        run_ids = sorted(self.marked | extra)
-        if not 2 <= len(run_ids) <= len(LETTERS):
-            return None
-        return [self._runs[run_id].row for run_id in run_ids]
-
-    def describe(self, run_id: str) -> str:
-        """Return a run's name, preset, peer and label in one line."""
-        line = self._runs[run_id].line
-        return "  ".join(part for part in (run_id, line.preset, line.peer, line.label) if part)
+_READ_TIMEOUT_S: Final = 10.0  # of a disk that hangs; 100,000 runs take some tenths of a second
 
 
 class HistoryScreen(ActionScreen):
@@ -139,13 +72,6 @@ class HistoryScreen(ActionScreen):
     """
 
     @dataclass
-    class RowsLoaded(Message):
-        """The log was read."""
-
-        rows: Sequence[RunRecord]
-        size_bytes: int
-
-    @dataclass
     class RunLogFailed(Message):
         """The log could not be read or changed."""
 
@@ -160,11 +86,20 @@ class HistoryScreen(ActionScreen):
         self._export = export
         self._catalog = catalog
         self._selection = RunSelection()
+        self._lines = RunLines()
         self._is_loaded = False
+        self._total = 0
         self._size_bytes = 0
-        self._matches = 0
-        self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._show)
+        self._shown_filter = ""
+        self._readers = 0
+        self._reading = 0  # the number of the newest read of the list: an older one that ends later is not shown
+        self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._filter)
         self._detail_soon = Debounce(self, _DETAIL_AFTER_S, self._show_detail)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the log is being read or changed."""
+        return self._readers > 0
 
     def compose(self) -> ComposeResult:
         """Compose the head, the filter, the table and the details of the run at the cursor."""
@@ -177,37 +112,78 @@ class HistoryScreen(ActionScreen):
     def on_mount(self) -> None:
         """Focus the table."""
         self.query_one(RunTable).focus()
-        self._show()
+        self._show_head()
+        self.run_worker(self._prepare_old_runs(), group="digests", exit_on_error=False)
 
     def on_screen_resume(self) -> None:
         """Read the log again: another screen or another process may have changed it."""
-        self._change_log(lambda: None)
+        self._change_log(None)
 
-    # Background work: it posts messages and changes no state.
+    # Reading.
 
-    def _change_log(self, change: Callable[[], object]) -> None:
+    def _change_log(self, change: Callable[[], object] | None) -> None:
         """Change the log in a thread, then read it again."""
         self.run_worker(self._change_and_reload(change), group="log", exit_on_error=False)
 
-    async def _change_and_reload(self, change: Callable[[], object]) -> None:
+    async def _change_and_reload(self, change: Callable[[], object] | None) -> None:
+        if change is not None:
+            with self._report_failure():
+                await to_thread(change)
+        await self._reload()
+
+    async def _prepare_old_runs(self) -> None:
+        """Prepare the runs of an older linkgauge, which can be listed meanwhile, only more slowly."""
         try:
-            await to_thread(change)
+            has_prepared = await to_thread(self._history.add_digests)
+        except LinkgaugeError as error:  # the log cannot be written: it stays as slow as it is
+            _log.debug("old runs are not prepared: %s", error)
+            return
+        if has_prepared:
+            await self._reload()
+
+    async def _reload(self) -> None:
+        """Read the order of the list and the lines near the cursor, and show them; the newest read wins."""
+        self._reading += 1
+        reading = self._reading
+        table, numbers = self.query_one(RunTable), self._lines.numbers
+        at = table.highlighted
+        cursor = RunPlace() if at is None or at >= len(numbers) else RunPlace(numbers[at], at)
+        text = self.query_one("#filter", TextField).value
+        query = self._selection.query(text)
+        with self._report_failure():
+            async with timeout(_READ_TIMEOUT_S):
+                page = await to_thread(
+                    read_first_page, self._history, query, cursor, self._selection.marked_numbers
+                )
+            if reading == self._reading:
+                self._shown_filter = text
+                self._show_list(page)
+
+    async def _read_lines(self, at: int) -> None:
+        """Read the lines around a place."""
+        lines = self._lines
+        numbers = page_around(lines.numbers, at)
+        with self._report_failure():
+            async with timeout(_READ_TIMEOUT_S):
+                lines.add(await to_thread(self._history.read_entries, numbers), numbers)
+        if lines is self._lines:
+            self._show_lines()
+            self._detail_soon.schedule()
+
+    @contextmanager
+    def _report_failure(self) -> Generator[None]:
+        """Post a message if the log cannot be read or changed in the context."""
+        self._readers += 1
+        try:
+            yield
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
-        try:
-            rows = await to_thread(self._history.list_runs)
-            self.post_message(self.RowsLoaded(rows, await to_thread(self._history.size_bytes)))
-        except LinkgaugeError as error:
-            self.post_message(self.RunLogFailed(str(error)))
+        except TimeoutError:
+            self.post_message(self.RunLogFailed("the run log cannot be read: the disk does not answer"))
+        finally:
+            self._readers -= 1
 
     # Message handlers.
-
-    @on(RowsLoaded)
-    def _update_rows(self, message: RowsLoaded) -> None:
-        self._selection.update(message.rows)
-        self._size_bytes = message.size_bytes
-        self._is_loaded = True
-        self._show()
 
     @on(RunLogFailed)
     def _show_failure(self, message: RunLogFailed) -> None:
@@ -219,8 +195,8 @@ class HistoryScreen(ActionScreen):
         self._filter_soon.schedule()
 
     @on(Input.Submitted, "#filter")
-    def _leave_filter(self) -> None:
-        self._filter_soon.flush()
+    async def _leave_filter(self) -> None:
+        await self._settle()
         self.query_one(RunTable).focus()
 
     @on(RunTable.Moved)
@@ -228,13 +204,17 @@ class HistoryScreen(ActionScreen):
         self._detail_soon.schedule()
 
     @on(RunTable.Selected)
-    def _open_selected(self) -> None:
-        self.action_open()
+    async def _open_selected(self) -> None:
+        await self.action_open()
 
     @on(RunTable.HeaderClicked)
-    def _sort_by_clicked(self, message: RunTable.HeaderClicked) -> None:
+    async def _sort_by_clicked(self, message: RunTable.HeaderClicked) -> None:
         self._selection.sort_by(message.name)
-        self._show()
+        await self._reload()
+
+    @on(RunTable.LineMissing)
+    def _read_missing(self, message: RunTable.LineMissing) -> None:
+        self.run_worker(self._read_lines(message.at), group="lines", exclusive=True, exit_on_error=False)
 
     @on(RunDetail.Edited)
     def _save_edit(self, message: RunDetail.Edited) -> None:
@@ -244,37 +224,51 @@ class HistoryScreen(ActionScreen):
     def _focus_table(self) -> None:
         self.query_one(RunTable).focus()
 
-    def _show(self) -> None:
-        """Fill the table with the runs that match the filter."""
-        selection = self._selection
-        lines = selection.visible_lines(self.query_one("#filter", TextField).value)
-        self.query_one(RunTable).show(RunList(lines, selection.marked, selection.column, selection.is_descending))
-        self._matches = len(lines)
+    def _show_list(self, page: RunPage) -> None:
+        """Show another order, or other runs."""
+        self._is_loaded, self._total, self._size_bytes = True, page.total, page.size_bytes
+        self._selection.update(page.marked)
+        self._lines = RunLines(page.numbers, page.entries)
+        self._show_lines(page.at)
         self._show_head()
         self._detail_soon.schedule()
+
+    def _show_lines(self, at: int | None = None) -> None:
+        """Show what was read or marked; `at` is the cursor's place, if that is another."""
+        selection, table = self._selection, self.query_one(RunTable)
+        runs = RunList(self._lines, selection.marked, selection.column, selection.is_descending)
+        table.show(runs, table.highlighted if at is None else at)
+
+    def _filter(self) -> None:
+        self.run_worker(self._reload(), group="filter", exclusive=True, exit_on_error=False)
+
+    async def _settle(self) -> None:
+        """Show the list of a filter that is still pending."""
+        if self._filter_soon.is_pending or self.query_one("#filter", TextField).value != self._shown_filter:
+            self._filter_soon.cancel()
+            await self._reload()
 
     def on_resize(self) -> None:
         """Give the head the words for which the new width has room."""
         self._show_head()
 
     def _show_head(self) -> None:
-        self.query_one("#head", Static).update(self._head(self._matches), layout=False)
+        self.query_one("#head", Static).update(self._head(len(self._lines)), layout=False)
 
     def _show_detail(self) -> None:
-        run = self._run_at_cursor()
-        self.query_one(RunDetail).show(None if run is None else run.line)
+        run = self._lines.entry(self.query_one(RunTable).highlighted)
+        self.query_one(RunDetail).show(None if run is None else run_line(run))
 
-    def _run_at_cursor(self) -> SearchableRun | None:
+    async def _run_at_cursor(self) -> RunEntry | None:
         """Return the run at the cursor, after a filter that is still pending."""
-        self._filter_soon.flush()
-        return self._selection.get(self.query_one(RunTable).run_id)
-
-    def _cursor_id(self) -> str | None:
-        run = self._run_at_cursor()
-        return None if run is None else run.row.run_id
+        await self._settle()
+        at = self.query_one(RunTable).highlighted
+        if at is not None and self._lines.entry(at) is None:
+            await self._read_lines(at)
+        return self._lines.entry(at)
 
     def _head(self, matches: int) -> Content:
-        total, marked = len(self._selection), len(self._selection.marked)
+        total, marked = self._total, len(self._selection.marked)
         runs = "run" if total == 1 else "runs"
         of_total = "" if matches == total else f" of {numbers.count(total)}"
         size = numbers.disk_size(self._size_bytes)
@@ -288,72 +282,74 @@ class HistoryScreen(ActionScreen):
 
     # Actions of the registry.
 
-    def action_mark(self) -> None:
+    async def action_mark(self) -> None:
         """Mark the run at the cursor, or remove its mark, and move to the next."""
         table = self.query_one(RunTable)
-        run_id = self._cursor_id()
-        if run_id is not None:
-            self._selection.toggle_mark(run_id)
-            self._show()
+        run = await self._run_at_cursor()
+        if run is not None:
+            self._selection.toggle_mark(run)
+            self._show_lines()
+            self._show_head()
             if table.highlighted != table.row_count - 1:
                 table.action_cursor_down()
 
-    def action_open(self) -> None:
+    async def action_open(self) -> None:
         """Open the run at the cursor."""
-        run = self._run_at_cursor()
+        run = await self._run_at_cursor()
         if run is not None:
-            app_of(self).push_screen(StoredRunScreen(run.row, self._history, self._export, self._catalog))
+            app_of(self).push_screen(StoredRunScreen(run, self._history, self._export, self._catalog))
 
-    def action_sweep(self) -> None:
+    async def action_sweep(self) -> None:
         """Open the sweep that the run at the cursor is part of."""
-        run, sweeps = self._run_at_cursor(), self._sweeps
-        group = None if run is None else run.row.group
+        run, sweeps = await self._run_at_cursor(), self._sweeps
+        group = None if run is None else run.group
         if group is None or sweeps is None or not group.startswith(GROUP_PREFIX):
             self.notify("This run is not part of a sweep.", title="sweep", markup=False)
             return
         opening = open_stored_sweep(self, sweeps, group, self._export, self._catalog)
         self.run_worker(opening, group="sweep", exclusive=True, exit_on_error=False)
 
-    def action_compare(self) -> None:
+    async def action_compare(self) -> None:
         """Compare the marked runs with the oldest of them."""
-        rows = self._selection.comparison(self._cursor_id())
-        if rows is None:
+        runs = self._selection.comparison(await self._run_at_cursor())
+        if runs is None:
             self.notify(f"First mark 2 to {len(LETTERS)} runs with space.", title="compare", markup=False)
             return
-        app_of(self).push_screen(CompareScreen(rows, self._history, self._export))
+        app_of(self).push_screen(CompareScreen([run.run_id for run in runs], self._history, self._export))
 
     def action_find(self) -> None:
         """Focus the filter."""
         self.query_one("#filter", TextField).focus()
 
-    def action_label(self) -> None:
+    async def action_label(self) -> None:
         """Edit the label of the marked runs, or of the one at the cursor."""
-        self._edit("label")
+        await self._edit("label")
 
-    def action_note(self) -> None:
+    async def action_note(self) -> None:
         """Edit the note of the marked runs, or of the one at the cursor."""
-        self._edit("note")
+        await self._edit("note")
 
-    def _edit(self, field_name: str) -> None:
+    async def _edit(self, field_name: str) -> None:
+        runs = self._selection.targets(await self._run_at_cursor())
         self._detail_soon.flush()
-        runs = [self._selection.get(run_id) for run_id in self._selection.targets(self._cursor_id())]
-        self.query_one(RunDetail).edit(field_name, [run.line for run in runs if run is not None])
+        self.query_one(RunDetail).edit(field_name, [run_line(run) for run in runs])
 
-    def action_sort(self) -> None:
+    async def action_sort(self) -> None:
         """Sort by the next column."""
         self._selection.sort_by_next()
-        self._show()
+        await self._reload()
 
-    def action_reverse(self) -> None:
+    async def action_reverse(self) -> None:
         """Reverse the order."""
         self._selection.reverse()
-        self._show()
+        await self._reload()
 
-    def action_delete(self) -> None:
+    async def action_delete(self) -> None:
         """Delete the marked runs, or the one at the cursor, after a confirmation."""
-        run_ids = self._selection.targets(self._cursor_id())
-        if not run_ids:
+        runs = self._selection.targets(await self._run_at_cursor())
+        if not runs:
             return
+        run_ids = [run.run_id for run in runs]
 
         def delete(is_confirmed: bool | None) -> None:
             if is_confirmed:
@@ -361,7 +357,7 @@ class HistoryScreen(ActionScreen):
                 self._change_log(lambda: self._delete(run_ids))
 
         title = "delete 1 run" if len(run_ids) == 1 else f"delete {numbers.quantity(len(run_ids), 'run')}"
-        lines = [self._selection.describe(run_id) for run_id in run_ids[:_LISTED_DELETIONS]]
+        lines = [describe_run(run) for run in runs[:_LISTED_DELETIONS]]
         hidden = len(run_ids) - len(lines)
         more = [f"… and {hidden} more"] if hidden else []
         question = "\n".join([*lines, *more, "", "This cannot be undone."])
@@ -371,9 +367,10 @@ class HistoryScreen(ActionScreen):
         for run_id in run_ids:
             self._history.delete(run_id)
 
-    def action_export(self) -> None:
+    async def action_export(self) -> None:
         """Export the marked runs, or the one at the cursor."""
-        prompt_export(self, self._selection.targets(self._cursor_id()), self._export)
+        runs = self._selection.targets(await self._run_at_cursor())
+        prompt_export(self, [run.run_id for run in runs], self._export)
 
     def action_back(self) -> None:
         """Leave the editor, else the filter, else the screen."""

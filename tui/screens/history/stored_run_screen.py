@@ -12,13 +12,13 @@ from textual.message import Message
 from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunRecord
+from ....engine.results.run_log import RunEntry, RunRecord
 from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
 from ...rendering.styled_lines import first_fit
 from ...rendering.styles import MUTED
-from ...services.stored_run import StoredRun, load_stored_run
+from ...services.stored_run import StoredRun, read_stored_run
 from ...text import numbers
 from ...text.run_list import run_line
 from ...widgets.common.key_footer import KeyFooter
@@ -50,9 +50,9 @@ class StoredRunScreen(InstrumentScreen):
 
         text: str
 
-    def __init__(self, row: RunRecord, history: History, export: ExportRuns, catalog: Catalog) -> None:
+    def __init__(self, row: RunEntry | RunRecord, history: History, export: ExportRuns, catalog: Catalog) -> None:
         super().__init__()
-        self._row = row
+        self._row: RunEntry | RunRecord = row
         self._history = history
         self._export = export
         self._catalog = catalog
@@ -73,18 +73,17 @@ class StoredRunScreen(InstrumentScreen):
 
     async def _load(self) -> None:
         try:
-            self.post_message(self.Loaded(await to_thread(load_stored_run, self._history, self._row)))
+            self.post_message(self.Loaded(await to_thread(read_stored_run, self._history, self._row.run_id)))
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
 
     async def _save(self, edit: RunDetail.Edited) -> None:
         try:
             await to_thread(edit.save, self._history)
-            rows = await to_thread(self._history.list_runs)
+            self._row = await to_thread(self._history.find, self._row.run_id)
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
             return
-        self._row = next((row for row in rows if row.run_id == self._row.run_id), self._row)
         self.query_one(RunDetail).show(run_line(self._row))
 
     @on(Loaded)

@@ -32,9 +32,9 @@ from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportFormat, ExportRuns, RunHandle, Sweeps
 from ...rendering.styles import KEY, MUTED, SERIES_STYLES
-from ...services.stored_run import LETTERS
 from ...services.sweeps import missing_points, run_points
 from ...state.cockpit import CockpitState
+from ...state.run_selection import LETTERS
 from ...text import numbers
 from ...text.sweep import estimated_duration_ns, point_words, result_words
 from ...widgets.common.key_footer import KeyFooter

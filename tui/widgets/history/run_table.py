@@ -1,7 +1,7 @@
 """The table of stored runs: a line for each, in columns that fill the width."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from typing import Final
@@ -13,6 +13,7 @@ from textual.message import Message
 
 from ...rendering.styled_lines import shorten_middle
 from ...rendering.styles import MUTED, VERDICT_STYLES
+from ...state.run_selection import RunLines
 from ...text import numbers
 from ...text.run_list import RunLine, short_peers
 from ..common.scroll_views import CursorList
@@ -31,7 +32,7 @@ _NARROWEST: Final = 7  # cells of a column without a fixed width
 class RunList:
     """The contents of the table: lines in order, ids of marked runs, and the column they are sorted by."""
 
-    lines: Sequence[RunLine] = ()
+    lines: RunLines = field(default_factory=RunLines)
     marked: Collection[str] = ()
     sort: str = "when"
     descending: bool = True
@@ -50,25 +51,26 @@ class RunTable(CursorList):
 
         name: str
 
+    @dataclass
+    class LineMissing(Message):
+        """A line that is in view was not read yet."""
+
+        at: int
+
     def __init__(self) -> None:
         super().__init__(header_rows=1)
         self._list = RunList()
         self._needs = _needs(())
         self._peers: tuple[str, ...] = ()
+        self._has_reported = False
 
-    @property
-    def run_id(self) -> str | None:
-        """The id of the run under the cursor."""
-        return None if self.highlighted is None else self._list.lines[self.highlighted].run_id
-
-    def show(self, runs: RunList) -> None:
-        """Show these lines; the cursor stays on its run, or near its place if the run is gone."""
-        run_id = self.run_id
+    def show(self, runs: RunList, at: int | None) -> None:
+        """Show these lines, with the cursor at a place. The columns fit the lines that are known."""
         self._list = runs
-        self._needs = _needs(runs.lines)
-        self._peers = tuple(dict.fromkeys(line.peer for line in runs.lines))
-        at = next((number for number, line in enumerate(runs.lines) if line.run_id == run_id), None)
-        self.set_rows(len(runs.lines), self.highlighted if at is None else at)
+        self._needs = _needs(runs.lines.known)
+        self._peers = tuple(dict.fromkeys(line.peer for line in runs.lines.known))
+        self._has_reported = False
+        self.set_rows(len(runs.lines), at)
 
     def draw_header(self, width: int) -> Content:
         """Return the titles of the columns, with an arrow at the one they are sorted by."""
@@ -82,6 +84,10 @@ class RunTable(CursorList):
     def draw(self, number: int, width: int) -> Content:
         """Return the line of a run."""
         line = self._list.lines[number]
+        if line is None:
+            if self._list.lines.is_unread(number):
+                self._report_missing(number)
+            return Content.styled("  …", MUTED)
         is_marked = line.run_id in self._list.marked
         return Content.assemble(
             *(
@@ -89,6 +95,12 @@ class RunTable(CursorList):
                 for name, room in _widths(width, self._needs).items()
             )
         )
+
+    def _report_missing(self, number: int) -> None:
+        """Post that a line in view was not read yet: once until others are shown."""
+        if not self._has_reported:
+            self._has_reported = True
+            self.post_message(self.LineMissing(number))
 
     def _text(self, line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
         if name == "peer" and line.peer:
@@ -150,8 +162,9 @@ def _verdict(line: RunLine) -> str:
     return "• none" if line.end_words in {"completed", "stopped"} else line.end_words
 
 
-def _needs(lines: Sequence[RunLine]) -> tuple[tuple[str, int], ...]:
+def _needs(lines: Iterable[RunLine]) -> tuple[tuple[str, int], ...]:
     """Return the length of the longest text of each column without a fixed width."""
+    lines = tuple(lines)
     return tuple(
         (name, max([len(name), *(cell_len(getattr(line, name) or "") for line in lines)]))
         for name in ("preset", "peer", "label", "test")

@@ -22,9 +22,9 @@ class StoredCredentials:
     def __init__(self, *rows: RunRecord) -> None:
         self._rows = rows
 
-    def list_runs(self) -> tuple[RunRecord, ...]:
+    def newest_of_peers(self, limit: int) -> tuple[RunRecord, ...]:
         """Return them."""
-        return self._rows
+        return self._rows[:limit]
 
 
 @pytest.mark.parametrize(

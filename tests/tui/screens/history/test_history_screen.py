@@ -4,13 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.actions import ScreenKind, actions_of
-from linkgauge.tui.screens.history.history_screen import RunSelection
+from linkgauge.tui.screens.dialogs.prompts import ConfirmScreen
+from linkgauge.tui.screens.history.compare_screen import CompareScreen
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
+from linkgauge.tui.services.run_pages import PAGE_RUNS
+from linkgauge.tui.widgets.history.run_table import RunTable
 from textual.widgets import Input
 
-from ...stored_runs import CHANGED, FIRST, LOST, RUN_IDS, SHORT, notifications, open_history, run_ids, until
+from ....engine.results.stored_copies import add_copies
+from ...stored_runs import CHANGED, FIRST, LOST, SHORT, notifications, open_history, run_at_cursor, run_ids, until
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
@@ -65,81 +68,36 @@ async def test_the_palette_has_the_actions_of_the_screen(world: Any, history_log
         assert not any(title.startswith("Start or stop a test") for title in titles)
 
 
-OLDEST, SECOND, THIRD, NEWEST = RUN_IDS
+async def test_keys_after_a_filter_are_for_the_runs_that_it_leaves(world: Any, history_log: Any) -> None:
+    """However fast they are typed: here without a pause."""
+    async with world.cockpit() as cockpit:
+        await open_history(cockpit)
+        await cockpit.pilot.press("slash", *"db-03", "enter", "x")
+        await until(cockpit, lambda: isinstance(cockpit.app.screen, ConfirmScreen))
+        assert SHORT in cockpit.text()
+        await cockpit.press("y")
+        await until(cockpit, lambda: len(run_ids(cockpit)) == 0)
+        await cockpit.press("escape")
+        await until(cockpit, lambda: run_ids(cockpit) == [LOST, CHANGED, FIRST])
 
 
-@pytest.fixture
-def selection(history_log: Any) -> RunSelection:
-    """Return the selection of a log with four runs."""
-    selection = RunSelection()
-    selection.update(history_log.list_runs())
-    return selection
-
-
-def order(selection: RunSelection, text: str = "") -> list[str]:
-    """Return the ids of the visible runs."""
-    return [line.run_id for line in selection.visible_lines(text)]
-
-
-def test_runs_are_newest_first_until_another_column_is_chosen(selection: RunSelection) -> None:
-    """Choosing the current column again reverses its order; an unknown column changes nothing."""
-    assert order(selection) == [NEWEST, THIRD, SECOND, OLDEST]
-    selection.sort_by("when")
-    assert order(selection) == [OLDEST, SECOND, THIRD, NEWEST]
-    selection.sort_by("peer")
-    assert (selection.column, selection.is_descending) == ("peer", False)
-    selection.sort_by("no column")
-    assert selection.column == "peer"
-
-
-def test_a_run_after_the_clock_was_set_back_is_the_newest(tmp_path: Path) -> None:
-    """As in `runs list`: the order in which runs were saved counts, and not a date of 1970."""
-    run_ids = ["20261121-014629-aaaa", "19700101-000012-bbbb", "20261121-014803-cccc", "19700101-000007-dddd"]
-    with RunLog.open(tmp_path) as log:
-        for run_id in run_ids:
-            log.begin(run_id, "", "h:1")
-        selection = RunSelection()
-        selection.update(log.list_runs())
-    assert order(selection) == run_ids[::-1]
-    selection.sort_by("when")
-    assert order(selection) == run_ids
-
-
-def test_the_next_column_starts_in_its_natural_order(selection: RunSelection) -> None:
-    """Text ascends, figures descend; after the last column comes the first."""
-    columns = [selection.column]
-    for _ in range(20):
-        selection.sort_by_next()
-        assert selection.is_descending == (selection.column in {"when", "rate", "%"})
-        columns.append(selection.column)
-    assert columns.count("when") > 1
-
-
-def test_a_filter_hides_runs_but_keeps_their_marks(selection: RunSelection) -> None:
-    """Actions apply to all marked runs, oldest first."""
-    for run_id in (NEWEST, OLDEST):
-        selection.toggle_mark(run_id)
-    assert order(selection, "db-03") == [SECOND]
-    assert selection.targets(SECOND) == [OLDEST, NEWEST]
-
-
-def test_without_marks_the_run_at_the_cursor_is_the_target(selection: RunSelection) -> None:
-    """An empty list has none."""
-    assert selection.targets(THIRD) == [THIRD]
-    assert selection.targets(None) == []
-
-
-def test_one_marked_run_is_compared_with_the_one_at_the_cursor(selection: RunSelection) -> None:
-    """The oldest comes first; a run is not compared with itself."""
-    selection.toggle_mark(NEWEST)
-    rows = selection.comparison(OLDEST)
-    assert rows is not None
-    assert [row.run_id for row in rows] == [OLDEST, NEWEST]
-    assert selection.comparison(NEWEST) is None
-
-
-def test_marks_of_deleted_runs_are_removed(selection: RunSelection, history_log: Any) -> None:
-    """Their number is that of stored runs."""
-    selection.toggle_mark(NEWEST)
-    selection.update([row for row in history_log.list_runs() if row.run_id != NEWEST])
-    assert (len(selection), selection.marked, selection.get(NEWEST)) == (3, set(), None)
+async def test_lines_of_a_long_list_are_read_when_they_come_into_view(world: Any, history_log: Any) -> None:
+    """The last run, and one that was deleted by another process meanwhile; marks outlive the lines."""
+    add_copies(history_log.path, 3_000)
+    async with world.cockpit() as cockpit:
+        await open_history(cockpit, "space")
+        table = cockpit.app.screen.query_one(RunTable)
+        assert "3 004 saved runs" in cockpit.text()
+        assert len(table._list.lines.known) <= PAGE_RUNS
+        history_log.delete("0-run-0001")
+        await cockpit.press("end")
+        await until(cockpit, lambda: table._list.lines[table.highlighted] is not None)
+        assert "10-01" in cockpit.text()
+        assert run_at_cursor(cockpit) == "0-run-0000"
+        assert table._list.lines[table.row_count - 2] is None
+        assert len(table._list.lines.known) <= 2 * PAGE_RUNS
+        await cockpit.press("space", "c")
+        assert isinstance(cockpit.app.screen, CompareScreen)
+        await cockpit.press("escape", "slash", *"0-run-15")
+        await until(cockpit, lambda: "100 of 3 003 saved runs" in cockpit.text())
+        assert len(run_ids(cockpit)) == 100

@@ -1,7 +1,7 @@
 """Runs in one plot: what is drawn at each size, without an app."""
 
 import pytest
-from linkgauge.tui.services.stored_run import LETTERS
+from linkgauge.tui.state.run_selection import LETTERS
 from linkgauge.tui.widgets.history.overlay_plot import OverlayLine, overlay_plot
 
 QUARTERS = [quarter / 4 for quarter in range(1, 61)]

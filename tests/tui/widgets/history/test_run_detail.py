@@ -3,10 +3,9 @@
 from typing import Any
 
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.widgets.history.run_table import RunTable
 from textual.widgets import Input
 
-from ...stored_runs import CHANGED, FIRST, LOST, SHORT, notifications, open_history, until
+from ...stored_runs import CHANGED, FIRST, LOST, SHORT, notifications, open_history, run_at_cursor, until
 
 
 async def test_a_label_and_a_note_are_written_in_their_place(world: Any, history_log: Any) -> None:
@@ -20,7 +19,7 @@ async def test_a_label_and_a_note_are_written_in_their_place(world: Any, history
         await cockpit.press("l", *"nonsense", "escape")
         assert isinstance(cockpit.app.screen, HistoryScreen)
         assert history_log.find(SHORT).label == "slow x"
-        assert cockpit.app.screen.query_one(RunTable).run_id == SHORT
+        assert run_at_cursor(cockpit) == SHORT
 
 
 async def test_a_label_is_written_to_all_marked_runs(world: Any, history_log: Any) -> None:

@@ -1,0 +1,231 @@
+"""The list of runs: their order by any column and a filter, and the entries of some of them.
+
+An order has the numbers of the runs only, and is found in an index: neither documents nor events are read. Entries
+are read for as many runs as are shown.
+"""
+
+import sqlite3
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Final
+
+from ...host.identity import is_process_alive
+from ...model.events import Reason
+from ...model.serialization import make_printable
+from .digest import DIGEST_COLUMNS, digest_row, load_document, read_digest
+from .schema import LIST_INDEX, has_list_index, missing_columns
+
+_MAX_TEXT: Final = 4_000
+_MAX_PARTS: Final = 32  # of a filter; SQLite limits the depth of an expression
+_BATCH: Final = 256
+_COLUMNS: Final = (
+    *("number", "id", "preset", "peer", "label", "owner", "started_utc", "reason", "verdict", "note", "grp"),
+    *DIGEST_COLUMNS,
+)
+# The fields that a filter may name, and their columns.
+SEARCH_FIELDS: Final = {
+    **{name: name for name in ("preset", "peer", "verdict", "label", "note")},
+    "group": "grp",
+}
+_ALL_FIELDS: Final = (*SEARCH_FIELDS.values(), "id", "started_utc")
+
+
+def _folded(text: str) -> str:
+    """Return an expression for a text in lower case. What SQLite does not know of other letters Python does."""
+    return f"CASE WHEN length(CAST({text} AS BLOB)) = length({text}) THEN lower({text}) ELSE fold({text}) END"
+
+
+# Each column's key. Unknown values come last in either order. None is the order in which runs were saved: the clock
+# may have been set back between them.
+_SORT_KEYS: Final = {
+    "when": None,
+    "preset": "nullif(preset, '')",
+    "peer": "peer",
+    "test": "brief",
+    "rate": "coalesce(transactions_s, mbit_s * 1e6)",
+    "%": "percent",
+    "verdict": "CASE verdict WHEN 'fail' THEN 0 WHEN 'short' THEN 1 WHEN 'none' THEN 2 WHEN 'pass' THEN 3 END",
+    "label": "nullif(" + _folded("coalesce(label, '')") + ", '')",
+}
+SORT_COLUMNS: Final = tuple(_SORT_KEYS)
+
+RunNumbers = Sequence[int]
+"""The numbers of runs, in the order of a list. A number is a run's for as long as the run is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """The filter and the order of a list of runs.
+
+    Each part of `parts` is a field of SEARCH_FIELDS, or empty for any of them, and a text that is a part of it, in
+    upper or lower case. `verdict` is compared as a whole.
+    """
+
+    parts: tuple[tuple[str, str], ...] = ()
+    verdict: str | None = None
+    column: str = "when"
+    is_descending: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RunEntry:
+    """A run in a list. `figures` has the parts of its document that a list shows."""
+
+    number: int
+    run_id: str
+    preset: str
+    peer: str
+    label: str | None
+    started_utc: str | None
+    reason: Reason | None
+    verdict: str | None
+    is_running: bool
+    note: str | None
+    group: str | None
+    figures: dict[str, Any] | None
+
+
+def find_numbers(connection: sqlite3.Connection, query: RunQuery) -> RunNumbers:
+    """Return the runs that match a query, in its order. Raises sqlite3.Error."""
+    sql, parameters = order_sql(connection, query)
+    connection.create_function("fold", 1, _fold, deterministic=True)
+    numbers = array("q")
+    cursor = connection.execute(sql, parameters)
+    while rows := cursor.fetchmany(_BATCH):
+        numbers.extend([number for (number,) in rows])
+    if _SORT_KEYS.get(query.column) is None:
+        return array("q", sorted(numbers, reverse=query.is_descending))
+    return numbers
+
+
+def order_sql(connection: sqlite3.Connection, query: RunQuery) -> tuple[str, tuple[str, ...]]:
+    """Return the statement that finds the numbers of a query, and its parameters."""
+    is_indexed = has_list_index(connection)
+    conditions: list[str] = []
+    parameters: list[str] = []
+    for field, part in [each for each in query.parts if each[1]][:_MAX_PARTS]:
+        columns = (SEARCH_FIELDS[field],) if field else _ALL_FIELDS
+        parameters.append(part.casefold())
+        place = f"?{len(parameters)}"
+        conditions.append(f"({' OR '.join(_contains(column, place) for column in columns)})")
+    if query.verdict is not None:
+        parameters.append(query.verdict)
+        conditions.append(f"verdict = ?{len(parameters)}")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    order = _order(query)
+    if not (where or order):
+        source = "runs"  # SQLite takes the smallest index
+    elif is_indexed:
+        source = f"runs INDEXED BY {LIST_INDEX}"
+    else:
+        source = _unindexed_source(connection)
+    return f"SELECT number FROM {source}{where}{order}", tuple(parameters)  # noqa: S608 (names of ours)
+
+
+def read_entries(connection: sqlite3.Connection, numbers: RunNumbers) -> list[RunEntry]:
+    """Return the entries of runs, in the order of their numbers. Those that are gone are left out."""
+    missing = missing_columns(connection)
+    columns = ["NULL" if name in missing else name for name in _COLUMNS]
+    has_digest = "brief" not in missing
+    columns.append("CASE WHEN brief IS NULL THEN document END" if has_digest else "document")
+    found: dict[int, RunEntry] = {}
+    for first in range(0, len(numbers), _BATCH):
+        batch = numbers[first : first + _BATCH]
+        places = ", ".join("?" * len(batch))
+        sql = f"SELECT {', '.join(columns)} FROM runs WHERE number IN ({places})"  # noqa: S608 (names of ours)
+        for row in connection.execute(sql, tuple(batch)):
+            found[row[0]] = _entry(row)
+    return [found[number] for number in numbers if number in found]
+
+
+def count_runs(connection: sqlite3.Connection) -> int:
+    """Return the number of stored runs."""
+    (count,) = connection.execute("SELECT count(*) FROM runs").fetchone()
+    return count
+
+
+def read_start_times(connection: sqlite3.Connection) -> list[tuple[str, str | None]]:
+    """Return the id of each run and its start in UTC, in the order in which the runs were saved."""
+    rows = sorted(connection.execute("SELECT number, id, started_utc FROM runs"), key=itemgetter(0))
+    return [(cell_text(run_id) or "", cell_text(started_utc)) for _, run_id, started_utc in rows]
+
+
+def newest_of_peers(connection: sqlite3.Connection, limit: int) -> RunNumbers:
+    """Return the newest run with each peer, the newest first."""
+    sql = "SELECT max(number) AS newest FROM runs GROUP BY peer ORDER BY newest DESC LIMIT ?"
+    return [number for (number,) in connection.execute(sql, (limit,))]
+
+
+def cell_text(value: object) -> str | None:
+    """Return a cell as text: a file that is damaged, or another's, may have any type and any text in any column."""
+    return None if value is None else make_printable(value if isinstance(value, str) else repr(value)[:_MAX_TEXT])
+
+
+def read_reason(text: str | None) -> Reason | None:
+    """Return why a run has ended; None if it has not. A reason of a newer linkgauge is a failure."""
+    known = {member.value: member for member in Reason}
+    return None if text is None else known.get(text, Reason.FAILED)
+
+
+def _order(query: RunQuery) -> str:
+    """Return the clause to sort by, if any. Runs with the same key have the newest first in either order.
+
+    Numbers alone are sorted by Python: SQLite would read the whole table instead of an index.
+    """
+    key = _SORT_KEYS.get(query.column)
+    direction = "DESC" if query.is_descending else "ASC"
+    return "" if key is None else f" ORDER BY {key} IS NULL, {key} {direction}, number DESC"
+
+
+def _contains(column: str, place: str) -> str:
+    """Return a condition: the column has the parameter as a part, in upper or lower case."""
+    folded = f"length(CAST({column} AS BLOB)) <> length({column}) AND instr(fold({column}), {place})"
+    return f"instr(lower({column}), {place}) OR {folded}"
+
+
+def _fold(value: object) -> str:
+    return (cell_text(value) or "").casefold()
+
+
+def _unindexed_source(connection: sqlite3.Connection) -> str:
+    """Return a subquery in place of the table, for a file that has not all columns or digests."""
+    missing = missing_columns(connection)
+    connection.create_function("digest", 2, _digest_value, deterministic=True)
+    terms = ["number"]
+    for name in _COLUMNS[1:]:
+        if name not in DIGEST_COLUMNS:
+            terms.append(f"NULL AS {name}" if name in missing else name)
+            continue
+        computed = f"digest(document, {DIGEST_COLUMNS.index(name)})"
+        known = computed if "brief" in missing else f"CASE WHEN brief IS NULL THEN {computed} ELSE {name} END"
+        terms.append(f"{known} AS {name}")
+    return f"(SELECT {', '.join(terms)} FROM runs)"  # noqa: S608 (names of ours)
+
+
+def _digest_value(text: object, index: int) -> str | float | None:
+    document = load_document(text)
+    return None if document is None else digest_row(document)[index]
+
+
+def _entry(row: tuple[Any, ...]) -> RunEntry:
+    cells = dict(zip(_COLUMNS, row[:-1], strict=True))
+    digest = tuple(cells[name] for name in DIGEST_COLUMNS)
+    document = load_document(row[-1])
+    figures = read_digest(digest if document is None else digest_row(document))
+    reason = cell_text(cells["reason"])
+    return RunEntry(
+        number=cells["number"],
+        run_id=cell_text(cells["id"]) or "",
+        preset=cell_text(cells["preset"]) or "",
+        peer=cell_text(cells["peer"]) or "",
+        label=cell_text(cells["label"]),
+        started_utc=cell_text(cells["started_utc"]),
+        reason=read_reason(reason),
+        verdict=cell_text(cells["verdict"]),
+        is_running=reason is None and is_process_alive(cell_text(cells["owner"]) or ""),
+        note=cell_text(cells["note"]),
+        group=cell_text(cells["grp"]),
+        figures=figures,
+    )

@@ -1,0 +1,97 @@
+"""What a list shows of a run's document."""
+
+import contextlib
+import json
+import math
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.results.run_log import RunLog, RunQuery
+from linkgauge.engine.results.run_log.digest import DIGEST_COLUMNS, digest_row, read_digest
+
+from ..log_entries import write_run
+from ..stored_copies import add_copies
+
+PLAN = {"workload": "stream", "direction": "out", "sessions": 4, "window_bytes": None, "duration_s": 10.0}
+TOTAL = {"mbit_s": 941.5, "transactions_s": None, "percent_of_expected": 99.6, "bytes": 10**15}
+PERIOD = {"direction": "out", "sessions": 4, "window_bytes": 65_536, "start_s": 0.0}
+DOCUMENT: dict[str, Any] = {"plan": PLAN, "measured": {"out": {}, "total": TOTAL}, "stretches": [PERIOD, PERIOD]}
+
+
+def test_a_digest_has_the_plan_the_settings_in_turn_and_the_rates() -> None:
+    """The same settings in a row are one."""
+    assert read_digest(digest_row(DOCUMENT)) == {
+        "plan": {"workload": "stream", "direction": "out", "sessions": 4},
+        "stretches": [{"direction": "out", "sessions": 4, "window_bytes": 65_536}],
+        "measured": {"total": {"mbit_s": 941.5, "transactions_s": None, "percent_of_expected": 99.6}},
+    }
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        {},
+        {"plan": [], "measured": 1, "stretches": {}},
+        {"plan": {"direction": {"a": []}, "sessions": "x" * 10_000}, "stretches": [[], None, {"sessions": [1]}]},
+        {"measured": {"total": {"mbit_s": 10**400, "transactions_s": math.nan, "percent_of_expected": True}}},
+    ],
+)
+def test_a_damaged_document_has_a_short_digest(document: object) -> None:
+    """Any run has one, that its document is not read again."""
+    brief, *rates = digest_row(document)
+    assert len(brief) < 400
+    assert rates == [None] * 3
+    assert read_digest((brief, *rates)) is not None
+
+
+def _columns(path: Path) -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        sql = f"SELECT {', '.join(DIGEST_COLUMNS)} FROM runs ORDER BY number"  # noqa: S608 (names of ours)
+        return connection.execute(sql).fetchall()
+
+
+def test_runs_of_an_older_linkgauge_get_the_digest_that_a_new_run_has(tmp_path: Path) -> None:
+    """Also one that an older linkgauge ends in a new file, and one without a readable document, once."""
+    with RunLog.open(tmp_path) as log:
+        write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
+        assert log.flush()
+        assert not log.add_digests()
+        add_copies(log.path, 250)
+        expected = _columns(log.path)
+        with contextlib.closing(sqlite3.connect(log.path)) as connection, connection:
+            connection.execute("UPDATE runs SET brief = NULL, mbit_s = NULL, percent = NULL")
+            connection.execute("UPDATE runs SET document = ? WHERE id = '0-run-0006'", (b"\xff\xfe",))
+        assert log.add_digests()
+        assert not log.add_digests()
+        rows = _columns(log.path)
+    assert json.loads(rows.pop(6)[0]) == {"plan": None, "stretches": []}
+    del expected[6]
+    assert rows == expected
+
+
+def test_old_runs_are_prepared_while_others_write_and_list(tmp_path: Path) -> None:
+    """Nobody waits longer than for a piece."""
+    with RunLog.open(tmp_path) as log:
+        write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
+        assert log.flush()
+        add_copies(log.path, 1_000)
+        with contextlib.closing(sqlite3.connect(log.path)) as connection, connection:
+            connection.execute("UPDATE runs SET brief = NULL, mbit_s = NULL, percent = NULL")
+        thread = threading.Thread(target=log.add_digests)
+        thread.start()
+        seen = 0
+        while thread.is_alive() or not seen:
+            write_run(log, f"20261122-011530-{seen:04}", document=DOCUMENT)
+            found = log.find_runs(RunQuery(column="rate"))
+            assert len(found) == 1_002 + seen
+            assert {
+                entry.figures["measured"]["total"]["mbit_s"] for entry in log.entries(found) if entry.figures
+            } == {941.5}
+            seen += 1
+        thread.join()
+        assert None not in [row[0] for row in _columns(log.path)]
