@@ -33,7 +33,7 @@ from ..model.plan import MIB, SECOND_NS, Mode
 from ..model.serialization import decode, encode
 from .session import RECEIVE_BYTES, Payload, allocate_buffer
 from .sockets import set_congestion, unpaced_congestion
-from .stream import SENDFILE_READ_BYTES
+from .stream import receive_pieces
 
 _FILE_NAME: Final = "fastest-mode.json"
 _MAX_FILE_BYTES: Final = 64 * 1024
@@ -151,13 +151,11 @@ class _Trial:
 
     def __init__(self, sender: socket.socket, receiver: socket.socket, payload: Payload) -> None:
         self._sender, self._receiver = sender, receiver
-        buffer = allocate_buffer(RECEIVE_BYTES)
-        self._buffers = {Mode.COPY: buffer, Mode.SENDFILE: buffer[:SENDFILE_READ_BYTES]}
+        self._pieces = receive_pieces(allocate_buffer(RECEIVE_BYTES))
         self._send: dict[Mode, Callable[[], int]] = {
             Mode.COPY: partial(sender.sendmsg, payload.pieces),
             Mode.SENDFILE: partial(os.sendfile, sender.fileno(), payload.fd, 0, payload.size_bytes),
         }
-        self._buffer = buffer
         self._received_bytes = 0
 
     def run(self) -> ModeTrial:
@@ -181,7 +179,6 @@ class _Trial:
 
     def _measure(self, mode: Mode) -> float:
         """Return the rate of a mode over one slot."""
-        self._buffer = self._buffers[mode]
         self._send_for(mode, _SETTLE_NS)
         began_ns, before = perf_counter_ns(), self._received_bytes
         self._send_for(mode, _SLOT_NS)
@@ -195,7 +192,7 @@ class _Trial:
 
     def _receive(self) -> None:
         with contextlib.suppress(OSError):
-            while count := self._receiver.recv_into(self._buffer):
+            while count := self._receiver.recvmsg_into(self._pieces)[0]:
                 self._received_bytes += count
 
 
