@@ -290,8 +290,11 @@ class LiveReadings:
         points = self.periods[-1].points.setdefault(direction, [])
         points.append(point)
         self.highest_bit_s[direction] = max(self.highest_bit_s.get(direction, 0.0), point.bit_s)
-        if len(points) > _MAX_POINTS:
-            points[:] = [_merge(a, b) for a, b in zip(points[::2], points[1::2], strict=False)]
+        flow_points = [period.points[direction] for period in self.periods if direction in period.points]
+        if sum(map(len, flow_points)) > _MAX_POINTS:  # of all periods: a day may have many changes
+            for points in flow_points:
+                rest = points[len(points) & ~1 :]
+                points[:] = [_merge(a, b) for a, b in zip(points[::2], points[1::2], strict=False)] + rest
 
 
 def _merge(first: PlotPoint, second: PlotPoint) -> PlotPoint:

@@ -110,6 +110,23 @@ def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
     assert points == sorted(points, key=lambda point: point.at_s)
 
 
+def test_the_points_of_a_run_with_many_changes_stay_few(world: Any) -> None:
+    """The periods share the memory of one plot, and each still has its points."""
+
+    def drive(script: Any) -> None:
+        for sessions in range(1, 9):
+            script.change_settings(Settings(sessions=sessions))
+            script.run_for(230, 7e9)
+
+    board = play(world, Plan(duration_ns=None), drive)
+    points = [period.points[Direction.OUT] for period in board.periods if period.points]
+    assert len(points) >= 8
+    assert 800 <= sum(map(len, points)) <= 1_600
+    times = [point.at_s for of_period in points for point in of_period]
+    assert times == sorted(times)
+    assert times[-1] == board.elapsed_ns / SECOND_NS
+
+
 HOST = HostInfo("a", "Linux", 2, "linkgauge", "uvloop")
 
 
