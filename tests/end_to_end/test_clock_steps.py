@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import linkgauge.engine.near.run
+import linkgauge.tui
 import pytest
 from linkgauge.engine.model.events import Reason, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
@@ -19,7 +20,8 @@ from linkgauge.engine.near.run import open_run
 # Run on uvloop only.
 pytestmark = pytest.mark.loop("uvloop")
 
-ENGINE = Path(linkgauge.engine.near.run.__file__).parent
+ENGINE = Path(linkgauge.engine.__file__).parent
+TUI = Path(linkgauge.tui.__file__).parent
 AHEAD_S = 1_000_000
 
 
@@ -35,18 +37,34 @@ class SteppingClock(datetime):
         return cls(2026, 11, 21, tzinfo=tz) - timedelta(days=cls.looks)
 
 
+def wall_clock_uses(package: Path) -> set[tuple[str, str]]:
+    """Return the modules of a package that look at a clock which may step, each with what it calls."""
+    walls = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("time", "gmtime")}
+    walls |= {("time", "localtime"), ("time", "strftime"), ("date", "today"), ("datetime", "today")}
+    found: set[tuple[str, str]] = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Attribute):
+                continue
+            name = node.value.id if isinstance(node.value, ast.Name) else ""
+            if (name, node.attr) in walls or node.attr in {"st_mtime", "st_mtime_ns", "st_ctime", "getmtime"}:
+                found.add((path.name, f"{name}.{node.attr}"))
+    return found
+
+
 def test_the_wall_clock_is_looked_at_to_name_a_moment_and_never_to_measure() -> None:
     """All of the engine, by its syntax: only where a run or a measurement is dated."""
-    walls = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("time", "gmtime")}
-    found: set[tuple[str, str]] = set()
-    for path in ENGINE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            name = node.value.id if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
-            if isinstance(node, ast.Attribute) and (name, node.attr) in walls:
-                found.add((path.name, f"{name}.{node.attr}"))
+    found = wall_clock_uses(ENGINE)
     assert {call for _, call in found} <= {"datetime.now"}
     assert ("run.py", "datetime.now") in found
     assert len(found) <= 4, found
+
+
+def test_the_command_line_and_the_app_date_runs_and_log_lines_and_measure_nothing_by_the_wall_clock() -> None:
+    """An id, a line of a log, and the age from which runs are pruned; no time of a file."""
+    dated = {"run_session.py", "sweeps.py", "endpoint_service.py", "endpoint_screen.py"}
+    aged = {"pruning.py", "runs.py"}
+    assert wall_clock_uses(TUI) == {(name, "datetime.now") for name in dated | aged}
 
 
 def in_another_time() -> list[str]:
