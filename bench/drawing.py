@@ -19,6 +19,7 @@ from statistics import mean
 
 from linkgauge.engine.host.nic import read_nic_counts
 from measurements import Round
+from namespace import ESTABLISHED, count_sockets
 from processes import process_cpu_s, running, tree_cpu_s
 from terminal import open_app
 from tools import HOST, LINKGAUGE, SELF, Entry
@@ -26,6 +27,7 @@ from tools import HOST, LINKGAUGE, SELF, Entry
 _TURN_S = 0.5
 _SETTLE_S = 0.3  # what piled up while it was stopped is drawn
 _LONGEST_RUN_S = 600
+_PATIENCE_S = 20.0
 _SIZE = (120, 40)
 _MIB = 1_048_576
 
@@ -48,7 +50,8 @@ def _no_client(_port: int, _seconds: int) -> list[str]:
 
 def follow_app(port: int, server_pid: int, seconds: int, environment: Mapping[str, str]) -> Round:
     """Measure a run in the app. Raises OSError if the app does not reach it."""
-    with open_app(f"{HOST}:{port}", size=_SIZE, environment=environment) as terminal:
+    options = (f"{HOST}:{port}", "--seconds", str(_LONGEST_RUN_S))
+    with open_app(*options, size=_SIZE, environment=environment) as terminal:
         terminal.until(lambda text: "READY" in text)
         terminal.press(" ")
         terminal.until(lambda text: "RUNNING" in text)
@@ -65,11 +68,11 @@ def follow_command(port: int, server_pid: int, seconds: int, environment: Mappin
     """Measure a run of the command line. Raises OSError if it ends before."""
     command = [*SELF, "run", f"{HOST}:{port}", "--json", "--seconds", str(_LONGEST_RUN_S)]
     with running(command, environment=environment) as process:
-        _wait_for_payload(process)
+        _wait_for_session(process, port)
         time.sleep(1.0)
         measured = _in_turn(process.pid, server_pid, seconds, time.sleep)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=_PATIENCE_S)
     try:
         json.loads(output)
     except ValueError as error:
@@ -77,11 +80,12 @@ def follow_command(port: int, server_pid: int, seconds: int, environment: Mappin
     return measured
 
 
-def _wait_for_payload(process: "subprocess.Popen[str]") -> None:
-    deadline, before = time.monotonic() + 20, _loopback_bytes()
-    while _loopback_bytes() - before < 100 * _MIB:
+def _wait_for_session(process: "subprocess.Popen[str]", port: int) -> None:
+    """Wait until a server has the control connection of a run, and one of data."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while count_sockets(port, ESTABLISHED) < 2:
         if process.poll() is not None or time.monotonic() > deadline:
-            raise ChildProcessError("the run carries no payload")
+            raise ChildProcessError("the run opens no session")
         time.sleep(0.05)
 
 

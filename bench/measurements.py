@@ -27,7 +27,10 @@ class Round:
 
 @dataclass
 class EntryResult:
-    """The rounds of one entry by their number: one that was broken off has none. `failure` has its words."""
+    """The rounds of one entry by their number: one that was broken off has none.
+
+    `failure` has the words of an entry that failed, `retries` those of each round that succeeded the second time.
+    """
 
     label: str
     role: Role
@@ -35,6 +38,7 @@ class EntryResult:
     at_least: float | None = None
     cpu_at_most: float | None = None
     failure: str | None = None
+    retries: list[str] = field(default_factory=list[str])
     rounds: dict[int, Round] = field(default_factory=dict[int, Round])
 
     @property

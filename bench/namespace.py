@@ -1,11 +1,14 @@
-"""A private network namespace for a benchmark, with cubic as its default congestion control."""
+"""A private network namespace for a benchmark, with cubic as its default, and the TCP sockets in it."""
 
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 _INSIDE = "LINKGAUGE_BENCH_INSIDE"
+ESTABLISHED, LISTENING = "01", "0A"  # states in /proc/net/tcp (proc(5))
 _DEFAULT = "net.ipv4.tcp_congestion_control"
 # A namespace may choose only among the algorithms that the machine allows to all.
 _NOT_CUBIC = (
@@ -32,3 +35,14 @@ def enter_namespace() -> None:
     command = [*namespace, "sh", "-c", script, "sh", sys.executable, *sys.argv]
     os.environ[_INSIDE] = "1"
     os.execvp(command[0], command)
+
+
+def count_sockets(port: int, state: str) -> int:
+    """Return the number of TCP sockets with this local port that are in a state."""
+    count = 0
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path(f"/proc/net/{name}").read_text(encoding="ascii").splitlines()[1:]:
+                _, local, _, found, *_ = line.split()
+                count += found == state and int(local.rpartition(":")[2], 16) == port
+    return count

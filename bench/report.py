@@ -133,14 +133,17 @@ def _place(results: Results) -> str:
 
 
 def _failures(results: Results) -> Iterator[str]:
-    lines = [
-        f"- {case.name}, {_code(entry.label)}: {_escaped(entry.failure)}"
-        for case in results.cases
-        for entry in case.entries
-        if entry.failure
-    ]
-    if lines:
-        yield "### What failed, and is left out\n" + "\n".join(lines)
+    failed: list[str] = []
+    retried: list[str] = []
+    for case, entry in _entries(results.cases):
+        line = f"- {case.name}, {_code(entry.label)}"
+        if entry.failure:
+            failed.append(f"{line}: {_escaped(entry.failure)}")
+        retried += [f"{line}: {_escaped(words)}" for words in entry.retries]
+    if failed:
+        yield "### What failed twice in a row, and is left out\n" + "\n".join(failed)
+    if retried:
+        yield "### Rounds that failed once\n" + "\n".join(retried)
 
 
 def _section(title: str, rows: Sequence[Comparison]) -> Iterator[str]:

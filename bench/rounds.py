@@ -13,6 +13,7 @@ from typing import IO
 
 from drawing import follow_app, follow_command
 from measurements import Round
+from namespace import LISTENING, count_sockets
 from outputs import OutputError, failure_words, read_rate
 from processes import running, tree_cpu_s
 from tools import HOST, MOST_PORTS, TRANSACTIONS, Entry
@@ -20,9 +21,8 @@ from tools import HOST, MOST_PORTS, TRANSACTIONS, Entry
 _POLL_S = 0.1
 _MIN_READINGS = 5
 _WARMUP_S = 1.0
-_SERVER_PATIENCE_S = 10.0
+_SERVER_PATIENCE_S = 30.0
 _CLIENT_PATIENCE_S = 20.0
-_LISTENING = "0A"
 # Below the ports that the kernel gives to clients. A server without SO_REUSEADDR could not have one again soon.
 _PORTS = range(20_000, 32_000, MOST_PORTS)
 _FIRST_PORTS = cycle(_PORTS)
@@ -76,20 +76,10 @@ def _free_port() -> int:
     raise RoundError("no port is free")
 
 
-def _is_listening(port: int) -> bool:
-    """Return whether a process listens on a port: a trial connection would use up a server of one client."""
-    for name in ("tcp", "tcp6"):
-        with suppress(OSError):
-            for line in Path(f"/proc/net/{name}").read_text(encoding="ascii").splitlines()[1:]:
-                _, local, _, state, *_ = line.split()
-                if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
-                    return True
-    return False
-
-
 def _wait_until_listening(server: "subprocess.Popen[str]", port: int, log: IO[str]) -> None:
+    """Wait for the socket itself: a trial connection would use up a server of one client."""
     deadline = time.monotonic() + _SERVER_PATIENCE_S
-    while not _is_listening(port):
+    while not count_sockets(port, LISTENING):
         if server.poll() is not None or time.monotonic() > deadline:
             log.seek(0)
             raise RoundError(f"its server does not listen: {failure_words(log.read(100_000), '')}")

@@ -111,19 +111,21 @@ class CaseBench:
         turn = number % max(1, len(self._active))
         for entry, result in self._active[turn:] + self._active[:turn]:
             try:
-                result.rounds[number] = self._guard.measure(partial(self._measure, entry, seconds))
+                result.rounds[number] = self._guard.measure(partial(self._measure, entry, result, seconds))
             except RoundError as error:
                 result.failure = str(error)
                 self._active.remove((entry, result))
                 print(f"  {entry.label}: failed, left out: {error}", flush=True)
 
-    def _measure(self, entry: Entry, seconds: int) -> Round:
+    def _measure(self, entry: Entry, result: EntryResult, seconds: int) -> Round:
         """Measure a round; once more if it fails. Raises RoundError for the second failure."""
         try:
             return self._measure_once(entry, seconds)
         except RoundError as error:
             print(f"  {entry.label}: tried again: {error}", flush=True)
-            return self._measure_once(entry, seconds)
+            measured = self._measure_once(entry, seconds)
+            result.retries.append(str(error))
+            return measured
 
     def _measure_once(self, entry: Entry, seconds: int) -> Round:
         if entry.is_second_run:

@@ -66,12 +66,14 @@ def test_failures_and_a_broken_off_run_are_named_before_the_tables() -> None:
     """In the tool's words, which cannot end a cell or begin a tag."""
     broken = case("best", entry("linkgauge run", "ours", [1e9]), entry("iperf3 --skip-rx-copy", "peer", []))
     broken.entries[1].failure = "<script>|no such option"
+    broken.ours.retries.append("did not end within 23 s")
     found = results(broken)
     found.is_interrupted = True
     text = report_text(found)
     assert text.startswith("**This benchmark was broken off")
     assert "- best, `iperf3 --skip-rx-copy`: ‹script›\\|no such option" in text
-    assert text.index("What failed") < text.index(BEHIND)
+    assert "- best, `linkgauge run`: did not end within 23 s" in text
+    assert text.index("What failed twice") < text.index("failed once") < text.index(BEHIND)
 
 
 def test_the_short_table_has_the_strongest_peer_of_each_case() -> None:
