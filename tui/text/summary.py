@@ -238,11 +238,12 @@ def findings_period(summary: Summary) -> str:
 
 
 def run_facts(summary: Summary) -> list[str]:
-    """Return the amount of payload, the reason for the end, and the known values of TCP."""
+    """Return the amount of payload, the reason for the end, the known values of TCP, and how payload moved."""
     total = summary.measured.total
     amount = [] if total is None else [numbers.payload(total.bytes)]
     congestion = numbers.sanitize(summary.tcp.congestion or "")
-    words = [*amount, numbers.reason(summary.end.reason), *_tcp_words(summary.tcp), congestion]
+    mode = "" if summary.plan.workload.is_transactional else mode_text(summary.tcp, is_short=True)
+    words = [*amount, numbers.reason(summary.end.reason), *_tcp_words(summary.tcp), congestion, mode]
     return list(filter(None, words))
 
 
@@ -255,11 +256,11 @@ def tcp_text(tcp: TcpSummary) -> str:
     return ", ".join(filter(None, (*_tcp_words(tcp), congestion, mode_text(tcp), windows)))
 
 
-def mode_text(tcp: TcpSummary) -> str:
+def mode_text(tcp: TcpSummary, *, is_short: bool = False) -> str:
     """Return how payload moved, and why so where nobody asked for it; empty where that is unknown."""
     if tcp.mode is None or not tcp.is_mode_automatic:
         return tcp.mode or ""
-    reason = ": faster than copy in a trial" if tcp.mode is Mode.SENDFILE else ""
+    reason = "" if is_short or tcp.mode is Mode.COPY else ": faster than copy in a trial"
     return f"{tcp.mode} (automatic{reason})"
 
 
