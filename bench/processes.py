@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -100,6 +101,27 @@ def _wait_and_kill(pid: int) -> None:
 
 
 @contextmanager
+def deferred_signals() -> Generator[None]:
+    """Deliver what ends this process after the `with` block: in it, a child would be left behind."""
+    pending: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if callable(handler):  # those that are ignored, or end this process at once, stay as they are
+            signal.signal(number, lambda number, _frame: pending.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, handler)
+        if pending:
+            os.kill(os.getpid(), pending[0])
+
+
+@contextmanager
 def running(
     command: list[str],
     *,
@@ -112,19 +134,23 @@ def running(
 
     Its output goes to pipes, or to the file `log`, which never makes it wait. It runs in `folder`.
     """
-    process = subprocess.Popen(
-        command,
-        stdout=log or subprocess.PIPE,
-        stderr=subprocess.STDOUT if log else subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        env=environment,
-        cwd=folder,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    process: subprocess.Popen[str] | None = None
     try:
+        with deferred_signals():
+            process = subprocess.Popen(
+                command,
+                stdout=log or subprocess.PIPE,
+                stderr=subprocess.STDOUT if log else subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                cwd=folder,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
         time.sleep(settle_s)
         yield process
     finally:
-        _end(process)
+        if process is not None:
+            with deferred_signals():
+                _end(process)

@@ -1,9 +1,12 @@
 """Rounds with tools that hang, fail, print nonsense or leave processes behind, all real."""
 
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import processes
 import pytest
@@ -164,3 +167,26 @@ def test_linkgauge_and_the_floor_are_measured_with_their_cpu(tmp_path: Path) -> 
         assert measured.rate > 0
         assert measured.cpu_ms is None or measured.cpu_ms > 0
     assert list((tmp_path / "linkgauge" / "near" / "linkgauge_data_dir").iterdir())
+
+
+@pytest.mark.parametrize("moment", ["start", "end"])
+def test_a_signal_while_a_process_starts_or_ends_leaves_none_behind(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may come before the process has a name, or in the middle of its end."""
+
+    class Interrupted(subprocess.Popen[str]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            if moment == "start":
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def communicate(self, *arguments: Any, **options: Any) -> tuple[str, str]:
+            if moment == "end":
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().communicate(*arguments, **options)
+
+    monkeypatch.setattr("processes.subprocess.Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt), running(python("import time; time.sleep(60)")):
+        assert moment == "end"
+    assert not left_over()
