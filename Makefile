@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start the program some hundred times: without bytecode a start takes 0.70 s of CPU, with it 0.50 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-every stress grid lint format command-files release-check screenshots bench bench-docs lock clean
+.PHONY: run test test-every stress grid lint format command-files release-check screenshots bench bench-docs costs lock clean
 
 # The app on loopback; without a terminal, a 5 s test and its summary.
 run: $(VENV)/run.stamp
@@ -69,6 +69,10 @@ bench: $(VENV)/dev.stamp
 # The tables of README and docs/benchmarks.md, from the results of one whole benchmark.
 bench-docs: $(VENV)/dev.stamp
 	$(BIN)/python bench/documents.py $(ARGS)
+
+# What linkgauge costs as work grows: saved runs, presets, long runs, sessions. Less with ARGS="--only history --short".
+costs: $(VENV)/dev.stamp
+	@$(BIN)/python bench/costs.py $(ARGS)
 
 # Links with one known cause each, drawn from a seed, and how often the first finding is right.
 grid: $(VENV)/dev.stamp

@@ -34,6 +34,17 @@ def test_a_short_run_of_a_stress_test_finds_nothing(script: str) -> None:
 
 
 @pytest.mark.every
+@pytest.mark.timeout(240)
+def test_every_table_of_costs_is_printed() -> None:
+    """With few runs, presets and samples: what they cost is for a quiet machine."""
+    command = [sys.executable, "bench/costs.py", "--short"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
+    tables = done.stdout.split("\n## ")[1:]
+    assert [len(table.splitlines()) for table in tables] == [5, 5, 5, 4, 5], done.stdout
+
+
+@pytest.mark.every
 @pytest.mark.parametrize("script", SCRIPTS, ids=str)
 def test_a_script_prints_its_help(script: Path) -> None:
     """The types of its imports are not checked: the repository root is the package, and has no name there."""
