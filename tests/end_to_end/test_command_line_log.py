@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -235,9 +236,10 @@ def test_a_test_thins_old_runs_once_it_has_ended(linkgauge: Any, far_end: str, t
     """As the preference says; its own run has every sample."""
     (tmp_path / "settings.toml").write_text('thin_after = "30d"')
     environment = {**linkgauge.environment, "LINKGAUGE_CONFIG_DIR": str(tmp_path)}
+    two_months_ago = datetime.now(UTC) - timedelta(days=60)  # a pause of years would make its age uncertain
     with RunLog.open(tmp_path / "data") as log:
         log.begin("20200101-000000-long", "", "h")
-        for event in (replace(STARTED, started_utc="2020-01-01T00:00:00Z"), *samples(496), ENDED):
+        for event in (replace(STARTED, started_utc=two_months_ago.isoformat()), *samples(496), ENDED):
             log.add("20200101-000000-long", event)
         log.finish("20200101-000000-long", "none", {})
         run_id = linkgauge("run", far_end, *SHORT, "--json", env=environment).document["run_id"]
