@@ -36,6 +36,8 @@ class Action:
         in_footer: Whether the footer shows it; keys of settings are shown by the settings bar instead.
         screens: The screens that have the action.
         footer_hidden_on: Screens whose footer has no room for it.
+        takes_text: Whether the person types a text next. Such a key is handled before the next one is looked at:
+            keys that arrive at once, as over a slow ssh connection, would otherwise be actions of the screen.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Action:
     in_footer: bool = True
     screens: tuple[ScreenKind, ...] = (ScreenKind.COCKPIT,)
     footer_hidden_on: tuple[ScreenKind, ...] = ()
+    takes_text: bool = False
 
     @property
     def key_names(self) -> str:
@@ -69,7 +72,7 @@ ACTIONS: Final = (
     Action(
         "presets", ("n", "slash", "f"), "network", "Choose the kind of network: a preset",
         "Choose the kind of network, and with it the expected rate. Type to filter, then arrows and enter.",
-        "Test", ("n", "/", "f"),
+        "Test", ("n", "/", "f"), takes_text=True,
     ),
     Action(
         "more_sessions", ("plus", "equals_sign"), "sessions", "More sessions",
@@ -144,7 +147,7 @@ ACTIONS: Final = (
         "peer", ("c",), "connect", "Connect to another host",
         "Choose the remote end: a host where `linkgauge endpoint` runs, ssh://HOST, or `loopback` for this machine "
         "alone.",
-        "Remote end",
+        "Remote end", takes_text=True,
     ),
     Action(
         "reconnect", ("r",), "reconnect", "Reconnect",
@@ -188,7 +191,7 @@ ACTIONS: Final = (
     Action(
         "find", ("slash", "f"), "find", "Find runs",
         "Find runs as you type, by preset, peer, verdict, label or note. `peer:db` searches only the peers.",
-        "History", ("/", "f"), screens=(ScreenKind.HISTORY,),
+        "History", ("/", "f"), screens=(ScreenKind.HISTORY,), takes_text=True,
     ),
     Action(
         "compare", ("c",), "compare", "Compare the marked runs",
@@ -198,12 +201,13 @@ ACTIONS: Final = (
     Action(
         "label", ("l",), "label", "Label the run, or all marked runs",
         "Edit the label of the run, or of all marked runs. An empty label removes it.",
-        "History", screens=(ScreenKind.HISTORY, ScreenKind.STORED),
+        "History", screens=(ScreenKind.HISTORY, ScreenKind.STORED), takes_text=True,
     ),
     Action(
         "note", ("n",), "note", "Write a note to the run, or to all marked runs",
         "Edit the note of the run, or of all marked runs. An empty note removes it.",
         "History", screens=(ScreenKind.HISTORY, ScreenKind.STORED), footer_hidden_on=(ScreenKind.HISTORY,),
+        takes_text=True,
     ),
     Action(
         "sort", ("s",), "sort", "Sort by the next column",
@@ -267,6 +271,9 @@ ACTIONS: Final = (
 )  # fmt: skip
 
 
+TEXT_ACTIONS: Final = frozenset(action.id for action in ACTIONS if action.takes_text)
+
+
 def actions_of(screen: ScreenKind) -> list[Action]:
     """Return the actions of a screen."""
     return [action for action in ACTIONS if screen in action.screens]
@@ -285,6 +292,7 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
                     show=action.in_footer and number == 0 and screen not in action.footer_hidden_on,
                     key_display=action.key_labels[number] if number < len(action.key_labels) else None,
                     tooltip=action.help,
+                    priority=action.takes_text,
                     id=f"{action.id}.{number}",
                 )
             )

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
 
 from ...engine.host.debug_log import LOG_VARIABLE
-from ..actions import ScreenKind
+from ..actions import TEXT_ACTIONS, ScreenKind
 from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
 
@@ -42,6 +43,12 @@ class ActionScreen(DiffScreen):
 
     def apply(self, preferences: Preferences) -> None:
         """Apply changed preferences; the bottom screen of an app extends this."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of actions that take a text to a field that has the focus: they are part of its text."""
+        if action in TEXT_ACTIONS and isinstance(self.focused, Input):
+            return False
+        return super().check_action(action, parameters)
 
     def action_help(self) -> None:
         """Explain every key."""

@@ -319,7 +319,7 @@ class HistoryScreen(ActionScreen):
 
     def action_find(self) -> None:
         """Focus the filter."""
-        self.query_one("#filter", TextField).focus()
+        self.set_focus(self.query_one("#filter", TextField))  # now: the next key is part of the text
 
     async def action_label(self) -> None:
         """Edit the label of the marked runs, or of the one at the cursor."""

@@ -14,9 +14,11 @@ from linkgauge.tui.widgets.common.preset_list import (
     by_family,
 )
 from linkgauge.tui.widgets.common.scroll_views import TextPage
+from textual import events
 from textual.widgets import Input
 
 from ...app_driver import BOTH_SIZES
+from ...stored_runs import until
 
 BAD = """
 [source]
@@ -212,3 +214,14 @@ async def test_escape_leaves_the_list_and_the_preset_alone(world: Any, size: tup
         assert isinstance(cockpit.app.screen, PresetPicker)
         await cockpit.press("escape")
         assert cockpit.app.cockpit.preset.id == "10gbe-fd-1500"
+
+
+@pytest.mark.parametrize("opener", ["n", "f", "c"])
+async def test_a_text_that_arrives_together_with_the_key_of_its_dialog_is_text(world: Any, opener: str) -> None:
+    """Its letters are keys of the cockpit as well: the next direction, workload and duration."""
+    async with world.cockpit() as cockpit:
+        settings = cockpit.app.screen.state.plan
+        for key in (opener, *"dwt"):
+            cockpit.app.post_message(events.Key(key, key))
+        await until(cockpit, lambda: [each.value[-3:] for each in cockpit.app.screen.query(Input)][:1] == ["dwt"])
+        assert cockpit.app.screen_stack[-2].state.plan == settings

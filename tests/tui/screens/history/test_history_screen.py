@@ -7,9 +7,11 @@ import pytest
 from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.screens.dialogs.prompts import ConfirmScreen
 from linkgauge.tui.screens.history.compare_screen import CompareScreen
+from linkgauge.tui.screens.history.history_screen import HistoryScreen
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.services.run_pages import PAGE_RUNS
 from linkgauge.tui.widgets.history.run_table import RunTable
+from textual import events
 from textual.widgets import Input
 
 from ....engine.results.stored_copies import add_copies
@@ -79,6 +81,18 @@ async def test_keys_after_a_filter_are_for_the_runs_that_it_leaves(world: Any, h
         await until(cockpit, lambda: len(run_ids(cockpit)) == 0)
         await cockpit.press("escape")
         await until(cockpit, lambda: run_ids(cockpit) == [LOST, CHANGED, FIRST])
+
+
+async def test_a_filter_that_arrives_in_one_burst_is_a_filter(world: Any, history_log: Any) -> None:
+    """As over a slow connection: its letters are keys of the screen as well, and so is its slash."""
+    async with world.cockpit() as cockpit:
+        await open_history(cockpit)
+        for key in ("slash", *"cable", "slash", "x"):
+            character = "/" if key == "slash" else key
+            cockpit.app.post_message(events.Key(key, character))
+        field = cockpit.app.screen.query_one("#filter", Input)
+        await until(cockpit, lambda: field.value == "cable/x")
+        assert isinstance(cockpit.app.screen, HistoryScreen)
 
 
 async def test_lines_of_a_long_list_are_read_when_they_come_into_view(world: Any, history_log: Any) -> None:
