@@ -95,9 +95,10 @@ def test_a_locked_log_is_an_error_of_commands_that_change_it(
 ) -> None:
     """With its cause and what to do; nothing is lost."""
     linkgauge.environment["LINKGAUGE_DATA_DIR"] = str(tmp_path)
+    yesterday = datetime.now(UTC) - timedelta(days=1)
     with RunLog.open(tmp_path) as log:
         log.begin("20200101-000000-aaaa", "p", "h:1")
-        log.add("20200101-000000-aaaa", replace(STARTED, started_utc="2020-01-01T00:00:00.000+00:00"))
+        log.add("20200101-000000-aaaa", replace(STARTED, started_utc=yesterday.isoformat()))
         for sample in samples(600):
             log.add("20200101-000000-aaaa", sample)
         log.add("20200101-000000-aaaa", ENDED)
