@@ -51,7 +51,8 @@ def summary_text(results: Results) -> str:
         best = strongest.get(comparison.case)
         if comparison.role == "peer" and (best is None or comparison.ratio < best.ratio):
             strongest[comparison.case] = comparison
-    rows = (strongest[case.name] for case in results.cases if case.name in strongest)
+    rows = [strongest[case.name] for case in results.cases if case.name in strongest]
+    rows.sort(key=lambda row: row.ratio >= 1)  # what is behind a peer is said first
     peers = ", ".join(f"{name} {version}" for name, version in results.versions.items() if name != "linkgauge")
     about = (
         f"In each case the strongest of {peers}, on {_place(results)}; medians of "

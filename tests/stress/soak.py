@@ -1,6 +1,6 @@
 """A soak test: runs and faults in random order over a link, with what must hold checked after each.
 
-Usage: .venv/bin/python tests/stress/soak.py [--minutes 60] [--seed 1] [--only cable_pulled] [--note TEXT]
+Usage: .venv/bin/python tests/stress/soak.py [--minutes 60] [--seed 1] [--only cable_pulled] [--results DIR]
 
 Two endpoints, the real command with a key and limits, one of them with TLS, are in a network namespace of their
 own; near ends are in another, and a pair of virtual interfaces joins both. Faults hit the link, processes of either
@@ -207,7 +207,7 @@ async def _soak(
         "processes_left_in_namespaces": remaining,
         "unexpected": soak.unexpected,
         "starved": soak.starved,
-        "said": stderr_lines,
+        "stderr_lines": stderr_lines,
     }
 
 
@@ -228,7 +228,7 @@ def _grows(endpoint: dict[str, Any]) -> bool:
 
 def _is_clean(report: dict[str, Any]) -> bool:
     grows = any(map(_grows, report["endpoints"].values()))
-    wrong = ("kept", "violated", "unexpected", "said", "processes_left_in_namespaces")
+    wrong = ("kept", "violated", "unexpected", "stderr_lines", "processes_left_in_namespaces")
     return not (grows or any(report[name] for name in wrong))
 
 
@@ -292,6 +292,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--note", default="", help="what the report should say of the circumstances")
     parser.add_argument(
+        "--results",
+        type=Path,
+        default=_RESULTS,
+        metavar="DIR",
+        help="where to write the report (tests/stress/results)",
+    )
+    parser.add_argument(
         "--only",
         nargs="+",
         choices=[action.name for action in ACTIONS],
@@ -312,9 +319,9 @@ def main() -> int:
             run_log.close()
     report["note"] = options.note
     report["clean"] = _is_clean(report)
-    _RESULTS.mkdir(exist_ok=True)
-    (_RESULTS / "soak.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    (_RESULTS / "soak.txt").write_text(_text(report), encoding="utf-8")
+    options.results.mkdir(parents=True, exist_ok=True)
+    (options.results / "soak.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    (options.results / "soak.txt").write_text(_text(report), encoding="utf-8")
     print(_text(report), end="")
     return 0 if report["clean"] else 1
 

@@ -1,5 +1,6 @@
 """Scripts that no test runs whole: each still finds the modules that it uses."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,28 @@ def test_a_short_run_of_a_stress_test_finds_nothing(script: str) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
     assert "CLEAN" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.every
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces and mounts")
+@pytest.mark.timeout(240)
+def test_a_short_soak_ends_with_its_report(tmp_path: Path) -> None:
+    """With runs and faults that take a second each."""
+    actions = ("plain_run", "abandoned_run", "garbage")
+    command = [
+        sys.executable,
+        "tests/stress/soak.py",
+        "--minutes",
+        "0.2",
+        "--results",
+        tmp_path,
+        "--only",
+        *actions,
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
+    assert done.stdout.splitlines()[-1].endswith("CLEAN")
+    assert (tmp_path / "soak.txt").read_text(encoding="utf-8") in done.stdout
 
 
 @pytest.mark.every
