@@ -72,7 +72,7 @@ def within_one_host(mbit_s: float, ends: dict[str, Any] = LO, **more: Any) -> Ev
 
 
 @pytest.mark.parametrize("sessions", [1, 8])
-@pytest.mark.parametrize("ratio", [0.75, 1.0, 1.25])
+@pytest.mark.parametrize("ratio", [0.75, 1.0, 1.25, 2.2])
 @pytest.mark.parametrize("mbit_s", [1_200.0, 21_000.0])
 @pytest.mark.parametrize("expected_bit_s", [None, 60e9])
 def test_bbr_that_paces_within_one_host_is_named_with_its_rates(
@@ -89,12 +89,13 @@ def test_bbr_that_paces_within_one_host_is_named_with_its_rates(
         )
     )
     assert (finding.code, finding.end) == ("pacing", End.NEAR)
+    assert finding.confidence == (0.8 if ratio <= 1.25 else 0.6)
     assert "delivered" in finding.evidence
     assert "--congestion cubic" in finding.remedy
     assert "sysctl -w net.ipv4.tcp_congestion_control=cubic" in finding.remedy
 
 
-@pytest.mark.parametrize(("congestion", "ratio"), [("bbr", 1.6), ("bbr", 4.0), ("cubic", 1.0), ("bbr", None)])
+@pytest.mark.parametrize(("congestion", "ratio"), [("bbr", 2.6), ("bbr", 4.0), ("cubic", 1.0), ("bbr", None)])
 def test_a_sender_within_one_host_that_is_slower_than_its_pace_waits_for_something_else(
     congestion: str, ratio: float | None
 ) -> None:
