@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 # Typing and cursor moves are drawn first; the list and the details follow once the person pauses.
 _FILTER_AFTER_S: Final = 0.04
-_DETAIL_AFTER_S: Final = 0.1
+_DETAIL_AFTER_S: Final = 0.04
 _LISTED_DELETIONS: Final = 6
 _READ_TIMEOUT_S: Final = 10.0  # of a disk that hangs; 100,000 runs take some tenths of a second
 
