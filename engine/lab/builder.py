@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..host.identity import is_process_alive, process_identity
+from ..host.process_identity import is_process_alive, process_identity
 from ..model.errors import LabError, LabUnavailable
 from ..model.peer import Peer
 from ..model.serialization import encode

@@ -5,16 +5,13 @@ share the machine during the measurement, and an end on a machine of its own may
 ceiling suggests, but does not prove, that the host is the limit.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
-from ..host.identity import Machine, identify_machine
-from ..host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
-from ..model.errors import DecodeError, RunLogError, explain_os_error
+from ..host.machine import Machine, identify_machine, load_measurement, save_measurement
+from ..model.errors import RunLogError, explain_os_error
 from ..model.plan import Mode
-from ..model.serialization import decode, encode
 
 CEILING_FILE_NAME: Final = "ceilings.json"
 
@@ -57,27 +54,13 @@ def load_ceiling(directory: Path, machine: Machine | None = None) -> Ceiling | N
 
     None if it was never measured, or with another kernel, or if the file cannot be read.
     """
-    value = _read(directory).get((machine or identify_machine()).key)
-    try:
-        return None if value is None else decode(Ceiling, value)
-    except DecodeError:
-        return None
+    return load_measurement(directory / CEILING_FILE_NAME, Ceiling, machine or identify_machine())
 
 
 def save_ceiling(directory: Path, ceiling: Ceiling) -> None:
     """Store a ceiling in place of an earlier one of the same machine; raise RunLogError if that fails."""
     path = directory / CEILING_FILE_NAME
-    ceilings = {**_read(directory), ceiling.machine.key: encode(ceiling)}
     try:
-        create_private_directory(directory)
-        write_atomically(path, json.dumps(ceilings, indent=1) + "\n", mode=PRIVATE_FILE_MODE)
+        save_measurement(path, ceiling.machine, ceiling)
     except OSError as error:
         raise RunLogError(f"the ceiling cannot be saved in {path}: {explain_os_error(error)}") from error
-
-
-def _read(directory: Path) -> dict[str, Any]:
-    try:
-        value = json.loads((directory / CEILING_FILE_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -11,7 +11,6 @@ a machine where sendfile is faster, the ratio was between 1.4 and 2.6.
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import socket
@@ -24,19 +23,15 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
-from typing import Any, Final, cast
+from typing import Final
 
-from ..host.identity import identify_machine
-from ..host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
-from ..model.errors import DecodeError
+from ..host.machine import identify_machine, load_measurement, save_measurement
 from ..model.plan import MIB, SECOND_NS, Mode
-from ..model.serialization import decode, encode
 from .session import RECEIVE_BYTES, Payload, allocate_buffer
 from .sockets import set_congestion, unpaced_congestion
 from .stream import receive_pieces
 
 _FILE_NAME: Final = "fastest-mode.json"
-_MAX_FILE_BYTES: Final = 64 * 1024
 _SLOT_NS: Final = 8_000_000  # of one mode
 _SETTLE_NS: Final = 1_000_000  # until what the other mode left in the socket's buffers has been read
 _MAX_PAIRS: Final = 7
@@ -73,40 +68,20 @@ class ModeChooser:
     async def choose(self, *, is_idle: bool = True) -> Mode:
         """Return the fastest mode; copy where no trial can be made, or none was and this host is not idle."""
         async with self._lock:
-            if self._trial is None:
-                self._trial = self._load()
+            if self._trial is None and self._path is not None:
+                self._trial = load_measurement(self._path, ModeTrial, identify_machine())
             if self._trial is None and is_idle:
-                with contextlib.suppress(RuntimeError):  # no thread could be started
-                    self._trial = await asyncio.to_thread(try_modes)
-                if self._trial is not None:
-                    _log.debug("mode trial: %s", self._trial)
-                    self._save(self._trial)
+                await self._try()
         return Mode.COPY if self._trial is None else self._trial.fastest
 
-    def _load(self) -> ModeTrial | None:
-        value = self._read().get(identify_machine().key)
-        with contextlib.suppress(DecodeError):
-            return None if value is None else decode(ModeTrial, value)
-        return None
-
-    def _read(self) -> dict[str, Any]:
-        if self._path is None:
-            return {}
-        try:
-            with self._path.open("rb") as file:
-                value = json.loads(file.read(_MAX_FILE_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-    def _save(self, trial: ModeTrial) -> None:
-        """Save a trial. Where that fails, the next run makes another one."""
-        if self._path is None:
-            return
-        trials = {**self._read(), identify_machine().key: encode(trial)}
-        with contextlib.suppress(OSError):
-            create_private_directory(self._path.parent)
-            write_atomically(self._path, json.dumps(trials, indent=1) + "\n", mode=PRIVATE_FILE_MODE)
+    async def _try(self) -> None:
+        """Make a trial, and save it. Where that fails, the next run makes another one."""
+        with contextlib.suppress(RuntimeError):  # no thread could be started
+            self._trial = await asyncio.to_thread(try_modes)
+        _log.debug("mode trial: %s", self._trial)
+        if self._trial is not None and self._path is not None:
+            with contextlib.suppress(OSError):
+                save_measurement(self._path, identify_machine(), self._trial)
 
 
 def try_modes() -> ModeTrial | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
-from ...host.identity import is_process_alive
+from ...host.process_identity import is_process_alive
 from ...model.events import Reason
 from ...model.serialization import make_printable
 from .digest import DIGEST_COLUMNS, digest_row, load_document, read_digest

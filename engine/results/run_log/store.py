@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
-from ...host.identity import is_process_alive, saved_process_identity
+from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, Reason, RunEnd, Sampled, Started, Warned
 from ...model.labels import truncate_label, validate_label, validate_note

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...host.identity import is_process_alive
+from ...host.process_identity import is_process_alive
 from ...model.errors import RunLogError
 from ...model.events import Event, Reason, Started
 from ...model.plan import SECOND_NS, Plan

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.host.identity import identify_machine
+from linkgauge.engine.host.machine import identify_machine
 from linkgauge.engine.model.events import Opened, Sampled
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Mode, Plan, Settings

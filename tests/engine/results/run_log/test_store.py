@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.host.identity import saved_process_identity
+from linkgauge.engine.host.process_identity import saved_process_identity
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.events import (
     Changed,

@@ -1,13 +1,11 @@
-"""Identities: of processes, to tell a run in progress from one whose process died, and of this machine.
+"""Identities of processes, to tell a run in progress from one whose process died.
 
-That of a process is `host/pid/start`: the host's name, the number of the process, and its start in ticks since
-boot.
+An identity is `host/pid/start`: the host's name, the number of the process, and its start in ticks since boot.
 One that is saved ends in `@boot`, the id of that boot: after a reboot numbers and ticks are used again.
 """
 
 import os
 import platform
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -58,22 +56,3 @@ def _boot_id() -> str | None:
         return _BOOT_ID.read_text(encoding="ascii").strip() or None
     except (OSError, ValueError):
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The identity of a machine. What was measured there is valid while all fields are unchanged."""
-
-    hostname: str
-    system: str
-    cores: int
-
-    @property
-    def key(self) -> str:
-        """The key of the machine among those that share a directory."""
-        return f"{self.hostname} {self.system} {self.cores}"
-
-
-def identify_machine() -> Machine:
-    """Return the identity of this machine."""
-    return Machine(platform.node(), f"{platform.system()} {platform.release()}", os.cpu_count() or 1)

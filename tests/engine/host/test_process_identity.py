@@ -5,9 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from linkgauge.engine.host.identity import is_process_alive, process_identity, saved_process_identity
+from linkgauge.engine.host.process_identity import is_process_alive, process_identity, saved_process_identity
 
-_SAY = "from linkgauge.engine.host.identity import process_identity; print(process_identity(), flush=True); input()"
+_SAY = (
+    "from linkgauge.engine.host.process_identity import process_identity; "
+    "print(process_identity(), flush=True); input()"
+)
 
 
 def test_a_process_is_alive_until_it_is_dead() -> None:
