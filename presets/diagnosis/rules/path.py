@@ -49,8 +49,7 @@ def find_path_limits(view: FlowView) -> Iterator[Finding]:
 
 def find_host_pacing(view: FlowView) -> Iterator[Finding]:
     """Yield a finding if BBR paces a flow within one host: no other limit of the host has explained its rate."""
-    flow, evidence = view.flow, view.evidence
-    pacing_bit_s = None if flow.pacing_bit_s is None else flow.pacing_bit_s * evidence.sessions
+    flow, evidence, pacing_bit_s = view.flow, view.evidence, _pacing_bit_s(view)
     if pacing_bit_s is None or not _is_bbr(view) or pacing_bit_s > _PACED_BY_BBR * flow.bit_s:
         return
     if view.budget.remaining("network") < MIN_SHARE:
@@ -78,8 +77,7 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
 
     On a short path the round trip varies without a queue. The packets of a queue would be in flight.
     """
-    flow, share = view.flow, _filled_share(view)
-    pacing_bit_s = None if flow.pacing_bit_s is None else flow.pacing_bit_s * view.evidence.sessions
+    flow, share, pacing_bit_s = view.flow, _filled_share(view), _pacing_bit_s(view)
     if pacing_bit_s is None or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:
         return
     has_room = share is not None and share < _FILLED
@@ -98,6 +96,12 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
         remedies.show_pacing(view.sender),
         view.sender.end,
     )
+
+
+def _pacing_bit_s(view: FlowView) -> int | None:
+    """Return the rate at which all sessions together are paced; None if it is unknown."""
+    pacing_bit_s = view.flow.pacing_bit_s
+    return None if pacing_bit_s is None else pacing_bit_s * view.evidence.sessions
 
 
 def _filled_share(view: FlowView) -> float | None:
