@@ -42,7 +42,7 @@ def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> in
     worker_bytes = WORKER_BYTES + max(RECEIVE_BYTES, plan.block_bytes)  # with the buffer for what is received
     if plan.workload.is_transactional:
         worker_bytes += plan.block_bytes + plan.burst * request_bytes
-    if plan.mode is Mode.SENDFILE or (plan.mode is None and not plan.workload.is_transactional):
+    if plan.mode is Mode.SENDFILE or plan.sender_chooses_mode:
         worker_bytes += plan.block_bytes
     connections = count_connections(plan, windows)
     workers = min(choose_worker_count(plan, max_workers), connections - plan.probe) + plan.probe

@@ -158,7 +158,7 @@ async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
 
 
 async def _choose_mode(plan: Plan, chooser: ModeChooser | None, *, is_idle: bool) -> Mode | None:
-    if chooser is None or plan.mode is not None or plan.workload.is_transactional:
+    if chooser is None or not plan.sender_chooses_mode:
         return plan.mode
     return await chooser.choose(is_idle=is_idle)
 

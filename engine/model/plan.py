@@ -311,6 +311,11 @@ class Plan:
         return self.request_bytes or request, self.response_bytes or response
 
     @property
+    def sender_chooses_mode(self) -> bool:
+        """Whether the sending host chooses its mode: the plan names none, and payload has no requests."""
+        return self.mode is None and not self.workload.is_transactional
+
+    @property
     def has_documented_transactions(self) -> bool:
         """Whether its transactions have the documents' sizes, so that their rates apply."""
         return self.transaction_sizes == self.workload.transaction_sizes and self.burst == 1

@@ -148,7 +148,7 @@ async def _choose_mode(plan: Plan, ceiling: Ceiling | None) -> Mode | None:
     A ceiling knows that of one and of many sessions; without one, a short trial tells. A far end on another host
     chooses for itself.
     """
-    if plan.mode is not None or plan.workload.is_transactional:
+    if not plan.sender_chooses_mode:
         return plan.mode
     fastest = None if ceiling is None else ceiling.fastest_mode(plan.settings.sessions)
     return fastest or await ModeChooser(cache_dir()).choose()

@@ -12,6 +12,7 @@ from linkgauge.engine.model.plan import (
     SECOND_NS,
     Direction,
     End,
+    Mode,
     PerDirection,
     Plan,
     Settings,
@@ -174,6 +175,13 @@ def test_a_workload_has_default_sizes() -> None:
     assert Plan(workload=Workload.CRR, response_bytes=1).transaction_sizes == (64, 1)
     assert not Plan(workload=Workload.CRR, response_bytes=1).has_documented_transactions
     assert not Plan(workload=Workload.RR, burst=2).has_documented_transactions
+
+
+@pytest.mark.parametrize("workload", all_workloads())
+def test_the_sending_host_chooses_the_mode_of_a_stream_that_names_none(workload: Workload) -> None:
+    """Without a mode, transactions are copied."""
+    assert Plan(workload=workload).sender_chooses_mode is (workload is Workload.STREAM)
+    assert not any(Plan(workload=workload, mode=mode).sender_chooses_mode for mode in Mode)
 
 
 @pytest.mark.parametrize("workload", [w for w in all_workloads() if w.is_transactional])
