@@ -312,7 +312,7 @@ class Plan:
 
     @property
     def sender_chooses_mode(self) -> bool:
-        """Whether the sending host chooses its mode: the plan names none, and payload has no requests."""
+        """Whether the sending host chooses its mode: the plan names none, and has no transactions."""
         return self.mode is None and not self.workload.is_transactional
 
     @property

@@ -51,7 +51,7 @@ def build_document(
             "mss_bytes": summary.tcp.mss_bytes,
             "congestion": summary.tcp.congestion,
             "mode": None if summary.tcp.mode is None else summary.tcp.mode.value,
-            "mode_choice": "automatic" if summary.tcp.is_mode_automatic else "requested",
+            "mode_choice": "automatic" if plan.mode is None else "requested",
             "window_granted_bytes": {
                 "near": summary.tcp.window_granted_near_bytes,
                 "far": summary.tcp.window_granted_far_bytes,

@@ -165,7 +165,7 @@ class Meter:
             periods=tuple(part.period for part in self.periods),
             near_cpu=sum_end(self.periods, End.NEAR).summary(payload_bytes, transactions),
             far_cpu=sum_end(self.periods, End.FAR).summary(payload_bytes, transactions),
-            tcp=self.sockets.summarize(sum_senders(self.periods), plan),
+            tcp=self.sockets.summarize(sum_senders(self.periods), plan.workload),
             warnings=self._warnings.texts,
             end=self._end or _CUT_OFF,
             probe=self._probe.summary,

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..model.events import Expectation, Opened
 from ..model.latency_histogram import merge_counts, summarize_latency
-from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings, sender_of
+from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -183,9 +183,8 @@ class OpenSockets:
         senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
         return _mode_of(self._open.values(), senders)
 
-    def summarize(self, sent: SenderSum, plan: Plan) -> TcpSummary:
+    def summarize(self, sent: SenderSum, workload: Workload) -> TcpSummary:
         """Return TCP of the run so far; congestion control and MSS are the senders'."""
-        workload = plan.workload
         senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
         names = sorted({facts.congestion for facts in senders if facts.congestion is not None})
         mss_bytes = sent.median("mss_bytes")
@@ -199,7 +198,6 @@ class OpenSockets:
             window_granted_near_bytes=self._granted(End.NEAR),
             window_granted_far_bytes=self._granted(End.FAR),
             mode=_mode_of(self._open.values(), senders),
-            is_mode_automatic=plan.mode is None,
         )
 
     def _granted(self, end: End) -> int | None:

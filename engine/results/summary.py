@@ -84,7 +84,6 @@ class TcpSummary:
     """TCP of a run: `rtt_us` is the median over senders and samples, the granted windows the smallest.
 
     `mode` is how payload moved: what the senders did, or `discard` where a receiver dropped it.
-    `is_mode_automatic` is True where the sending hosts chose it, because the plan names none.
     """
 
     retransmits: int | None
@@ -94,7 +93,6 @@ class TcpSummary:
     window_granted_near_bytes: int | None
     window_granted_far_bytes: int | None
     mode: Mode | None = None
-    is_mode_automatic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         cpu_plot=plots.cpu(run) if any(traces.cpu.values()) else "",
         sessions=sessions[:_MAX_SESSIONS],
         hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
-        tcp=tcp_text(summary.tcp),
+        tcp=tcp_text(summary),
         warnings=[numbers.sanitize(warning) for warning in summary.warnings],
         details=_details(run),
         method=list(_method(summary)),

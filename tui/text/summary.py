@@ -242,26 +242,28 @@ def run_facts(summary: Summary) -> list[str]:
     total = summary.measured.total
     amount = [] if total is None else [numbers.payload(total.bytes)]
     congestion = numbers.sanitize(summary.tcp.congestion or "")
-    mode = "" if summary.plan.workload.is_transactional else mode_text(summary.tcp, is_short=True)
+    mode = "" if summary.plan.workload.is_transactional else mode_text(summary, is_short=True)
     words = [*amount, numbers.reason(summary.end.reason), *_tcp_words(summary.tcp), congestion, mode]
     return list(filter(None, words))
 
 
-def tcp_text(tcp: TcpSummary) -> str:
+def tcp_text(summary: Summary) -> str:
     """Return the known values of TCP in one line, the mode and the granted windows last."""
+    tcp = summary.tcp
     granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)
     near, far = (numbers.UNKNOWN if value is None else numbers.window(value) for value in granted)
     windows = "" if granted == (None, None) else f"window granted {near} local, {far} remote"
     congestion = "" if tcp.congestion is None else f"congestion control {numbers.sanitize(tcp.congestion)}"
-    return ", ".join(filter(None, (*_tcp_words(tcp), congestion, mode_text(tcp), windows)))
+    return ", ".join(filter(None, (*_tcp_words(tcp), congestion, mode_text(summary), windows)))
 
 
-def mode_text(tcp: TcpSummary, *, is_short: bool = False) -> str:
+def mode_text(summary: Summary, *, is_short: bool = False) -> str:
     """Return how payload moved, and why so where nobody asked for it; empty where that is unknown."""
-    if tcp.mode is None or not tcp.is_mode_automatic:
-        return tcp.mode or ""
-    reason = "" if is_short or tcp.mode is Mode.COPY else ": faster than copy in a trial"
-    return f"{tcp.mode} (automatic{reason})"
+    mode = summary.tcp.mode
+    if mode is None or summary.plan.mode is not None:
+        return mode or ""
+    reason = "" if is_short or mode is Mode.COPY else ": faster than copy in a trial"
+    return f"{mode} (automatic{reason})"
 
 
 def _tcp_words(tcp: TcpSummary) -> list[str]:

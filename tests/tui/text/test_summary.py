@@ -82,16 +82,16 @@ def test_a_state_that_was_not_probed_has_only_unknown_cells() -> None:
 
 def test_a_mode_that_nobody_asked_for_is_given_with_its_reason() -> None:
     """One that somebody asked for needs none."""
-    assert rows.mode_text(replace(TCP, mode=Mode.SENDFILE)) == "sendfile"
-    assert rows.mode_text(replace(TCP, mode=Mode.COPY, is_mode_automatic=True)) == "copy (automatic)"
-    chosen = replace(TCP, mode=Mode.SENDFILE, is_mode_automatic=True)
+    chosen = summary(RATE, tcp=replace(TCP, mode=Mode.SENDFILE))
+    assert rows.mode_text(replace(chosen, plan=Plan(mode=Mode.SENDFILE))) == "sendfile"
+    assert rows.mode_text(summary(RATE, tcp=replace(TCP, mode=Mode.COPY))) == "copy (automatic)"
     assert rows.tcp_text(chosen) == "retransmits unknown, sendfile (automatic: faster than copy in a trial)"
 
 
 def test_unknown_values_of_tcp_are_left_out() -> None:
     """But for retransmits, whose absence is shown."""
-    assert rows.tcp_text(TCP) == "retransmits unknown"
-    known = plain(rows.tcp_text(TcpSummary(1, 210, 1_448, "cubic", 57_344, None)))
+    assert rows.tcp_text(summary(RATE)) == "retransmits unknown"
+    known = plain(rows.tcp_text(summary(RATE, tcp=TcpSummary(1, 210, 1_448, "cubic", 57_344, None))))
     assert known == (
         "1 retransmit, median RTT 210 µs, MSS 1 448, congestion control cubic, window granted 56K local, – remote"
     )

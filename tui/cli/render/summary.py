@@ -223,7 +223,7 @@ def _cpu(summary: Summary) -> Padding:
 
 def _notes(summary: Summary) -> Padding:
     grid = _grid()
-    grid.add_row("tcp", tcp_text(summary.tcp))
+    grid.add_row("tcp", tcp_text(summary))
     for warning in summary.warnings:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))
     grid.add_row("ended", end_words(summary.end))
