@@ -179,13 +179,19 @@ class OpenSockets:
         }
 
     def mode(self, workload: Workload) -> Mode | None:
-        """Return how payload moves; None before the first session is open."""
-        senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
-        return _mode_of(self._open.values(), senders)
+        """Return how payload moves: of several modes, the one that limits the meaning of a run's figures most.
+
+        None before the first session is open.
+        """
+        senders = self._senders(workload)
+        if any(facts.mode is Mode.DISCARD and facts not in senders for facts in self._open.values()):
+            return Mode.DISCARD
+        modes = {facts.mode for facts in senders}
+        return None if not modes else Mode.COPY if modes == {Mode.COPY} else Mode.SENDFILE
 
     def summarize(self, sent: SenderSum, workload: Workload) -> TcpSummary:
         """Return TCP of the run so far; congestion control and MSS are the senders'."""
-        senders = [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
+        senders = self._senders(workload)
         names = sorted({facts.congestion for facts in senders if facts.congestion is not None})
         mss_bytes = sent.median("mss_bytes")
         if mss_bytes is None:
@@ -197,8 +203,11 @@ class OpenSockets:
             congestion=", ".join(names) or None,
             window_granted_near_bytes=self._granted(End.NEAR),
             window_granted_far_bytes=self._granted(End.FAR),
-            mode=_mode_of(self._open.values(), senders),
+            mode=self.mode(workload),
         )
+
+    def _senders(self, workload: Workload) -> list[SocketInfo]:
+        return [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
 
     def _granted(self, end: End) -> int | None:
         return _least(facts.window_granted_bytes for facts in self._open.values() if facts.end is end)
@@ -272,14 +281,6 @@ class Warnings:
         """The texts, with the number of further ones at the end."""
         more = (f"further warnings left out here: {self._left_out}",) if self._left_out else ()
         return (*self._texts, *more)
-
-
-def _mode_of(sockets: Iterable[SocketInfo], senders: Sequence[SocketInfo]) -> Mode | None:
-    """Return the mode of a run: of several, the one that limits the meaning of its figures most."""
-    if any(facts.mode is Mode.DISCARD for facts in sockets if facts not in senders):
-        return Mode.DISCARD
-    modes = {facts.mode for facts in senders}
-    return None if not modes else Mode.COPY if modes == {Mode.COPY} else Mode.SENDFILE
 
 
 def _least(values: Iterable[int | None]) -> int | None:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pytest
 from linkgauge.engine.model.events import (
     Changed,
     Ended,
@@ -14,13 +15,21 @@ from linkgauge.engine.model.events import (
     Sampled,
     Warned,
 )
-from linkgauge.engine.model.plan import MIB, Direction, End, Plan
+from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 
 from ... import json_schemas
 from .simple_run import DUPLEX, GIGABIT, OUT, TICK, simplex, started
+
+
+@pytest.mark.parametrize("mode", [None, *Mode])
+def test_a_mode_is_automatic_where_the_plan_names_none(mode: Mode | None) -> None:
+    """Whatever the sockets say of it."""
+    summary = replace(replay(simplex()).summary(), plan=Plan(mode=mode))
+    document = build_document(summary, run_id="r1", preset="gbe-fd-1500", verdict="short")
+    assert document["tcp"]["mode_choice"] == ("automatic" if mode is None else "requested")
 
 
 def test_the_document_has_every_promised_key() -> None:

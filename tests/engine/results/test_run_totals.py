@@ -1,5 +1,6 @@
 """Totals of a run: what to expect of it, its TCP, its probe and its warnings."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -12,11 +13,12 @@ from linkgauge.engine.model.events import (
     Warned,
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from linkgauge.engine.model.samples import SessionSample
 from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.results.meter import Meter
-from linkgauge.engine.results.run_totals import ProbeSum
+from linkgauge.engine.results.run_totals import OpenSockets, ProbeSum, sum_senders
 from linkgauge.engine.results.summary import Measurement
 
 from .meter_events import (
@@ -182,6 +184,30 @@ def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
     meter.feed(facts(End.FAR, 1, None, Direction.IN))
     assert meter.summary().tcp.window_granted_near_bytes is None
     assert meter.summary().tcp.congestion == "bbr"
+
+
+@pytest.mark.parametrize(
+    ("senders", "receivers", "mode"),
+    [
+        ((), (), None),
+        ((), (Mode.COPY,), None),
+        ((Mode.COPY, Mode.COPY), (Mode.COPY,), Mode.COPY),
+        ((Mode.COPY, Mode.SENDFILE), (Mode.COPY,), Mode.SENDFILE),
+        ((Mode.SENDFILE,), (Mode.COPY, Mode.DISCARD), Mode.DISCARD),
+    ],
+)
+@pytest.mark.parametrize("workload", all_workloads())
+@pytest.mark.parametrize("flow", [Direction.OUT, Direction.IN])
+def test_of_several_modes_a_run_has_the_one_that_limits_its_figures_most(
+    senders: tuple[Mode, ...], receivers: tuple[Mode, ...], mode: Mode | None, workload: Workload, flow: Direction
+) -> None:
+    """A receiver that drops the payload comes first, then a sender that does not copy it."""
+    sockets, end = OpenSockets(), sender_of(flow, workload)
+    for each, modes in ((end, senders), (end.other, receivers)):
+        for number, own in enumerate(modes, 1):
+            sockets.add_session(Opened(replace(facts(each, number, None, flow).facts, mode=own)))
+    assert sockets.mode(workload) is mode
+    assert sockets.summarize(sum_senders([]), workload).mode is mode
 
 
 def test_warnings_appear_once_in_order_and_in_a_bounded_number() -> None:
