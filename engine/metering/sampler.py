@@ -8,9 +8,19 @@ from typing import Final
 from ..host.cpu import read_core_times, subtract_core_times
 from ..host.cpu_waits import find_cpu_quotas, read_quota_wait
 from ..host.nic import read_nic_counts, subtract_nic_counts
+from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
-from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, NicCounts, ProbeSample, Sample, SessionSample
+from ..model.samples import (
+    CoreTimes,
+    CpuWaits,
+    DatagramSample,
+    LatencyCounts,
+    NicCounts,
+    ProbeSample,
+    Sample,
+    SessionSample,
+)
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
@@ -23,6 +33,9 @@ _SHORTEST_SLEEP_NS: Final = 1_000_000
 _LONGEST_CHECK_NS: Final = 10_000_000
 _CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most a 64th, or 1 ms, too long
 _CUMULATIVE: Final = tuple(position for position, counter in enumerate(TCP_COUNTERS) if counter.is_cumulative)
+_DATAGRAM_CUMULATIVE: Final = tuple(
+    position for position, counter in enumerate(DATAGRAM_COUNTERS) if counter.kind == "cumulative"
+)
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
 
@@ -50,6 +63,11 @@ class Sampler:
             for flow in Direction.DUPLEX.flows
             if plan.workload.is_transactional and sender_of(flow, plan.workload) is end.other
         ]
+        self._has_datagrams = plan.workload.is_datagram
+        self._datagrams: dict[_Key, tuple[int | None, ...]] = {}
+        # The histograms of transactions are at the end that requests them, those of datagrams at their receiver.
+        self._delayed_flows = self._received_flows if self._has_datagrams else []
+        self._histogram_flows = self._delayed_flows or self._requested_flows
         # Whole answers are counted by their transactions: bytes that were read a moment earlier would disagree.
         self._answer_bytes = plan.transaction_sizes[1] if not plan.workload.is_bulk else None
         self._latency: dict[_Key, bytes] = {}
@@ -66,7 +84,7 @@ class Sampler:
     def start(self) -> None:
         """Take the first reading: everything before it stays out of the samples."""
         self._started_ns = time.monotonic_ns()
-        self._slots, self._latency = self._read_counters()
+        self._slots, self._latency, self._datagrams = self._read_counters()
         if self._probe is not None:
             self._probe.take_sample()
         self._cores = read_core_times()
@@ -127,15 +145,18 @@ class Sampler:
         self._has_received_all = True
         return True
 
-    def take_sample(self) -> Sample | None:
-        """Return a sample of the time since the last one; None where that time is too short."""
+    def take_sample(self, *, is_drain: bool = False) -> Sample | None:
+        """Return a sample of the time since the last one; None where that time is too short.
+
+        With `is_drain` it has the datagrams that came after the end of the run.
+        """
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
         # The rate of a shorter one would be noise. But all bytes of a limit may have come in less.
         is_whole, self._has_received_all = self._has_received_all or self._index < 0, False
         if interval_ns < (self._min_limited_ns if is_whole else self._min_interval_ns):
             return None
-        slots, latency = self._read_counters()
+        slots, latency, datagrams = self._read_counters()
         cores, workers_ns = read_core_times(), self._counters.workers_cpu_ns()
         process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
         counts = {
@@ -149,19 +170,28 @@ class Sampler:
             elapsed_ns=elapsed_ns,
             interval_ns=interval_ns,
             sessions=tuple(
-                _session_sample(self._slots.get(key), slot, counts.get(key), self._answer_bytes)
+                _session_sample(
+                    self._slots.get(key), slot, None if self._has_datagrams else counts.get(key), self._answer_bytes
+                )
                 for key, slot in slots.items()
                 if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
             ),
             cores=subtract_core_times(self._cores, cores),
             process_cpu_ns=max(0, process_ns - self._process_ns),
             latency=tuple(_merge_sessions(flow, counts) for flow in self._requested_flows),
+            datagrams=tuple(
+                _datagram_sample(*key, self._datagrams.get(key), now) for key, now in datagrams.items()
+            ),
+            delay_variation=(
+                tuple(_merge_sessions(flow, counts) for flow in self._received_flows) if self._has_datagrams else ()
+            ),
+            is_drain=is_drain,
             busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
             nic=subtract_nic_counts(self._nic_counts, nic_counts),
             probe=None if self._probe is None else self._probe.take_sample(),
             waits=self._take_waits(),
         )
-        self._latency = latency
+        self._latency, self._datagrams = latency, datagrams
         self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
         self._workers_ns, self._nic_counts = workers_ns, nic_counts
         return sample
@@ -174,19 +204,27 @@ class Sampler:
         waits = CpuWaits(max(rises, default=None), _rise(quota_ns, self._quota_ns))
         return None if waits == CpuWaits() else waits
 
-    def _read_counters(self) -> tuple[dict[_Key, SlotReading], dict[_Key, bytes]]:
-        """Return each slot, read right before its latency: only counts between these two reads can differ."""
+    def _read_counters(
+        self,
+    ) -> tuple[dict[_Key, SlotReading], dict[_Key, bytes], dict[_Key, tuple[int | None, ...]]]:
+        """Return each slot, its histogram and its datagrams.
+
+        A slot is read right before its histogram: only counts between these two reads can differ.
+        """
         slots: dict[_Key, SlotReading] = {}
         latency: dict[_Key, bytes] = {}
+        datagrams: dict[_Key, tuple[int | None, ...]] = {}
         for direction in (Direction.OUT, Direction.IN):
             for session in self._counters.used_sessions(direction):
                 slot = self._counters.read(direction, session)
                 if slot is None:
                     continue
                 slots[direction, session] = slot
-                if direction in self._requested_flows:
+                if direction in self._histogram_flows:
                     latency[direction, session] = self._counters.read_latency(direction, session)
-        return slots, latency
+                if self._has_datagrams:
+                    datagrams[direction, session] = self._counters.read_datagrams(direction, session)
+        return slots, latency, datagrams
 
 
 def _merge_sessions(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
@@ -201,6 +239,16 @@ def _merge_sessions(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCoun
 def _latency_counts(direction: Direction, counts: _Counts) -> LatencyCounts:
     buckets = sorted(counts)
     return LatencyCounts(direction, tuple(buckets), tuple(counts[bucket] for bucket in buckets))
+
+
+def _datagram_sample(
+    key: _Key, before: tuple[int | None, ...] | None, after: tuple[int | None, ...]
+) -> DatagramSample:
+    """Return the sample of a session's datagrams; without an earlier reading it started from zero."""
+    values = list(after)
+    for position in _DATAGRAM_CUMULATIVE:
+        values[position] = _rise(None if before is None else before[position], values[position])
+    return DatagramSample(*key, **dict(zip(DATAGRAM_COUNTER_NAMES, values, strict=True)))
 
 
 def _bytes_of(slot: SlotReading | None) -> int:

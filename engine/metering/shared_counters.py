@@ -10,6 +10,7 @@ lock. It holds, in this order:
     the time at which each worker last received anything
     the bytes that each session of a run with a limit has claimed
     a latency histogram for each slot (3.4 MB in all, of which the system allocates only the pages in use)
+    the counters of datagrams for each slot
 """
 
 import mmap
@@ -19,6 +20,7 @@ from enum import IntEnum
 from typing import Final
 
 from ..host.files import create_memory_file
+from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.latency_histogram import BUCKET_COUNT
 from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
 from ..model.socket_info import TCP_COUNTER_NAMES
@@ -47,7 +49,9 @@ _WAIT_BASE: Final = _CPU_BASE + _WORKERS
 _LAST_RECEIVED_BASE: Final = _WAIT_BASE + _WORKERS
 _CLAIMS_BASE: Final = _LAST_RECEIVED_BASE + _WORKERS
 _LATENCY_BASE: Final = _CLAIMS_BASE + 2 * MAX_SESSIONS
-_SIZE_BYTES: Final = (_LATENCY_BASE + _SLOTS * BUCKET_COUNT) * 8
+_DATAGRAM_BASE: Final = _LATENCY_BASE + _SLOTS * BUCKET_COUNT
+_DATAGRAM_WORDS: Final = -(-len(DATAGRAM_COUNTER_NAMES) // _CACHE_LINE_WORDS) * _CACHE_LINE_WORDS
+_SIZE_BYTES: Final = (_DATAGRAM_BASE + _SLOTS * _DATAGRAM_WORDS) * 8
 EMPTY_HISTOGRAM: Final = bytes(BUCKET_COUNT * 8)
 
 
@@ -66,6 +70,11 @@ def slot_index(direction: Direction, session: int) -> int:
 def histogram_offset(slot: int) -> int:
     """Return the first word of a slot's latency histogram."""
     return _LATENCY_BASE + slot * BUCKET_COUNT
+
+
+def datagram_offset(slot: int) -> int:
+    """Return the first word of a slot's counters of datagrams, which follow the order of their table."""
+    return _DATAGRAM_BASE + slot * _DATAGRAM_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,12 @@ class SharedCounters:
         """Return the words of a slot's latency histogram."""
         first = histogram_offset(slot_index(direction, session)) * 8
         return self._map[first : first + BUCKET_COUNT * 8]
+
+    def read_datagrams(self, direction: Direction, session: int) -> tuple[int | None, ...]:
+        """Return a slot's counters of datagrams in their table's order, None is unknown."""
+        first = datagram_offset(slot_index(direction, session))
+        words = self.words[first : first + len(DATAGRAM_COUNTER_NAMES)].tolist()
+        return tuple([None if word == UNKNOWN else word for word in words])
 
     def used_sessions(self, direction: Direction) -> list[int]:
         """Return the sessions of a single direction that are open, or have carried anything; ascending."""

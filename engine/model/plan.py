@@ -40,20 +40,32 @@ MIN_RATE_BIT_S: Final = 1_000
 MAX_RATE_BIT_S: Final = 10**13
 MAX_BYTES_LIMIT: Final = 900 << 50
 MAX_PORT: Final = 65_535
+MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/datagrams.py
+MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
 
 
 class Mode(StrEnum):
     """How payload gets into the sender's kernel and out of the receiver's.
 
-    `copy` copies on both sides, as send(2) and recv(2) do. `sendfile` saves the sender's copy: the kernel takes the
-    pages of a memory file. `discard` saves the receiver's: its kernel drops the payload (MSG_TRUNC, tcp(7)),
-    so that it measures the path and not what an application there could read.
+    A stream has the first three. `copy` copies on both sides, as send(2) and recv(2) do. `sendfile` saves the
+    sender's copy: the kernel takes the pages of a memory file. `discard` saves the receiver's: its kernel drops the
+    payload (MSG_TRUNC, tcp(7)), so that it measures the path and not what an application there could read.
+
+    Datagrams have the other two. `rate` passes them to and from the kernel in groups (UDP_SEGMENT and UDP_GRO of
+    udp(7)). `quality` passes each on its own, with the time at which the kernel received it.
     """
 
     COPY = "copy"
     SENDFILE = "sendfile"
     DISCARD = "discard"
+    RATE = "rate"
+    QUALITY = "quality"
+
+    @property
+    def is_for_datagrams(self) -> bool:
+        """Whether it is a mode of datagrams rather than of a stream."""
+        return self in {Mode.RATE, Mode.QUALITY}
 
 
 class Direction(StrEnum):
@@ -128,11 +140,18 @@ class Settings:
 
     `sessions` counts each direction: a duplex run of 5 has five TCP connections out and five in, as the
     AIX tables count them (Table 2, note 1). `window_bytes` None leaves the buffers to the kernel.
+
+    The others are for datagrams. `rate_bit_s` is the UDP payload that the sessions of a direction send together;
+    None is as much as they can. With `searches_rate` it is where a search for the capacity starts (RFC 9097).
+    `datagram_bytes` is the UDP payload of a datagram; None is what the path's MTU holds.
     """
 
     direction: Direction = Direction.OUT
     sessions: int = 1
     window_bytes: int | None = None
+    rate_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    datagram_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    searches_rate: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -141,6 +160,14 @@ class Settings:
         window = self.window_bytes
         if window is not None and not MIN_WINDOW_BYTES <= window <= MAX_WINDOW_BYTES:
             raise PlanError("window", format_size(window), "give auto, or 2K to 1G")
+        rate, datagram = self.rate_bit_s, self.datagram_bytes
+        if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
+            raise PlanError("rate", rate, "give 1K to 10T bits a second")
+        if datagram is not None and not MIN_DATAGRAM_BYTES <= datagram <= MAX_DATAGRAM_BYTES:
+            remedy = f"give auto, or {MIN_DATAGRAM_BYTES} to {MAX_DATAGRAM_BYTES} bytes"
+            raise PlanError("datagram", datagram, remedy)
+        if self.searches_rate and (self.sessions > 1 or rate is None):
+            raise PlanError("rate", "search", "a search has one session and a rate to start at; give --sessions 1")
 
     @property
     def connections(self) -> int:
@@ -153,14 +180,25 @@ class Settings:
         direction: Direction | None = None,
         sessions: int | None = None,
         window_bytes: int | Literal["auto"] | None = None,
+        rate_bit_s: int | Literal["max"] | None = None,
+        datagram_bytes: int | Literal["auto"] | None = None,
     ) -> Self:
-        """Return these settings with the changes that are not None; window `"auto"` removes the window."""
+        """Return these settings with the changes that are not None.
+
+        Window and datagram `"auto"` leave the size to the kernel, rate `"max"` removes the rate. A new rate ends a
+        search.
+        """
         window = self.window_bytes if window_bytes is None else window_bytes
+        rate = self.rate_bit_s if rate_bit_s is None else rate_bit_s
+        datagram = self.datagram_bytes if datagram_bytes is None else datagram_bytes
         return replace(
             self,
             direction=self.direction if direction is None else direction,
             sessions=self.sessions if sessions is None else sessions,
             window_bytes=None if window == "auto" else window,
+            rate_bit_s=None if rate == "max" else rate,
+            datagram_bytes=None if datagram == "auto" else datagram,
+            searches_rate=self.searches_rate and rate_bit_s is None,
         )
 
 
@@ -253,7 +291,28 @@ class Plan:
                 if not 0 <= core < MAX_CORES:
                     raise PlanError(name, core, f"give 0 to {MAX_CORES - 1}")
         self._check_transactions()
+        self._check_datagrams()
         self._check_limits()
+
+    def _check_datagrams(self) -> None:
+        workload, settings, mode = self.workload, self.settings, self.mode
+        if mode is not None and mode.is_for_datagrams is not workload.is_datagram:
+            allowed = [each.value for each in Mode if each.is_for_datagrams is workload.is_datagram]
+            raise PlanError("mode", f"{mode} with {workload}", f"give {', '.join(allowed[:-1])} or {allowed[-1]}")
+        if not workload.is_datagram:
+            for name, value in (("rate", settings.rate_bit_s), ("datagram", settings.datagram_bytes)):
+                if value is not None:
+                    raise PlanError(name, f"{value} with {workload}", f"give --workload {_names_of('is_datagram')}")
+            return
+        for name, value in (
+            ("window", settings.window_bytes),
+            ("bytes", self.bytes_limit),
+            ("client port", self.client_port),
+            ("congestion control", self.socket.congestion),
+            ("MSS", self.socket.mss_bytes),
+        ):
+            if value is not None:
+                raise PlanError(name, f"with {workload}", "only TCP connections have it; leave it out")
 
     def _check_transactions(self) -> None:
         workload = self.workload
@@ -291,7 +350,7 @@ class Plan:
         rate, limit, port = self.rate_bit_s, self.bytes_limit, self.client_port
         if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
             raise PlanError("rate", rate, "give 1K to 10T bits a second")
-        if rate is not None and not self.workload.is_bulk:
+        if rate is not None and (not self.workload.is_bulk or self.workload.is_datagram):
             raise PlanError("rate", f"with {self.workload}", f"give --workload {_names_of('is_bulk')}")
         if limit is not None and not 1 <= limit <= MAX_BYTES_LIMIT:
             raise PlanError("bytes", limit, "give 1 byte to 900P")
@@ -340,7 +399,7 @@ def format_size(size_bytes: int) -> str:
     return str(size_bytes)
 
 
-def _names_of(trait: Literal["is_transactional", "is_bulk", "allows_burst"]) -> str:
+def _names_of(trait: Literal["is_transactional", "is_bulk", "allows_burst", "is_datagram"]) -> str:
     """Return the workloads that have a trait, as a choice: `rr, crr or fetch`."""
     *others, last = (workload for workload in all_workloads() if getattr(workload, trait))
     return f"{', '.join(others)} or {last}" if others else last

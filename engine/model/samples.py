@@ -71,6 +71,55 @@ class SessionSample:
 
 
 @dataclass(frozen=True, slots=True)
+class DatagramSample:
+    """The datagrams of one UDP session in one direction, seen from one end (see datagram_counters.py).
+
+    Cumulative counters are their rise during the interval. The other end's counters are None.
+
+    At the sending end: datagrams that were `sent`, of which the own kernel dropped `send_dropped` (ENOBUFS);
+    `skipped` ones that its pacing gave up because this end was held up. `datagram_bytes` is the UDP payload of
+    each, `rate_bit_s` what the session is to send, 0 without a limit, `is_grouped` 1 in mode `rate`.
+    `return_delay_us` is how much the one-way delay of the receiver's reports has risen above their shortest.
+
+    At the receiving end: `advanced` is the rise of the highest number, `received` are different datagrams, so that
+    `advanced - received` are missing so far. A datagram that comes later takes its loss back, unless it is `late`:
+    older than the receiver remembers. `reordered` came after a higher number, `reordered_3` after three of them
+    (RFC 4737); `extent` is the largest reordering in packets. `gaps` are runs of missing numbers. `socket_dropped`
+    are those for which this end's socket had no room, by the kernel's count. `jitter_sum_ns / jitter_count` is the
+    mean jitter (RFC 3550). `ce_marks` are datagrams with the ECN mark for congestion (RFC 3168).
+    """
+
+    direction: Direction
+    session: int
+    sent: int | None = None
+    send_dropped: int | None = None
+    skipped: int | None = None
+    datagram_bytes: int | None = None
+    rate_bit_s: int | None = None
+    is_grouped: int | None = None
+    sent_tos: int | None = None
+    rtt_us: int | None = None
+    return_delay_us: int | None = None
+    advanced: int | None = None
+    received: int | None = None
+    duplicates: int | None = None
+    late: int | None = None
+    reordered: int | None = None
+    reordered_3: int | None = None
+    extent: int | None = None
+    gaps: int | None = None
+    gap_longest: int | None = None
+    socket_dropped: int | None = None
+    invalid: int | None = None
+    jitter_sum_ns: int | None = None
+    jitter_count: int | None = None
+    jitter_max_ns: int | None = None
+    ce_marks: int | None = None
+    received_tos: int | None = None
+    receive_buffer_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LatencyCounts:
     """The latency histogram of all sessions of a direction during an interval (latency_histogram.py).
 
@@ -142,6 +191,10 @@ class Sample:
     worker that used most. `latency` has each direction whose requests this end sends. `probe` is the near end's,
     where the plan has one: its transactions are not payload of the run. A far end sends `waits` only to a near end
     that reads them (see `HostInfo.reads_waits`).
+
+    `datagrams` has each UDP session, and `delay_variation` each direction whose datagrams this end receives: their
+    one-way delays above the shortest one. A sample with `is_drain` follows the last one of a UDP run: it has the
+    datagrams that were still on their way, and counts for no rate.
     """
 
     end: End
@@ -156,3 +209,6 @@ class Sample:
     nic: NicCounts | None = None
     probe: ProbeSample | None = None
     waits: CpuWaits | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    datagrams: tuple[DatagramSample, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+    delay_variation: tuple[LatencyCounts, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+    is_drain: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)

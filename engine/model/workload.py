@@ -1,7 +1,7 @@
 """Workloads and their registry, which the plan, the command line and the app read.
 
 Pure. A workload is described here once: its sizes, who waits for whom, what it allows. How its two ends move bytes
-is registered beside it in engine/workloads/registry.py. The four that linkgauge has are class attributes
+is registered beside it in engine/workloads/registry.py. The five that linkgauge has are class attributes
 (`Workload.STREAM`). More come from modules named in the environment variable LINKGAUGE_WORKLOADS, separated by
 commas: each calls `register_workload` and `register_sessions` when it is imported.
 """
@@ -29,20 +29,30 @@ class Workload(str):
         min_request_bytes: The smallest request that can be chosen.
         allows_burst: Whether several requests can be in flight on one connection.
         opens_connections: Whether each transaction has a connection of its own, to a port of the responding end.
+        is_datagram: Whether payload goes in UDP datagrams, which can be lost, rather than over TCP.
     """
 
     STREAM: ClassVar["Workload"]
     RR: ClassVar["Workload"]
     CRR: ClassVar["Workload"]
     FETCH: ClassVar["Workload"]
+    UDP: ClassVar["Workload"]
 
-    __slots__ = ("allows_burst", "is_bulk", "min_request_bytes", "opens_connections", "transaction_sizes")
+    __slots__ = (
+        "allows_burst",
+        "is_bulk",
+        "is_datagram",
+        "min_request_bytes",
+        "opens_connections",
+        "transaction_sizes",
+    )
 
     transaction_sizes: tuple[int, int]
     is_bulk: bool
     min_request_bytes: int
     allows_burst: bool
     opens_connections: bool
+    is_datagram: bool
 
     def __new__(
         cls,
@@ -54,6 +64,7 @@ class Workload(str):
         min_request_bytes: int = 1,
         allows_burst: bool = False,
         opens_connections: bool = False,
+        is_datagram: bool = False,
     ) -> Self:
         """Return a workload that is not registered yet."""
         if _NAME.fullmatch(name) is None:
@@ -64,6 +75,7 @@ class Workload(str):
         self.min_request_bytes = min_request_bytes
         self.allows_burst = allows_burst
         self.opens_connections = opens_connections
+        self.is_datagram = is_datagram
         return self
 
     @property
@@ -97,6 +109,7 @@ Workload.CRR = register_workload(
     Workload("crr", request_bytes=64, response_bytes=8_192, min_request_bytes=32, opens_connections=True)
 )
 Workload.FETCH = register_workload(Workload("fetch", request_bytes=20, response_bytes=20_000_000, is_bulk=True))
+Workload.UDP = register_workload(Workload("udp", is_bulk=True, is_datagram=True))
 
 
 def all_workloads() -> tuple[Workload, ...]:

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Literal
 
+from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import DecodeError
 from ..model.events import RunEnd
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
-from ..model.samples import Sample, SessionSample
+from ..model.samples import DatagramSample, Sample, SessionSample
 from ..model.socket_info import TCP_COUNTER_NAMES, SocketInfo
 from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32
 _tcp_counters: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*TCP_COUNTER_NAMES)
+_datagram_counters: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*DATAGRAM_COUNTER_NAMES)
 
 
 def _check_hexadecimal(where: str, text: str, count: int) -> None:
@@ -183,6 +185,7 @@ class Report:
         if len({(s.direction, s.session) for s in sample.sessions}) < len(sample.sessions):
             raise DecodeError("Report.sample.sessions", "each session once", "one of them twice")
         _check_latency(sample)
+        _check_datagrams(sample)
         if sample.probe is not None:
             raise DecodeError("Report.sample.probe", f"nothing: the {End.NEAR} end asks", "something")
 
@@ -199,6 +202,20 @@ def _check_latency(sample: Sample) -> None:
         counted = sum(s.transactions or 0 for s in sample.sessions if s.direction is flow)
         if counted != totals.get(flow, 0):
             raise DecodeError(where, f"the {counted} transactions of all sessions", totals.get(flow, 0))
+
+
+def _check_datagrams(sample: Sample) -> None:
+    """Raise DecodeError where counts of datagrams cannot be: losses and shares are computed from them."""
+    where = "Report.sample.datagrams"
+    for session in sample.datagrams:
+        _check_flow(where, session.direction, session.session)
+        if any(value is not None and value < 0 for value in _datagram_counters(session)):
+            raise DecodeError(where, "nothing below 0", session)
+    if len({(s.direction, s.session) for s in sample.datagrams}) < len(sample.datagrams):
+        raise DecodeError(where, "each session once", "one of them twice")
+    flows = [counts.direction for counts in sample.delay_variation]
+    if len(set(flows)) < len(flows) or Direction.DUPLEX in flows:
+        raise DecodeError("Report.sample.delay_variation", "each single direction once", "another")
 
 
 @dataclass(frozen=True, slots=True)
