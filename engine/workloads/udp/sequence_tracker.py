@@ -1,0 +1,183 @@
+"""Loss, duplicates and reordering of numbered datagrams, counted in order of arrival.
+
+Pure. The state is a list of the ranges of numbers that are missing, each with the position in the order of arrival
+of the datagram that jumped over it. Datagrams in order cost two additions for a whole group; the list is searched
+for those out of order only, and it is bounded whatever arrives.
+"""
+
+from bisect import bisect_right
+from typing import Final
+
+WINDOW: Final = 1 << 20  # numbers below the highest one in which a datagram that arrives late is still counted
+MAX_RANGES: Final = 65_536  # of missing numbers; the oldest ones become final, as if they had left the window
+MAX_ADVANCE: Final = 1 << 22  # above the highest number; a number beyond it is not one of this sender
+_RUN: Final = 3  # TCP takes a segment for lost when three later ones have arrived
+_COMPACTION: Final = 4_096  # final ranges that stay at the front of the list until one deletion removes them all
+_ABOVE_ALL: Final = 1 << 64
+
+
+class SequenceTracker:
+    """Counts what became of the datagrams of one sender, whose numbers begin at 0.
+
+    Reordering is that of RFC 4737: a datagram is reordered if its number is below one that arrived before it. Only
+    the first copy of a datagram counts; what is missing is `lost`, until it arrives within the window.
+
+    Attributes:
+        advanced: The highest number and one: the datagrams that must have been sent.
+        received: The datagrams of different numbers that arrived.
+        duplicates: Further copies of those.
+        late: Datagrams from below the window. They cannot be told from duplicates, and stay lost.
+        reordered: Datagrams that arrived after one of a higher number.
+        reordered_3: Those whose three predecessors all had higher numbers (n-reordering, n = 3).
+        extent_max: The largest extent of reordering: positions between a datagram and the first that overtook it.
+        invalid: Datagrams whose number is implausibly far ahead. They count nowhere else.
+    """
+
+    __slots__ = (
+        "_extent_peak",
+        "_final_gaps",
+        "_final_longest",
+        "_floor",
+        "_head",
+        "_last",
+        "_longest",
+        "_ranges",
+        "_streak_start",
+        "advanced",
+        "duplicates",
+        "extent_max",
+        "invalid",
+        "late",
+        "received",
+        "reordered",
+        "reordered_3",
+    )
+
+    def __init__(self) -> None:
+        self.advanced = self.received = self.duplicates = self.late = self.invalid = 0
+        self.reordered = self.reordered_3 = self.extent_max = 0
+        self._extent_peak = 0
+        # Missing numbers: first, one behind the last, and the position of arrival of what jumped over them.
+        self._ranges: list[tuple[int, int, int]] = []
+        self._head = 0  # the ranges before it are final
+        self._floor = 0  # numbers below it are final
+        self._final_gaps = self._final_longest = 0
+        self._longest: int | None = 0  # of the ranges that are not final; None: must be computed
+        # The last three arrivals before the datagrams in order that came since position `_streak_start`.
+        self._last = (-1,) * _RUN
+        self._streak_start = 0
+
+    @property
+    def lost(self) -> int:
+        """The datagrams that are missing so far."""
+        return self.advanced - self.received
+
+    @property
+    def gaps(self) -> int:
+        """The number of bursts of loss as they stand: a datagram that arrives late can close or split one."""
+        return self._final_gaps + len(self._ranges) - self._head
+
+    @property
+    def gap_longest(self) -> int:
+        """The longest burst of loss as it stands, in datagrams."""
+        if self._longest is None:
+            # Rare: only after the longest one was filled. Costs about 4 ms with the most ranges, so read it seldom.
+            self._longest = max((stop - start for start, stop, _ in self._ranges[self._head :]), default=0)
+        return max(self._final_longest, self._longest)
+
+    def add(self, number: int) -> int:
+        """Count one datagram; return 1 if it is a new one, else 0."""
+        return self.add_run(number, 1)
+
+    def add_run(self, first: int, count: int) -> int:
+        """Count datagrams of consecutive numbers that arrived in this order; return how many are new."""
+        if first == self.advanced:
+            self.advanced = first + count
+            self.received += count
+            return count
+        self._remember(self.received - self._streak_start, self.advanced)
+        if first > self.advanced:
+            return self._jump(first, count)
+        old = min(count, self.advanced - first)
+        recovered = self._recover(first, first + old)
+        self._streak_start = self.received
+        self.advanced += count - old
+        self.received += count - old
+        return recovered + count - old
+
+    def take_extent_peak(self) -> int:
+        """Return the largest extent of reordering since the last call; 0 without any."""
+        peak, self._extent_peak = self._extent_peak, 0
+        return peak
+
+    def _jump(self, first: int, count: int) -> int:
+        """Count datagrams that leave a gap behind those that arrived before."""
+        self._streak_start = self.received
+        if first - self.advanced >= MAX_ADVANCE:
+            self.invalid += count
+            return 0
+        self._ranges.append((self.advanced, first, self.received))
+        if self._longest is not None:
+            self._longest = max(self._longest, first - self.advanced)
+        self.advanced = first + count
+        self.received += count
+        self._finalize()
+        return count
+
+    def _recover(self, first: int, end: int) -> int:
+        """Count datagrams below the highest number; return how many were missing."""
+        floor = self._floor = max(self._floor, self.advanced - WINDOW)
+        if first < floor:
+            self.late += min(end, floor) - first
+            first = floor
+            if first >= end:
+                return 0
+        ranges = self._ranges
+        index = bisect_right(ranges, (first, _ABOVE_ALL), self._head)
+        if index > self._head and ranges[index - 1][1] > first:
+            index -= 1
+        recovered = 0
+        while index < len(ranges) and ranges[index][0] < end:
+            start, stop, jump = ranges[index]
+            low, high = max(start, first), min(stop, end)
+            if not recovered and min(self._last) > low:  # the others follow one of a lower number
+                self.reordered_3 += 1
+            recovered += high - low
+            self._count_reordered(high - low, jump)
+            self._remember(high - low, high)
+            if stop - start == self._longest:
+                self._longest = None
+            rest = [part for part in ((start, low, jump), (high, stop, jump)) if part[0] < part[1]]
+            ranges[index : index + 1] = rest
+            index += len(rest)
+        self.duplicates += end - first - recovered
+        self._finalize()
+        return recovered
+
+    def _count_reordered(self, count: int, jump: int) -> None:
+        self.received += count
+        self.reordered += count
+        extent = self.received - 1 - jump  # of the last one, which has the largest
+        self.extent_max = max(self.extent_max, extent)
+        self._extent_peak = max(self._extent_peak, extent)
+
+    def _remember(self, count: int, end: int) -> None:
+        """Keep the last three arrivals, after `count` in order that end before the number `end`."""
+        kept = min(_RUN, count)
+        if kept:
+            self._last = self._last[kept:] + tuple(range(end - kept, end))
+
+    def _finalize(self) -> None:
+        """Make the ranges final that have left the window, or are too many."""
+        floor = max(self._floor, self.advanced - WINDOW)
+        ranges, head = self._ranges, self._head
+        while head < len(ranges) and (ranges[head][1] <= floor or len(ranges) - head > MAX_RANGES):
+            start, stop, _ = ranges[head]
+            floor = max(floor, stop)
+            self._final_gaps += 1
+            self._final_longest = max(self._final_longest, stop - start)
+            head += 1
+        if head >= _COMPACTION:
+            del ranges[:head]
+            head = 0
+        self._floor, self._head = floor, head
