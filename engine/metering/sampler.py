@@ -179,12 +179,8 @@ class Sampler:
             cores=subtract_core_times(self._cores, cores),
             process_cpu_ns=max(0, process_ns - self._process_ns),
             latency=tuple(_merge_sessions(flow, counts) for flow in self._requested_flows),
-            datagrams=tuple(
-                _datagram_sample(*key, self._datagrams.get(key), now) for key, now in datagrams.items()
-            ),
-            delay_variation=(
-                tuple(_merge_sessions(flow, counts) for flow in self._received_flows) if self._has_datagrams else ()
-            ),
+            datagrams=tuple(_datagram_sample(key, self._datagrams.get(key), now) for key, now in datagrams.items()),
+            delay_variation=tuple(_merge_sessions(flow, counts) for flow in self._delayed_flows),
             is_drain=is_drain,
             busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
             nic=subtract_nic_counts(self._nic_counts, nic_counts),
