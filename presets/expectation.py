@@ -1,9 +1,11 @@
 """The expected rates of a run: those of its preset for the direction, the sessions and the workload.
 
 A documented rate comes before a computed one. A link with options (IPv6, VLAN tags, another line rate) is not the
-one that the document measured, so its rate is computed.
+one that the document measured, so its rate is computed. The rate of UDP is always computed, since every document
+measured TCP.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 from ..engine.model.errors import PlanError
@@ -11,12 +13,13 @@ from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import Direction, Settings
 from ..engine.model.serialization import encode
 from ..engine.model.workload import Workload, workload_named
-from .preset import Flow, Preset, Rate, as_bit_s, as_transactions_s
-from .wire import DEFAULT_VARIANT, Variant, derive
+from .preset import Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
+from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, largest_datagram
 
 WIRE_MODEL: Final = "the wire model"
 _COMPUTABLE: Final[tuple[Flow, ...]] = ("simplex", "duplex")
 _EXCHANGED: Final = ("rr", "crr")
+_DATAGRAMS: Final = "udp"
 # A document's stream is a request of 20 bytes and a response of 20 MB: a fetch with one round trip more.
 _EQUIVALENT_WORKLOADS: Final = {"stream": ("stream", "fetch")}
 
@@ -27,14 +30,26 @@ def find_expectation(
     workload: Workload = Workload.STREAM,
     *,
     variant: Variant = DEFAULT_VARIANT,
+    datagram_bytes: int | None = None,
 ) -> Expectation:
     """Return the rates to expect under these settings.
 
     One direction has the simplex rate, both together the duplex total. The halves of a duplex run have none, since
     the documents do not divide the total. Several sessions have the peak rate if the document prints one. A
-    workload without a rate in the preset has no expected rate. Raises PlanError if the link cannot have the
-    variant's options.
+    workload without a rate in the preset has no expected rate. UDP has a computed rate in each direction.
+
+    Args:
+        preset: The kind of link.
+        settings: The settings of the run.
+        workload: What the run measures.
+        variant: Options that change the link.
+        datagram_bytes: The UDP payload of a datagram, where it is known better than in the settings.
+
+    Raises:
+        PlanError: The link cannot have the variant's options.
     """
+    if workload == _DATAGRAMS:
+        return _datagram_rates(preset.link, settings, variant, datagram_bytes)
     if settings.direction is Direction.DUPLEX:
         return Expectation(total=_expected(preset, "duplex", settings.sessions, workload, variant))
     if settings.direction is Direction.OUT:
@@ -110,6 +125,36 @@ def _computed(preset: Preset, flow: Flow, variant: Variant) -> ExpectedRate | No
     return ExpectedRate(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
 
 
+def _datagram_rates(
+    link: LinkSpec, settings: Settings, variant: Variant, datagram_bytes: int | None
+) -> Expectation:
+    """Return the rates of UDP payload; none for datagrams that the link would carry in fragments.
+
+    Each direction of a full duplex line has the whole rate. A line of half duplex divides it.
+    """
+    most = largest_datagram(link, variant)
+    if most is None or (datagram_bytes is not None and datagram_bytes > most):
+        return Expectation()
+    one = _expected_datagrams(link, "simplex", variant, datagram_bytes)
+    if one is None or settings.direction is not Direction.DUPLEX:
+        return Expectation(one, None) if settings.direction is Direction.OUT else Expectation(None, one)
+    total = _expected_datagrams(link, "duplex", variant, datagram_bytes)
+    each = replace(one, bit_s=one.bit_s // 2) if link.duplex == "half" else one
+    return Expectation(each, each, total)
+
+
+def _expected_datagrams(
+    link: LinkSpec, flow: Flow, variant: Variant, datagram_bytes: int | None = None
+) -> ExpectedRate | None:
+    derived = derive_datagrams(link, flow, variant, datagram_bytes)
+    if derived is None:
+        return None
+    relevant = replace(variant, timestamps=None, tcp_option_bytes=0)
+    words = relevant.description if relevant.changes(link) else ""
+    source = f"{WIRE_MODEL} ({words})" if words else WIRE_MODEL
+    return ExpectedRate(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
+
+
 def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
     """Return the percent by which a documented rate exceeds the computed one, if both exist."""
     bit_s, derived = preset.rate_bit_s(rate), derive(preset.link, rate.flow)
@@ -140,6 +185,7 @@ def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str,
                 if (expected := _computed(preset, flow, variant))
             ),
         ],
+        "udp": _datagrams_json(preset.link, variant),
         "marks": [
             {**encode(fact), "reason": mark.reason}
             for mark in preset.marks
@@ -184,6 +230,20 @@ def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
 def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:
     fact = preset.find_value(rate.table, rate.row, column)
     return None if fact is None else fact.value
+
+
+def _datagrams_json(link: LinkSpec, variant: Variant) -> dict[str, Any] | None:
+    """Return the expected rates of UDP payload in the largest datagrams; None without a line."""
+    simplex, duplex = (_expected_datagrams(link, flow, variant) for flow in _COMPUTABLE)
+    if simplex is None or duplex is None:
+        return None
+    return {
+        "datagram_bytes": largest_datagram(link, variant),
+        "simplex_bit_s": simplex.bit_s,
+        "duplex_bit_s": duplex.bit_s,
+        "basis": simplex.basis,
+        "source": simplex.source,
+    }
 
 
 def _computed_json(expected: ExpectedRate, flow: Flow) -> dict[str, Any]:

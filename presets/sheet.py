@@ -29,6 +29,7 @@ from .wire import (
     Overhead,
     Variant,
     derive,
+    derive_datagrams,
 )
 
 _DUPLEX: Final = {"full": "full", "half": "half: one direction at a time", None: "unknown"}
@@ -110,6 +111,7 @@ def _expected(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
         derived = derive(preset.link, flow)
         if derived is not None:
             yield SheetLine(_FLOWS[flow], (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", WIRE_MODEL))
+    yield from _expected_datagrams(preset.link, DEFAULT_VARIANT, WIRE_MODEL)
     if not preset.rates and not preset.computed:
         yield SheetLine(
             "No expected rate: no document has one, and without a line none can be computed.", kind="note"
@@ -120,19 +122,27 @@ def _expected_with_options(preset: Preset, variant: Variant) -> Iterator[SheetLi
     """Yield the expected rates with link options, all from the wire model."""
     half = preset.link.duplex == "half"
     flows: tuple[Flow, ...] = () if half else ("simplex", "duplex")
+    source = f"{WIRE_MODEL} ({variant.description})"
     for flow in flows:
         derived = derive(preset.link, flow, variant)
         if derived is not None:
-            cells = (
-                format_rate(derived.bit_s, DERIVATION_DIGITS),
-                "computed",
-                f"{WIRE_MODEL} ({variant.description})",
-            )
-            yield SheetLine(_FLOWS[flow], cells)
+            yield SheetLine(_FLOWS[flow], (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", source))
+    if not half:
+        yield from _expected_datagrams(preset.link, variant, source)
     if half:
         yield SheetLine("No expected rate: the wire model does not cover half duplex.", kind="note")
     elif preset.rates:
         yield SheetLine("The document's own rates are for the link without these options.", kind="note")
+
+
+def _expected_datagrams(link: LinkSpec, variant: Variant, source: str) -> Iterator[SheetLine]:
+    """Yield the expected rates of UDP payload, which are those of the largest datagram."""
+    flows: tuple[Flow, ...] = ("simplex", "duplex")
+    for flow in flows:
+        derived = derive_datagrams(link, flow, variant)
+        if derived is not None:
+            cells = (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", source)
+            yield SheetLine(f"udp, {_FLOWS[flow]}", cells)
 
 
 def _situation(rate: Rate) -> str:
@@ -183,6 +193,10 @@ def _computed(link: LinkSpec, variant: Variant) -> Iterator[Section]:
     yield Section(title, tuple(_with_and_without_timestamps(link, variant, simplex)))
     if not shared:
         yield Section("computed, both directions", tuple(_rate_lines(duplex)))
+    datagrams = derive_datagrams(link, "simplex", variant)
+    if datagrams is not None:
+        title = "UDP, computed, both directions together" if shared else "UDP, computed, each direction"
+        yield Section(title, tuple(_derivation_lines(datagrams)))
 
 
 def _with_and_without_timestamps(link: LinkSpec, variant: Variant, simplex: Derivation) -> Iterator[SheetLine]:
@@ -210,10 +224,10 @@ def _derivation_lines(derived: Derivation, prefix: str = "") -> Iterator[SheetLi
         yield SheetLine("MTU of the link", (format_quantity(outer, "byte"),))
         yield from _parts("−", derived.tunnel_overhead)
         yield SheetLine("MTU inside the tunnel", (format_quantity(derived.mtu_bytes, "byte"),), "result")
-    yield SheetLine("largest IP packet (MTU)", (format_quantity(derived.mtu_bytes, "byte"),))
+    yield SheetLine("largest IP packet (MTU)", (format_quantity(derived.packet_bytes, "byte"),))
     yield from _parts("−", derived.headers)
     yield SheetLine("payload of a packet", (format_quantity(derived.payload_bytes, "byte"),), "result")
-    yield SheetLine("largest IP packet (MTU)", (format_quantity(derived.mtu_bytes, "byte"),))
+    yield SheetLine("largest IP packet (MTU)", (format_quantity(derived.packet_bytes, "byte"),))
     yield from _parts("+", derived.framing_overhead)
     yield SheetLine("packet on the wire", (format_quantity(derived.wire_bytes, "byte"),), "result")
     yield from _rate_lines(derived, prefix)

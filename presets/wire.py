@@ -2,7 +2,8 @@
 
 Pure arithmetic on whole bytes. A packet of the link's MTU contains IP and TCP headers, and its framing and tunnel
 add more on the line. The payload's share of all these bytes is its share of the line rate. The model leaves out
-processors, windows and loss, so its rate is an upper bound for any run.
+processors, windows and loss, so its rate is an upper bound for any run. A UDP datagram has a header of its own, any
+size up to the MTU, and no acknowledgement.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -22,6 +23,8 @@ _MAX_TCP_OPTION_BYTES: Final = 40
 _CELL_BYTES: Final = 53
 _CELL_PAYLOAD_BYTES: Final = 48
 _IP_BYTES: Final = {4: 20, 6: 40}
+_UDP_BYTES: Final = 8
+_MAX_LENGTH_FIELD: Final = 65_535  # of IPv4 with its header, of IPv6 without it
 FRAMING_NAMES: Final[dict[Framing, str]] = {
     "ethernet": "Ethernet",
     "atm": "ATM, Classical IP (AAL5, LLC/SNAP)",
@@ -119,10 +122,10 @@ DEFAULT_VARIANT: Final = Variant()
 class Derivation:
     """The steps from a line rate to a payload rate, with every number.
 
-    The link's MTU minus `tunnel_overhead`, that of a tunnel from the options, is `mtu_bytes`. That minus `headers`
-    is `payload_bytes`; that plus `framing_overhead` is `wire_bytes`. `ack_parts` are the bytes of an
-    acknowledgement if acknowledgements share the line with data, and else empty. `directions` is 2 if the rate is a
-    total of both.
+    The link's MTU minus `tunnel_overhead`, that of a tunnel from the options, is `mtu_bytes`. A packet has
+    `packet_bytes`: those of TCP fill the MTU, a datagram may be smaller. That minus `headers` is `payload_bytes`;
+    that plus `framing_overhead` is `wire_bytes`. `ack_parts` are the bytes of an acknowledgement if
+    acknowledgements share the line with data, and else empty. `directions` is 2 if the rate is a total of both.
     """
 
     flow: Flow
@@ -130,6 +133,7 @@ class Derivation:
     usable_bit_s: int
     tunnel_overhead: tuple[Overhead, ...]
     mtu_bytes: int
+    packet_bytes: int
     headers: tuple[Overhead, ...]
     payload_bytes: int
     framing_overhead: tuple[Overhead, ...]
@@ -155,10 +159,124 @@ class Derivation:
 
 
 def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> Derivation | None:
-    """Return the payload rate of a link with its arithmetic; None if the link has no line to compute.
+    """Return the TCP payload rate of a link with its arithmetic; None if the link has no line to compute.
 
     Raises PlanError if the link cannot have these options.
     """
+    line = _find_line(link, flow, variant)
+    if line is None:
+        return None
+    headers = _headers(link, variant)
+    ack: tuple[Overhead, ...] = ()
+    if flow == "duplex" or link.duplex == "half":
+        ack = (*headers, *line.around(_sum_bytes(headers)))
+    return line.derive(headers, line.mtu_bytes, ack)
+
+
+def derive_datagrams(
+    link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT, datagram_bytes: int | None = None
+) -> Derivation | None:
+    """Return the UDP payload rate of a link with its arithmetic; None if the link has no line to compute.
+
+    Args:
+        link: The link of a preset.
+        flow: One direction, or both together.
+        variant: Options of the link; those of TCP do not matter.
+        datagram_bytes: The UDP payload of each datagram; None for the largest that needs no fragments.
+
+    Raises:
+        PlanError: The link cannot have these options, or no packet of it holds such a datagram.
+    """
+    line = _find_line(link, flow, variant)
+    if line is None:
+        return None
+    headers, most = _datagram_headers(variant), _largest_datagram(line)
+    size = most if datagram_bytes is None else datagram_bytes
+    if not 1 <= size <= most:
+        raise PlanError("datagram size", size, f"this link carries 1 to {most} bytes in one packet")
+    return line.derive(headers, size + _sum_bytes(headers), ())
+
+
+def largest_datagram(link: LinkSpec, variant: Variant = DEFAULT_VARIANT) -> int | None:
+    """Return the largest UDP payload that a link carries in one packet; None without a line.
+
+    Raises PlanError if the link cannot have these options.
+    """
+    line = _find_line(link, "simplex", variant)
+    return None if line is None else _largest_datagram(line)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRates:
+    """A rate of UDP payload as its IP packets and its bits on the line; None without a line to compute."""
+
+    ip_bit_s: float
+    wire_bit_s: float | None
+
+
+def layer_rates(
+    payload_bit_s: float, datagram_bytes: int, link: LinkSpec | None = None, variant: Variant = DEFAULT_VARIANT
+) -> LayerRates:
+    """Return what a measured rate of UDP payload takes of IP and of the line.
+
+    A datagram that does not fit the link's MTU has no rate on its line, since nobody knows its fragments.
+    """
+    ip_bytes = datagram_bytes + _IP_BYTES[variant.ip] + _UDP_BYTES
+    ip_bit_s = payload_bit_s * ip_bytes / datagram_bytes
+    line = None if link is None else _find_line(link, "simplex", variant)
+    if line is None or ip_bytes > line.mtu_bytes:
+        return LayerRates(ip_bit_s, None)
+    wire_bytes = ip_bytes + _sum_bytes(line.around(ip_bytes))
+    return LayerRates(ip_bit_s, payload_bit_s * wire_bytes / datagram_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line with its options: what every packet on it has in common. `mtu_bytes` is the MTU inside the tunnels."""
+
+    link: LinkSpec
+    flow: Flow
+    variant: Variant
+    line_bit_s: int
+    mtu_bytes: int
+    tunnel: Tunnel | None
+    squeezed: tuple[Overhead, ...]
+
+    def around(self, packet_bytes: int) -> tuple[Overhead, ...]:
+        """Return all overhead around one packet."""
+        return _around(self.link.framing, self.tunnel, self.variant, packet_bytes, self.mtu_bytes)
+
+    def too_small(self, header_bytes: int) -> PlanError:
+        """Return the error of an MTU without room for payload."""
+        squeezed = _sum_bytes(self.squeezed)
+        least = squeezed + header_bytes + 1
+        return PlanError("MTU", self.mtu_bytes + squeezed, f"headers take all of it; give at least {least}")
+
+    def derive(self, headers: tuple[Overhead, ...], packet_bytes: int, ack: tuple[Overhead, ...]) -> Derivation:
+        """Return the payload rate of packets of one size."""
+        header_bytes = _sum_bytes(headers)
+        if packet_bytes <= header_bytes:
+            raise self.too_small(header_bytes)
+        link, framing = self.link, self.around(packet_bytes)
+        has_cells = link.framing in {"atm", "atm-lane"}
+        return Derivation(
+            flow=self.flow,
+            line_bit_s=self.line_bit_s,
+            usable_bit_s=round(self.line_bit_s * SONET_SHARE) if has_cells else self.line_bit_s,
+            tunnel_overhead=self.squeezed,
+            mtu_bytes=self.mtu_bytes,
+            packet_bytes=packet_bytes,
+            headers=headers,
+            payload_bytes=packet_bytes - header_bytes,
+            framing_overhead=framing,
+            wire_bytes=packet_bytes + _sum_bytes(framing),
+            ack_parts=ack,
+            directions=2 if self.flow == "duplex" and link.duplex != "half" else 1,
+        )
+
+
+def _find_line(link: LinkSpec, flow: Flow, variant: Variant) -> _Line | None:
+    """Return the line of a link; None without one. Raises PlanError if it cannot have these options."""
     line = variant.line_rate_bit_s or link.line_rate_bit_s
     mtu = variant.mtu_bytes or link.mtu_bytes
     if link.framing == "none" or line is None or mtu is None or flow == "exchange":
@@ -171,30 +289,11 @@ def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> De
             f"only Ethernet has them, and this link has {FRAMING_NAMES[link.framing]}",
         )
     squeezed = _tunnel_parts(variant.tunnel, variant.outer_ip) if variant.tunnel else ()
-    outer_mtu, mtu = mtu, mtu - sum(part.bytes for part in squeezed)
-    headers = _headers(link, variant)
-    header_bytes = sum(part.bytes for part in headers)
-    if mtu <= header_bytes:
-        least = outer_mtu - mtu + header_bytes + 1
-        raise PlanError("MTU", outer_mtu, f"headers take all of it; give at least {least}")
-    framing = _around(link.framing, tunnel, variant, mtu, mtu)
-    ack: tuple[Overhead, ...] = ()
-    if flow == "duplex" or link.duplex == "half":
-        ack = (*headers, *_around(link.framing, tunnel, variant, header_bytes, mtu))
-    usable = line * SONET_SHARE if link.framing in {"atm", "atm-lane"} else Fraction(line)
-    return Derivation(
-        flow=flow,
-        line_bit_s=line,
-        usable_bit_s=round(usable),
-        tunnel_overhead=squeezed,
-        mtu_bytes=mtu,
-        headers=headers,
-        payload_bytes=mtu - header_bytes,
-        framing_overhead=framing,
-        wire_bytes=mtu + sum(part.bytes for part in framing),
-        ack_parts=ack,
-        directions=2 if flow == "duplex" and link.duplex != "half" else 1,
-    )
+    return _Line(link, flow, variant, line, mtu - _sum_bytes(squeezed), tunnel, squeezed)
+
+
+def _sum_bytes(parts: tuple[Overhead, ...]) -> int:
+    return sum(part.bytes for part in parts)
 
 
 def _tunnel_of(link: LinkSpec, variant: Variant) -> Tunnel | None:
@@ -214,6 +313,18 @@ def _headers(link: LinkSpec, variant: Variant) -> tuple[Overhead, ...]:
         Overhead("other TCP options", variant.tcp_option_bytes),
     )
     return tuple(part for part in parts if part.bytes)
+
+
+def _datagram_headers(variant: Variant) -> tuple[Overhead, ...]:
+    return Overhead(f"IPv{variant.ip} header", _IP_BYTES[variant.ip]), Overhead("UDP header", _UDP_BYTES)
+
+
+def _largest_datagram(line: _Line) -> int:
+    headers = _sum_bytes(_datagram_headers(line.variant))
+    if line.mtu_bytes <= headers:
+        raise line.too_small(headers)
+    most = _MAX_LENGTH_FIELD - (headers if line.variant.ip == 4 else _UDP_BYTES)
+    return min(line.mtu_bytes - headers, most)
 
 
 def _around(

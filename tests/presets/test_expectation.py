@@ -11,7 +11,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.expectation import find_expectation, preset_json
 from linkgauge.presets.preset import DocumentRow, DocumentTable, LinkSpec, Preset, Rate, Source
-from linkgauge.presets.wire import Variant
+from linkgauge.presets.wire import Variant, derive
 
 STAIRS = Preset(
     "stairs",
@@ -181,3 +181,62 @@ def test_transactions_are_expected_as_the_document_prints_them(sessions: int, tr
         assert direction_rate.bit_s == round(transactions_s * 8_192 * 8)
     assert find_expectation(preset, Settings(Direction.DUPLEX, sessions), Workload.CRR) == Expectation()
     assert find_expectation(preset, Settings(), Workload.CRR, variant=Variant(ip=6)) == Expectation()
+
+
+UDP = Workload("udp")
+
+
+@pytest.mark.parametrize("preset", load_catalog().presets, ids=lambda preset: preset.id)
+def test_every_preset_with_a_line_has_a_udp_rate_in_each_direction(preset: Preset) -> None:
+    """More than TCP's model, since headers are smaller; a half duplex line is divided."""
+    out, in_, both = (find_expectation(preset, Settings(direction, 8), UDP) for direction in Direction)
+    if preset.link.framing == "none":
+        assert (out, in_, both) == (Expectation(), Expectation(), Expectation())
+        return
+    derived = derive(preset.link, "simplex")
+    assert derived
+    assert out.out
+    assert (out.out.basis, out.out.source) == ("computed", "the wire model")
+    assert derived.bit_s < out.out.bit_s < (preset.link.line_rate_bit_s or 0)
+    assert (out.out, out.in_, out.total) == (in_.in_, in_.out, in_.total)
+    assert both.out
+    assert both.in_ == both.out
+    assert both.total
+    parts = 1 if preset.link.duplex == "half" else 2
+    assert abs(both.total.bit_s - out.out.bit_s * parts) <= 1
+    assert abs(both.total.bit_s - both.out.bit_s * 2) <= 1
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_the_udp_rate_is_that_of_the_datagrams_that_are_sent(direction: Direction) -> None:
+    """64 bytes take 130 on the line; what would need fragments has no expected rate."""
+    preset = load_catalog().find("1gbe-1500")
+    small = find_expectation(preset, Settings(direction), UDP, datagram_bytes=64)
+    rate = small.out or small.in_
+    assert rate
+    assert rate.bit_s == rate.most_bit_s == round(1e9 * 64 / 130)
+    assert find_expectation(preset, Settings(direction), UDP, datagram_bytes=1473) == Expectation()
+
+
+def test_the_source_of_a_udp_rate_names_the_options_that_matter_to_it() -> None:
+    """Those of TCP do not."""
+    preset = load_catalog().find("1gbe-1500")
+    for variant, source in (
+        (Variant(timestamps=False, tcp_option_bytes=8), "the wire model"),
+        (Variant(ip=6, vlan_tags=1, timestamps=True), "the wire model (IPv6, VLAN)"),
+    ):
+        out = find_expectation(preset, Settings(), UDP, variant=variant).out
+        assert out
+        assert out.source == source
+
+
+def test_programs_find_the_udp_rates_of_a_preset() -> None:
+    """Beside those of TCP, with the size of the datagrams."""
+    assert preset_json(load_catalog().find("gbe-fd-1500"), Variant(vlan_tags=1))["udp"] == {
+        "datagram_bytes": 1472,
+        "simplex_bit_s": 954_604_410,
+        "duplex_bit_s": 1_909_208_820,
+        "basis": "computed",
+        "source": "the wire model (VLAN)",
+    }
+    assert preset_json(load_catalog().find("loopback"))["udp"] is None

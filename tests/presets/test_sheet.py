@@ -81,8 +81,22 @@ def test_the_sheet_of_a_tunnel_shows_its_share_of_the_mtu() -> None:
     assert lines(section(shown, "expected rates")) == [
         "one direction | 903.8 Mb/s | computed | the wire model (IPv6, VXLAN)",
         "both directions, total | 1 724.6 Mb/s | computed | the wire model (IPv6, VXLAN)",
+        "udp, one direction | 911.6 Mb/s | computed | the wire model (IPv6, VXLAN)",
+        "udp, both directions, total | 1 823.1 Mb/s | computed | the wire model (IPv6, VXLAN)",
         "The document's own rates are for the link without these options.",
     ]
+
+
+def test_the_rate_of_udp_stands_beside_that_of_tcp_with_its_arithmetic() -> None:
+    """Eight bytes of UDP header in place of TCP's, and no acknowledgements."""
+    shown = build_sheet(CATALOG.find("gbe-fd-1500"))
+    expected = lines(section(shown, "expected rates"))
+    assert "udp, one direction | 957.1 Mb/s | computed | the wire model" in expected
+    assert "udp, both directions, total | 1 914.2 Mb/s | computed | the wire model" in expected
+    steps = lines(section(shown, "UDP, computed"))
+    assert "− UDP header | 8 bytes" in steps
+    assert "payload of a packet | 1 472 bytes" in steps
+    assert steps[-1] == "1 000 Mb/s × 1 472 / 1 538 | 957.1 Mb/s"
 
 
 def test_options_that_a_link_cannot_have_are_refused() -> None:

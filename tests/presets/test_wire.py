@@ -1,6 +1,7 @@
 """The wire model: known rates by hand, and what must hold of every link."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, get_args
 
 import pytest
@@ -8,7 +9,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.preset import Framing, LinkSpec, Tunnel
-from linkgauge.presets.wire import DEFAULT_VARIANT, Derivation, Variant, derive
+from linkgauge.presets.wire import (
+    DEFAULT_VARIANT,
+    Derivation,
+    LayerRates,
+    Variant,
+    derive,
+    derive_datagrams,
+    largest_datagram,
+    layer_rates,
+)
 
 GIGABIT = LinkSpec("ethernet", 1_000_000_000, 1500, "full")
 TEN_GIGABIT = LinkSpec("ethernet", 10_000_000_000, 1500, "full", timestamps=True)
@@ -118,6 +128,8 @@ def test_half_duplex_shares_one_wire() -> None:
 def test_a_link_that_lacks_a_fact_has_no_computed_rate(link: LinkSpec) -> None:
     """Unknown stays unknown."""
     assert derive(link, "simplex") is None
+    assert derive_datagrams(link, "simplex") is None
+    assert largest_datagram(link) is None
 
 
 def test_an_exchange_of_transactions_has_no_computed_rate() -> None:
@@ -139,6 +151,129 @@ def test_options_that_a_link_cannot_have_are_refused(link: LinkSpec, variant: Va
     """With what was given, and why not."""
     with pytest.raises(PlanError, match=match):
         derive(link, "simplex", variant)
+
+
+@pytest.mark.parametrize(
+    ("link", "variant", "payload", "wire"),
+    [
+        (GIGABIT, DEFAULT_VARIANT, 1472, 1538),
+        (GIGABIT, Variant(ip=6), 1452, 1538),
+        (GIGABIT, Variant(timestamps=True, tcp_option_bytes=8), 1472, 1538),  # TCP's options are not UDP's
+        (GIGABIT, Variant(vlan_tags=1), 1472, 1542),
+        (GIGABIT, Variant(ip=6, vlan_tags=2), 1452, 1546),
+        (GIGABIT, Variant(tunnel="vxlan"), 1422, 1538),
+        (GIGABIT, Variant(tunnel="vxlan", outer_ip=6), 1402, 1538),
+        (GIGABIT, Variant(tunnel="wireguard"), 1412, 1538),
+        (GIGABIT, Variant(tunnel="gre"), 1448, 1538),
+        (GIGABIT, Variant(ip=6, tunnel="gre"), 1428, 1538),
+        (GIGABIT, Variant(tunnel="pppoe"), 1464, 1538),
+        (replace(GIGABIT, mtu_bytes=9000), DEFAULT_VARIANT, 8972, 9038),
+        (replace(GIGABIT, mtu_bytes=65_536), DEFAULT_VARIANT, 65_507, 65_573),  # IPv4's length field
+        (replace(GIGABIT, mtu_bytes=1420, tunnel="wireguard"), DEFAULT_VARIANT, 1392, 1518),
+        (OC3, DEFAULT_VARIANT, 9152, 192 * 53),  # 9180 + 16 bytes are 191.6 cells
+        (replace(OC3, framing="atm-lane"), DEFAULT_VARIANT, 9152, 192 * 53),
+        (LinkSpec("fddi", 100_000_000, 4352, "half"), DEFAULT_VARIANT, 4324, 4388),
+    ],
+)  # fmt: skip
+def test_the_largest_datagrams_fill_the_packets_of_their_link(
+    link: LinkSpec, variant: Variant, payload: int, wire: int
+) -> None:
+    """Their payload is the MTU without an IP header and 8 bytes; nothing acknowledges them."""
+    derived = derive_datagrams(link, "simplex", variant)
+    assert derived
+    assert (derived.payload_bytes, derived.wire_bytes, derived.ack_parts) == (payload, wire, ())
+    assert largest_datagram(link, variant) == payload
+    usable = (link.line_rate_bit_s or 0) * (Fraction(26, 27) if link.framing.startswith("atm") else 1)
+    assert derived.bit_s == round(usable * Fraction(payload, wire))
+
+
+@pytest.mark.parametrize(
+    ("link", "ip", "size", "wire"),
+    [
+        (GIGABIT, 4, 24, 24 + 28 + 38),
+        (GIGABIT, 6, 24, 24 + 48 + 38),
+        (GIGABIT, 4, 1, 84),  # the shortest frame
+        (GIGABIT, 4, 18, 84),
+        (GIGABIT, 4, 19, 85),
+        (GIGABIT, 4, 64, 64 + 28 + 38),
+        (OC3, 4, 52, 2 * 53),  # 80 + 16 bytes fill two cells
+        (OC3, 4, 53, 3 * 53),
+        (replace(OC3, framing="atm-lane"), 4, 24, 2 * 53),
+        (replace(GIGABIT, tunnel="wireguard"), 4, 24, 24 + 28 + 12 + 60 + 38),  # padded to 64
+    ],
+)
+def test_a_small_datagram_has_the_whole_overhead_of_its_packet(
+    link: LinkSpec, ip: Any, size: int, wire: int
+) -> None:
+    """Padding of short frames and of cells included."""
+    derived = derive_datagrams(link, "simplex", Variant(ip=ip), size)
+    assert derived
+    assert (derived.payload_bytes, derived.wire_bytes) == (size, wire)
+
+
+@pytest.mark.parametrize("size", [0, -1, 1473, 65_507])
+def test_a_datagram_that_fits_in_no_packet_is_refused(size: int) -> None:
+    """Fragments are not measured."""
+    with pytest.raises(PlanError, match="1 to 1472 bytes"):
+        derive_datagrams(GIGABIT, "simplex", DEFAULT_VARIANT, size)
+
+
+@pytest.mark.parametrize("duplex", ["full", "half", None])
+@pytest.mark.parametrize("size", [None, 64])
+def test_udp_in_both_directions_has_twice_the_rate_unless_they_share_the_line(
+    duplex: Any, size: int | None
+) -> None:
+    """No acknowledgements take a share of the other direction."""
+    link = replace(OC3, duplex=duplex)
+    one, both = (derive_datagrams(link, flow, DEFAULT_VARIANT, size) for flow in ("simplex", "duplex"))  # type: ignore[arg-type]
+    assert one
+    assert both
+    assert both.usable_bit_s * both.directions == one.usable_bit_s * (1 if duplex == "half" else 2)
+    assert abs(both.bit_s - one.bit_s * both.directions) <= 1  # each is rounded
+
+
+@given(links, variants, st.integers(1, 500), st.integers(1, 500))
+def test_a_larger_datagram_never_needs_more_overhead_for_a_byte_than_padding_explains(
+    link: LinkSpec, variant: Variant, size: int, more: int
+) -> None:
+    """Every byte between payload and line has a name, and the packet on the line never shrinks."""
+    assume(size + more <= (largest_datagram(link, variant) or 0))
+    small, large = (derive_datagrams(link, "out", variant, each) for each in (size, size + more))
+    assert small
+    assert large
+    assert small.wire_bytes <= large.wire_bytes
+    for derived in (small, large):
+        named = sum(part.bytes for part in (*derived.headers, *derived.framing_overhead))
+        assert derived.payload_bytes + named == derived.wire_bytes
+
+
+@given(links, variants, st.integers(1, 400))
+def test_a_rate_at_the_link_s_own_payload_rate_fills_its_line(link: LinkSpec, variant: Variant, size: int) -> None:
+    """The rates of the layers and the model of the line agree."""
+    derived = derive_datagrams(link, "simplex", variant, size)
+    assert derived
+    rates = layer_rates(derived.bit_s, size, link, variant)
+    assert rates.wire_bit_s
+    assert abs(rates.wire_bit_s - derived.usable_bit_s) <= derived.wire_bytes / size
+    assert derived.bit_s < rates.ip_bit_s < rates.wire_bit_s
+
+
+@pytest.mark.parametrize(
+    ("link", "ip", "ip_bit_s", "wire_bit_s"),
+    [
+        (None, 4, 1500e5, None),
+        (None, 6, 1520e5, None),
+        (GIGABIT, 4, 1500e5, 1538e5),
+        (GIGABIT, 6, 1520e5, None),  # in fragments
+        (replace(GIGABIT, mtu_bytes=9000), 6, 1520e5, 1558e5),
+        (LinkSpec("none", mtu_bytes=65_536), 4, 1500e5, None),
+    ],
+)
+def test_a_measured_rate_is_given_in_ip_packets_and_on_the_line(
+    link: LinkSpec | None, ip: Any, ip_bit_s: float, wire_bit_s: float | None
+) -> None:
+    """147.2 Mb/s of 1472 bytes each."""
+    assert layer_rates(1472e5, 1472, link, Variant(ip=ip)) == LayerRates(ip_bit_s, wire_bit_s)
 
 
 @pytest.mark.parametrize(
