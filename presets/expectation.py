@@ -19,7 +19,6 @@ from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, largest_da
 WIRE_MODEL: Final = "the wire model"
 _COMPUTABLE: Final[tuple[Flow, ...]] = ("simplex", "duplex")
 _EXCHANGED: Final = ("rr", "crr")
-_DATAGRAMS: Final = "udp"
 # A document's stream is a request of 20 bytes and a response of 20 MB: a fetch with one round trip more.
 _EQUIVALENT_WORKLOADS: Final = {"stream": ("stream", "fetch")}
 
@@ -48,8 +47,8 @@ def find_expectation(
     Raises:
         PlanError: The link cannot have the variant's options.
     """
-    if workload == _DATAGRAMS:
-        return _datagram_rates(preset.link, settings, variant, datagram_bytes)
+    if workload.is_datagram:
+        return _datagram_rates(preset.link, settings, variant, datagram_bytes or settings.datagram_bytes)
     if settings.direction is Direction.DUPLEX:
         return Expectation(total=_expected(preset, "duplex", settings.sessions, workload, variant))
     if settings.direction is Direction.OUT:
