@@ -51,7 +51,7 @@ def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> str:
 
     With `end`, it is a mode that helps this end: sendfile saves the sender's copy, discard the receiver's.
     """
-    if not evidence.workload.is_bulk or evidence.mode is Mode.DISCARD:
+    if not evidence.workload.is_bulk or evidence.mode is Mode.DISCARD or evidence.mode.is_for_datagrams:
         return ""
     senders = {sender_of(flow.direction, evidence.workload) for flow in evidence.flows}
     if evidence.mode is Mode.COPY and (end is None or end.end in senders):
