@@ -43,7 +43,7 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
 
     try:
         with open_run_list() as log:
-            rows = [log.find(run_id) for run_id in log.find_ids(incomplete, _MAX_RUNS)]
+            rows = log.find_entries(incomplete, _MAX_RUNS)
     except LinkgaugeError:
         return []
     return [(row.run_id, f"{row.preset or 'no preset'}, {row.peer}") for row in rows]

@@ -30,6 +30,7 @@ SEARCH_FIELDS: Final = {
     "group": "grp",
 }
 _ALL_FIELDS: Final = (*SEARCH_FIELDS.values(), "id", "started_utc")
+ID_BEGINS: Final = "WHERE id >= ?1 AND id < ?1 || char(1114111)"
 
 
 def _folded(text: str) -> str:
@@ -156,6 +157,12 @@ def newest_of_peers(connection: sqlite3.Connection, limit: int) -> RunNumbers:
     """Return the newest run with each peer, the newest first."""
     sql = "SELECT max(number) AS newest FROM runs GROUP BY peer ORDER BY newest DESC LIMIT ?"
     return [number for (number,) in connection.execute(sql, (limit,))]
+
+
+def newest_with_beginning(connection: sqlite3.Connection, beginning: str, limit: int) -> RunNumbers:
+    """Return the runs whose id begins so, the newest first; at most `limit`."""
+    sql = f"SELECT number FROM runs {ID_BEGINS} ORDER BY +number DESC LIMIT ?2"  # noqa: S608 (a condition of ours)
+    return [number for (number,) in connection.execute(sql, (beginning, limit))]
 
 
 def cell_text(value: object) -> str | None:

@@ -23,6 +23,7 @@ from ...model.serialization import make_printable
 from .digest import DIGEST_COLUMNS, add_digests, digest_row, load_document
 from .event_pages import decode_event, encode_event, read_page, thinned_until
 from .listing import (
+    ID_BEGINS,
     RunEntry,
     RunNumbers,
     RunQuery,
@@ -30,6 +31,7 @@ from .listing import (
     count_runs,
     find_numbers,
     newest_of_peers,
+    newest_with_beginning,
     read_entries,
     read_reason,
     read_start_times,
@@ -239,7 +241,8 @@ class RunLog:
         matches = self._rows("WHERE id = ?", (text,)) if text else []
         if matches:
             return matches[0]
-        ids = self.find_ids(text) if text else []
+        newest_first = f"{ID_BEGINS} ORDER BY +number DESC"
+        ids = self._read(lambda connection: _ids(connection, newest_first, (text,)), []) if text else []
         if len(ids) == 1:
             return self._exact(ids[0])
         printable = make_printable(text[:60])
@@ -251,10 +254,13 @@ class RunLog:
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownRun(f"there is no run {printable!r}; {hint}`linkgauge runs list` shows them")
 
-    def find_ids(self, beginning: str, limit: int = -1) -> list[str]:
-        """Return the ids that begin so, the newest first; at most `limit`."""
-        how = "WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY +number DESC LIMIT ?2"
-        return self._read(lambda connection: _ids(connection, how, (beginning, limit)), [])
+    def find_entries(self, beginning: str, limit: int) -> list[RunEntry]:
+        """Return the runs whose id begins so, the newest first; at most `limit`."""
+
+        def read(connection: sqlite3.Connection) -> list[RunEntry]:
+            return read_entries(connection, newest_with_beginning(connection, beginning, limit))
+
+        return self._read(read, [])
 
     def events(self, run_id: str) -> Iterator[Event]:
         """Iterate over the events of a run, in order; those of a crashed run end early."""

@@ -1,6 +1,8 @@
 """Answers to the completion of a shell: commands, options and values; tests/packaging asks from real shells."""
 
+import sqlite3
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +53,26 @@ def test_saved_runs_complete_an_id(cli: Cli, history_log: RunLog) -> None:
     """By the beginning of the id."""
     folder = str(history_log.path.parent)
     assert complete(cli, "linkgauge runs show 20261119", LINKGAUGE_DATA_DIR=folder) == ["20261119-221030-c4d5"]
+
+
+def test_the_run_log_is_opened_as_often_for_many_runs_as_for_one(
+    history_log: RunLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell waits for the answer. The newest run comes first."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(history_log.path.parent))
+    opened, connect = Counter[str](), sqlite3.connect
+    ids: dict[str, list[str]] = {}
+    for beginning in ("20261119", "2026"):
+
+        def count_and_connect(*arguments: Any, of: str = beginning, **options: Any) -> sqlite3.Connection:
+            opened[of] += 1
+            return connect(*arguments, **options)
+
+        monkeypatch.setattr(sqlite3, "connect", count_and_connect)
+        ids[beginning] = [run_id for run_id, _words in completion.complete_run(beginning)]
+    assert [len(each) for each in ids.values()] == [1, 4]
+    assert ids["2026"] == sorted(ids["2026"], reverse=True)
+    assert opened["2026"] == opened["20261119"] > 0
 
 
 def test_runs_that_cannot_be_read_complete_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

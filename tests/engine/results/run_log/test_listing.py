@@ -178,7 +178,8 @@ def test_no_command_about_one_run_reads_the_others(tmp_path: Path, statements: l
         add_copies(log.path, 20)
         del statements[:]
         assert log.find("20261121-0115").run_id == "20261121-011530-aaaa"
-        assert log.find_ids("0-run-", 5) == [f"0-run-{number:04}" for number in range(19, 14, -1)]
+        newest = [entry.run_id for entry in log.find_entries("0-run-", 5)]
+        assert newest == [f"0-run-{number:04}" for number in range(19, 14, -1)]
         assert log.runs_of_group("none") == []
         assert len(log.newest_of_peers(5)) == 1
         assert not log.is_any_running()
