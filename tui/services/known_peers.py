@@ -13,7 +13,7 @@ from typing import Final
 from ...engine.lab.link_spec import LAB_NETWORK
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, canonical_host
-from ...engine.results.run_log import RunEntry, RunRecord
+from ...engine.results.run_log import RunEntry
 from ..text import numbers
 
 _MAX_PEERS: Final = 12  # of each source
@@ -34,7 +34,7 @@ class KnownPeer:
         return not self.text.startswith("ssh://") and not Peer.parse(self.text).is_loopback
 
 
-def known_peers(rows: Iterable[RunEntry | RunRecord], ssh_config: str) -> list[KnownPeer]:
+def known_peers(rows: Iterable[RunEntry], ssh_config: str) -> list[KnownPeer]:
     """Return this machine, the peers of the run log (the newest first), and the hosts of the ssh configuration."""
     recent = recent_peers(rows)
     recent_texts = {peer.text for peer in recent}
@@ -43,7 +43,7 @@ def known_peers(rows: Iterable[RunEntry | RunRecord], ssh_config: str) -> list[K
     return [KnownPeer("loopback", "this machine alone"), *recent, *new_hosts[:_MAX_PEERS]]
 
 
-def recent_peers(rows: Iterable[RunEntry | RunRecord]) -> list[KnownPeer]:
+def recent_peers(rows: Iterable[RunEntry]) -> list[KnownPeer]:
     """Return each remote peer of the log once, with its newest run. `rows` must have the newest first."""
     peers: dict[tuple[object, ...], KnownPeer] = {}
     for row in rows:

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, Settings
-from ...engine.results.run_log import SEARCH_FIELDS, RunEntry, RunQuery, RunRecord
+from ...engine.results.run_log import SEARCH_FIELDS, RunEntry, RunQuery
 from . import numbers
 
 _ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
@@ -62,7 +62,7 @@ class RunLine:
         return numbers.verdict(self.verdict) if self.verdict in _VERDICTS else self.end_words
 
 
-def run_line(row: RunRecord | RunEntry) -> RunLine:
+def run_line(row: RunEntry) -> RunLine:
     """Return the line of a run. Values that are missing in its document, or of a wrong type, are unknown."""
     document: Any = row.figures
     mbit_s = number_in(document, "measured", "total", "mbit_s")
@@ -99,7 +99,7 @@ def log_text(total: int, size_bytes: int, path: Path | None = None, matches: int
     return f"{of_total}{numbers.quantity(total, 'run')}, {numbers.disk_size(size_bytes)}{where}"
 
 
-def run_end_text(row: RunRecord | RunEntry) -> str:
+def run_end_text(row: RunEntry) -> str:
     """Return why a run ended. A run without an end is still running, or its process died."""
     if row.reason is not None:
         return numbers.reason(row.reason)

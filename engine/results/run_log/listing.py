@@ -6,7 +6,7 @@ are read for as many runs as are shown.
 
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
@@ -70,9 +70,13 @@ class RunQuery:
     is_descending: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """A run in a list. `figures` has the parts of its document that a list shows."""
+    """A run in a list. `figures` has at least the parts of its document that a list shows.
+
+    `reason` is None for an active run and for one that was cut off. `label` and `note` are the user's texts;
+    `group` is the same for all runs of a series.
+    """
 
     number: int
     run_id: str
@@ -170,7 +174,25 @@ def cell_text(value: object) -> str | None:
     return None if value is None else make_printable(value if isinstance(value, str) else repr(value)[:_MAX_TEXT])
 
 
-def read_reason(text: str | None) -> Reason | None:
+def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run's cells tell of it, by the names of RunEntry: all but its figures."""
+    reason = cell_text(cells["reason"])
+    return {
+        "number": cells["number"],
+        "run_id": cell_text(cells["id"]) or "",
+        "preset": cell_text(cells["preset"]) or "",
+        "peer": cell_text(cells["peer"]) or "",
+        "label": cell_text(cells["label"]),
+        "started_utc": cell_text(cells["started_utc"]),
+        "reason": _read_reason(reason),
+        "verdict": cell_text(cells["verdict"]),
+        "is_running": reason is None and is_process_alive(cell_text(cells["owner"]) or ""),
+        "note": cell_text(cells["note"]),
+        "group": cell_text(cells["grp"]),
+    }
+
+
+def _read_reason(text: str | None) -> Reason | None:
     """Return why a run has ended; None if it has not. A reason of a newer linkgauge is a failure."""
     known = {member.value: member for member in Reason}
     return None if text is None else known.get(text, Reason.FAILED)
@@ -221,18 +243,4 @@ def _entry(row: tuple[Any, ...]) -> RunEntry:
     digest = tuple(cells[name] for name in DIGEST_COLUMNS)
     document = load_document(row[-1])
     figures = read_digest(digest if document is None else digest_row(document))
-    reason = cell_text(cells["reason"])
-    return RunEntry(
-        number=cells["number"],
-        run_id=cell_text(cells["id"]) or "",
-        preset=cell_text(cells["preset"]) or "",
-        peer=cell_text(cells["peer"]) or "",
-        label=cell_text(cells["label"]),
-        started_utc=cell_text(cells["started_utc"]),
-        reason=read_reason(reason),
-        verdict=cell_text(cells["verdict"]),
-        is_running=reason is None and is_process_alive(cell_text(cells["owner"]) or ""),
-        note=cell_text(cells["note"]),
-        group=cell_text(cells["grp"]),
-        figures=figures,
-    )
+    return RunEntry(**read_cells(cells), figures=figures)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
-from ...model.events import Ended, Event, Reason, RunEnd, Sampled, Started, Warned
+from ...model.events import Ended, Event, RunEnd, Sampled, Started, Warned
 from ...model.labels import truncate_label, validate_label, validate_note
 from ...model.serialization import make_printable
 from .digest import DIGEST_COLUMNS, add_digests, digest_row, load_document
@@ -32,8 +32,8 @@ from .listing import (
     find_numbers,
     newest_of_peers,
     newest_with_beginning,
+    read_cells,
     read_entries,
-    read_reason,
     read_start_times,
 )
 from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
@@ -52,7 +52,7 @@ _COMPARED_IDS: Final = 1_000  # for the hint at a similar id
 _ACTIVE_OWNERS: Final = "SELECT owner FROM runs WHERE reason IS NULL"
 T = TypeVar("T")
 _COLUMNS: Final = (
-    *("id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
+    *("number", "id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
     *("note", "grp"),
 )
 
@@ -63,30 +63,16 @@ def new_run_id(now: datetime, randomness: random.Random) -> str:
     return f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{tail}"
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """A run as an entry of the list of runs; `reason` is None for an active run and for one that was cut off.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord(RunEntry):
+    """A run with the detail of its end and its whole document."""
 
-    `label` and `note` are the user's texts; `group` is the same for all runs of a series.
-    """
-
-    run_id: str
-    preset: str
-    peer: str
-    label: str | None
-    started_utc: str | None
-    reason: Reason | None
     detail: str | None
-    verdict: str | None
-    document: dict[str, Any] | None
-    is_running: bool
-    note: str | None = None
-    group: str | None = None
 
     @property
-    def figures(self) -> dict[str, Any] | None:
-        """The document, of which a list shows some figures: as RunEntry has them."""
-        return self.document
+    def document(self) -> dict[str, Any] | None:
+        """The document: all figures, and not only those of a list."""
+        return self.figures
 
 
 class RunLog:
@@ -429,23 +415,7 @@ def _owners(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[tupl
 
 def _row(row: tuple[Any, ...]) -> RunRecord:
     cells = dict(zip(_COLUMNS, row, strict=True))
-    document = _document(cells.pop("document"))
-    texts = map(cell_text, cells.values())
-    run_id, preset, peer, label, owned_by, started_utc, reason, detail, verdict, note, group = texts
-    return RunRecord(
-        run_id=run_id or "",
-        preset=preset or "",
-        peer=peer or "",
-        label=label,
-        started_utc=started_utc,
-        reason=read_reason(reason),
-        detail=detail,
-        verdict=verdict,
-        document=document,
-        is_running=reason is None and is_process_alive(owned_by or ""),
-        note=note,
-        group=group,
-    )
+    return RunRecord(**read_cells(cells), figures=_document(cells["document"]), detail=cell_text(cells["detail"]))
 
 
 def _document(text: object) -> dict[str, Any] | None:

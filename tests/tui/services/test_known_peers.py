@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from linkgauge.engine.results.run_log import RunRecord
+from linkgauge.engine.results.run_log import RunEntry
 from linkgauge.tui.services.known_peers import known_peers, read_ssh_config, recent_peers, ssh_hosts
 
 CONFIG = """
@@ -18,9 +18,22 @@ Host "unended
 """
 
 
-def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunRecord:
+def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunEntry:
     """Return a run of the log."""
-    return RunRecord("id", "gbe-fd-1500", peer, None, f"{day}T10:00:00Z", None, None, verdict, None, False)
+    return RunEntry(
+        number=1,
+        run_id="id",
+        preset="gbe-fd-1500",
+        peer=peer,
+        label=None,
+        started_utc=f"{day}T10:00:00Z",
+        reason=None,
+        verdict=verdict,
+        is_running=False,
+        note=None,
+        group=None,
+        figures=None,
+    )
 
 
 def test_hosts_of_ssh_are_those_that_are_no_patterns() -> None:

@@ -13,7 +13,19 @@ from linkgauge.tui.text.run_list import RunFilter, filter_parts, run_line, setti
 def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRecord:
     """Return a run of which only the words matter here."""
     return RunRecord(
-        run_id, preset, peer, label, "2026-11-21T01:46:29Z", None, None, verdict, None, is_running=False
+        number=1,
+        run_id=run_id,
+        preset=preset,
+        peer=peer,
+        label=label,
+        started_utc="2026-11-21T01:46:29Z",
+        reason=None,
+        verdict=verdict,
+        is_running=False,
+        note=None,
+        group=None,
+        figures=None,
+        detail=None,
     )
 
 
@@ -93,7 +105,7 @@ def changed_row(*settings: tuple[str, Any, int | None], workload: str = "stream"
     names = ("direction", "sessions", "window_bytes")
     periods = [dict(zip(names, values, strict=True)) for values in settings]
     document = {"plan": {**periods[0], "workload": workload}, "stretches": periods}
-    return replace(row("r1", "gbe-fd-1500", "db-02", "none"), document=document)
+    return replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=document)
 
 
 @pytest.mark.parametrize(

@@ -405,7 +405,7 @@ def _confirm(question: str, command: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _export_rows(log: "RunLog", rows: "Iterable[RunEntry | RunRecord]", path: Path | None) -> None:
+def _export_rows(log: "RunLog", rows: "Iterable[RunEntry]", path: Path | None) -> None:
     from ....engine.model.errors import RunLogError
     from ....engine.results.csv_export import CsvWriter
 

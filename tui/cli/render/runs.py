@@ -40,7 +40,7 @@ def row_json(row: RunRecord) -> dict[str, Any]:
     }
 
 
-def run_list(rows: Iterable[RunEntry | RunRecord], width: int | None = None) -> tuple[Text, Iterator[str]]:
+def run_list(rows: Iterable[RunEntry], width: int | None = None) -> tuple[Text, Iterator[str]]:
     """Return the heading of `runs list`, and a line for each run, in so many cells.
 
     Ids, rates and verdicts are never cut; names are, the longest first, and peers that differ still look different.
@@ -68,7 +68,7 @@ def run_list(rows: Iterable[RunEntry | RunRecord], width: int | None = None) -> 
     return heading, (_line(row, widths, short) for row in cells)
 
 
-def _run_cells(rows: Iterable[RunEntry | RunRecord]) -> Iterator[tuple[str, ...]]:
+def _run_cells(rows: Iterable[RunEntry]) -> Iterator[tuple[str, ...]]:
     """Yield the texts of each run. Equal ones are the same object: there may be many runs."""
     same: dict[str, str] = {}
     for row in rows:
@@ -99,12 +99,12 @@ def _line(cells: Sequence[str], widths: Mapping[str, int], short: Mapping[str, s
     return "  ".join(parts)
 
 
-def _rate_cell(row: RunEntry | RunRecord) -> str:
+def _rate_cell(row: RunEntry) -> str:
     mbit_s = number_in(row.figures, "measured", "total", "mbit_s")
     return numbers.mbit(None if mbit_s is None else mbit_s * 1e6)
 
 
-def _verdict_cell(row: RunEntry | RunRecord) -> str:
+def _verdict_cell(row: RunEntry) -> str:
     """Return a run's verdict. A run of several settings has none as a whole, and their number instead."""
     if row.verdict == "none" and (count := settings_count(row.figures)) > 1:
         return f"• {numbers.quantity(count, 'setting')}"

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunEntry, RunRecord
+from ....engine.results.run_log import RunEntry
 from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
@@ -50,9 +50,9 @@ class StoredRunScreen(InstrumentScreen):
 
         text: str
 
-    def __init__(self, row: RunEntry | RunRecord, history: History, export: ExportRuns, catalog: Catalog) -> None:
+    def __init__(self, row: RunEntry, history: History, export: ExportRuns, catalog: Catalog) -> None:
         super().__init__()
-        self._row: RunEntry | RunRecord = row
+        self._row: RunEntry = row
         self._history = history
         self._export = export
         self._catalog = catalog

@@ -5,24 +5,37 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.peer import Peer, SharedKey
-from linkgauge.engine.results.run_log import RunRecord
+from linkgauge.engine.results.run_log import RunEntry
 from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from textual.widgets import Input, OptionList
 
 
-def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunRecord:
+def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunEntry:
     """Return a run of the log."""
-    return RunRecord("id", "gbe-fd-1500", peer, None, f"{day}T10:00:00Z", None, None, verdict, None, False)
+    return RunEntry(
+        number=1,
+        run_id="id",
+        preset="gbe-fd-1500",
+        peer=peer,
+        label=None,
+        started_utc=f"{day}T10:00:00Z",
+        reason=None,
+        verdict=verdict,
+        is_running=False,
+        note=None,
+        group=None,
+        figures=None,
+    )
 
 
 class StoredCredentials:
     """A history of these runs, which is all the picker asks for."""
 
-    def __init__(self, *rows: RunRecord) -> None:
+    def __init__(self, *rows: RunEntry) -> None:
         self._rows = rows
 
-    def newest_of_peers(self, limit: int) -> tuple[RunRecord, ...]:
+    def newest_of_peers(self, limit: int) -> tuple[RunEntry, ...]:
         """Return them."""
         return self._rows[:limit]
 
