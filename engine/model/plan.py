@@ -371,8 +371,8 @@ class Plan:
 
     @property
     def sender_chooses_mode(self) -> bool:
-        """Whether the sending host chooses its mode: the plan names none, and has no transactions."""
-        return self.mode is None and not self.workload.is_transactional
+        """Whether the sending host chooses its mode: the plan is of a TCP stream, and names none."""
+        return self.mode is None and not (self.workload.is_transactional or self.workload.is_datagram)
 
     @property
     def has_documented_transactions(self) -> bool:

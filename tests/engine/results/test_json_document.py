@@ -24,7 +24,7 @@ from ... import json_schemas
 from .simple_run import DUPLEX, GIGABIT, OUT, TICK, simplex, started
 
 
-@pytest.mark.parametrize("mode", [None, *Mode])
+@pytest.mark.parametrize("mode", [None, Mode.COPY, Mode.SENDFILE, Mode.DISCARD])
 def test_a_mode_is_automatic_where_the_plan_names_none(mode: Mode | None) -> None:
     """Whatever the sockets say of it."""
     summary = replace(replay(simplex()).summary(), plan=Plan(mode=mode))
